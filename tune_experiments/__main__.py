@@ -39,7 +39,7 @@ from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.models import Models, models
 from tune_experiments.play.team_commands import (
-    Acting,
+    DeviceArgs,
     Doctor,
     Evaluate,
     Export,
@@ -239,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from rl_models.runtime.device import refusing_gpu
 
     torch.set_num_threads(1)
-    with refusing_gpu(isinstance(command, Acting) and command.device == "cpu"):
+    with refusing_gpu(isinstance(command, DeviceArgs) and command.device == "cpu"):
         dict(COMMANDS.values())[type(command)](command, Terminal())
     return 0
 

@@ -113,12 +113,12 @@ class Furnlift(Experiment[LiftConfig]):
 
     def test_world(self, config: LiftConfig, num_worlds: int, method: str = "") -> World:
         """Worlds in the test's rooms."""
-        return lifting.world_of(config, config.test_rooms, num_worlds)
+        return lifting.make_world(config, config.test_rooms, num_worlds)
 
     def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
         """Worlds in the rooms of validation, which serve nothing else."""
         lifting.check_rooms_apart(config)
-        return lifting.world_of(config, config.valid_rooms, num_worlds)
+        return lifting.make_world(config, config.valid_rooms, num_worlds)
 
 
 def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> camera_video.CameraEpisode:

@@ -51,7 +51,7 @@ from tune_experiments.cordial_sync.communication import (
 )
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.messages import talks
-from tune_experiments.cordial_sync.methods import method_of
+from tune_experiments.cordial_sync.methods import parse_method
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
@@ -120,7 +120,7 @@ class CommunicationConfig:
         """Refuse numbers that no run can have, and methods whose agents say nothing."""
         check_ranges(self)
         check_some(self, "methods")
-        if len(self.training.methods) != 1 or method_of(self.training.methods[0]).family not in ("marginal", "sync"):
+        if len(self.training.methods) != 1 or parse_method(self.training.methods[0]).family not in ("marginal", "sync"):
             raise UserError(
                 "--training.methods must be one method whose agents talk, such as marginal or sync_13_cordial"
             )
@@ -249,11 +249,7 @@ def _settings(config: CommunicationConfig) -> tuple[Config, str]:
 
 @functools.lru_cache(maxsize=2)
 def _given(path: str) -> LoadedPolicy:
-    """The team in a folder.
-
-    Raises:
-        UserError: there is none, it plays another game, or its agents say nothing.
-    """
+    """The team in a folder, whose agents must talk in FurnMove."""
     from tune_experiments.play.loading import load_policy
 
     team = load_policy(path)

@@ -134,7 +134,7 @@ class InformedAdversary:
 
     def __call__(self, world: TeamWorld, policy: TeamPolicy, progress: Progress) -> None:
         """Tell the world's adversary how to reply."""
-        values = values_by_reply(joint_of(policy))
+        values = values_by_reply(joint_policy(policy))
         odds = np.exp(-(values - values.min()) / self.temperature.at(progress))
         world.set_adversary(odds / odds.sum())  # type: ignore[attr-defined]
 
@@ -167,7 +167,7 @@ def plan(config: Config, method: str, seed: int) -> TrialPlan:
     )
 
 
-def joint_of(policy: TeamPolicy) -> np.ndarray:
+def joint_policy(policy: TeamPolicy) -> np.ndarray:
     """Joint policy of the team, [3, 3] float64 by the first and the second agent's action; sums to 1."""
     joint = _act_forward(policy).joint()[0, 0].double().cpu().numpy()
     return np.asarray(joint / joint.sum())
@@ -175,7 +175,7 @@ def joint_of(policy: TeamPolicy) -> np.ndarray:
 
 def exact_values(policy: TeamPolicy) -> Episodes:
     """The metrics of a team, [1] each: computed from its joint policy, no game is played."""
-    joint = joint_of(policy)
+    joint = joint_policy(policy)
     numbers = (value_against_adversary(joint), 1 - np.trace(joint), float(_act_forward(policy).tvd()))
     metrics = {name: np.array([number]) for name, number in zip(METRICS, numbers, strict=True)}
     return metrics | {"_joint_policy": joint}

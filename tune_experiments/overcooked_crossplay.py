@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
-    from tune_experiments.overcooked.crossplay import play_all, report_folder, teams_of
+    from tune_experiments.overcooked.crossplay import load_teams, play_all, report_folder
     from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
     from tune_experiments.sama.overcooked.meetings import KITCHENS, meet
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Terminal()
     out = command.out or report_folder(command.runs[0], "crossplay")
     check_out(out)
-    teams = teams_of(command.runs, KITCHENS, command.methods, command.kitchen)
+    teams = load_teams(command.runs, KITCHENS, command.methods, command.kitchen)
     one = next(iter(teams.values()))
     matrix = play_all(teams, KITCHENS[one.experiment.name](one), command.episodes, meet)
     console.print(in_markdown(matrix))

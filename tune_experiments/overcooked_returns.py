@@ -58,7 +58,7 @@ Points: TypeAlias = list[tuple[int, float]]
 """Env steps of training, and the mean reward of an episode at that moment, from the first to the last."""
 
 
-def names_of(runs: Sequence[Path]) -> list[str]:
+def run_names(runs: Sequence[Path]) -> list[str]:
     """Names of the runs' folders, with the folder around them in front if two names are equal.
 
     Raises:
@@ -73,7 +73,7 @@ def names_of(runs: Sequence[Path]) -> list[str]:
     return distinct_names(folders)
 
 
-def points_of(trial: StoredTrial, episodes: int) -> Points:
+def curve_points(trial: StoredTrial, episodes: int) -> Points:
     """The curve of a trial.
 
     Args:
@@ -115,7 +115,7 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
     lines: dict[str, dict[str, list[Points]]] = {}
     for run, trials in runs.items():
         for trial in trials:
-            if not (points := points_of(trial, episodes)):
+            if not (points := curve_points(trial, episodes)):
                 continue
             path = out / f"{POINTS}/{run}-{trial.folder.name}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,14 +160,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
-    from tune_experiments.overcooked.crossplay import report_folder, trials_of
+    from tune_experiments.overcooked.crossplay import find_trials, report_folder
 
     torch.set_num_threads(1)
     out = command.out or report_folder(command.runs[0], "returns")
     refuse_other_files(out, (POINTS, PLOTS))
     runs = {
-        name: [one for one in trials_of(run, KNOWN) if not command.methods or one.row in command.methods]
-        for run, name in zip(command.runs, names_of(command.runs), strict=True)
+        name: [one for one in find_trials(run, KNOWN) if not command.methods or one.row in command.methods]
+        for run, name in zip(command.runs, run_names(command.runs), strict=True)
     }
     for line in describe_drawings(list(write_figures(runs, command.episodes, out))):
         Terminal().print(line)

@@ -31,6 +31,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.rtfm import matching_stages as stages
+from tune_experiments.rtfm.columns import NEW_NAMES, column
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, refuse_unread
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
@@ -84,8 +85,6 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
 
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
         """An ablation against the reader, on new names; none where the reader is trained alone."""
-        from tune_experiments.rtfm.evaluation import NEW_NAMES, column
-
         names = column(NEW_NAMES, stages.at_stage(config).task.size)
         pair = first_trained(self.compared, config.methods)
         return (MainComparison(*pair, "win_rate", names),) if pair else ()

@@ -47,9 +47,12 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm.config import (
+    HELPED,
     PAPER_LEARNER,
     PAPER_NETWORK,
     PAPER_WORKERS,
+    RANDOM,
+    SUPERVISED,
     LettersConfig,
     LettersTask,
     NetworkSettings,
@@ -117,16 +120,15 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         self, config: LettersConfig, method: Any, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """One game, or a known one and then another."""
-        from tune_experiments.rtfm import transfer
+        from tune_experiments.rtfm import transfer  # with torch
 
         return transfer.plan(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
         """Evaluate all readers greedily; sample uniform moves, since none of them is the most likely."""
-        from tune_experiments.rtfm import transfer
         from tune_experiments.rtfm.evaluation import evaluate
 
-        return evaluate(config, policy, is_greedy=method != transfer.RANDOM)
+        return evaluate(config, policy, is_greedy=method != RANDOM)
 
     def check(self, config: LettersConfig) -> None:
         """Refuse settings that no method reads."""
@@ -135,21 +137,17 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
 
     @staticmethod
     def _is_of_the_reader(config: LettersConfig) -> bool:
-        from tune_experiments.rtfm import transfer
-
-        rows = set(config.methods) - {transfer.RANDOM}
+        rows = set(config.methods) - {RANDOM}
         return bool(rows) and rows <= set(CHANGES)
 
     def deviation_notes(self, config: LettersConfig) -> list[str]:
         """Deviations of all experiments that read, and of the methods that are not the paper's."""
-        from tune_experiments.rtfm import transfer
-
         supervision = (
-            f"{transfer.SUPERVISED}: attention supervision of weight {config.attention_coef}, an auxiliary loss in "
+            f"{SUPERVISED}: attention supervision of weight {config.attention_coef}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"
         )
-        helped = {row: f"{row}: txt2pi with what the paper has not: {part}" for row, part in transfer.HELPED.items()}
-        notes: dict[str, str] = {transfer.SUPERVISED: supervision}
+        helped = {row: f"{row}: txt2pi with what the paper has not: {part}" for row, part in HELPED.items()}
+        notes: dict[str, str] = {SUPERVISED: supervision}
         notes.update(helped, **dict.fromkeys(CHANGES, MATCHING_NOTE))
         shown = (note for row, note in notes.items() if row in config.methods)
         return [*super().deviation_notes(self.as_learned(config)), *dict.fromkeys(shown)]

@@ -73,7 +73,8 @@ class VmasParallelEnv(ParallelEnv):
         observations, rewards, terminated, truncated, _ = self._env.step(chosen)
         flags = [{name: bool(flag[0]) for name in names} for flag in (terminated, truncated)]
         earned = {name: float(reward[0]) for name, reward in zip(names, rewards, strict=True)}
-        seen, infos = self._of_agents(observations), {name: {} for name in names}
+        seen = self._of_agents(observations)
+        infos: dict[str, dict[str, Any]] = {name: {} for name in names}
         if any(flags[0].values()) or any(flags[1].values()):
             self.agents = []
         return seen, earned, *flags, infos

@@ -47,7 +47,6 @@ class Recorded:
         self._stored_texts: set[str] = set()
         known = read_record(path, drops_torn_end=True) if path.exists() else []
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
-        self.hits = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b", buffering=0)
@@ -60,7 +59,6 @@ class Recorded:
             lock = self._locks[request.key]
         with lock:
             if (known := self._replies.get(request.key)) is not None:
-                self.hits += 1
                 return known
             outcome = self._transport.complete(request)
             self._append(request, outcome)

@@ -43,7 +43,7 @@ class AdaptedModel(nn.Module):
         tokens: the tokenizer.
         message, action: the adapters' weights, which peft's layers compute with.
         trains: the adapter that learns.
-        scorer: how candidates are scored.
+        scorer: function that scores candidates.
     """
 
     def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0, cache_bytes: int = 2**30) -> None:
@@ -66,7 +66,7 @@ class AdaptedModel(nn.Module):
         tree = base.tree()
         fuse_norms(tree)
         self._peft = [_with_adapters(tree, lora, seed)]
-        self.message, self.action = (nn.ParameterDict(self._weights_of(name)) for name in ADAPTERS)
+        self.message, self.action = (nn.ParameterDict(self._named_weights(name)) for name in ADAPTERS)
         self.trains: Adapter = "action"
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
@@ -157,10 +157,7 @@ class AdaptedModel(nn.Module):
 
     @contextmanager
     def _recomputing(self) -> Iterator[None]:
-        """Within it layers are recomputed: they ask whether they are in training, and then keep no keys and values.
-
-        Only their own mode changes, not that of the modules in them, and dropout stays off.
-        """
+        """Put the layers, but not the modules in them, in training mode, in which they recompute; dropout stays off."""
         layers = self._recomputed if torch.is_grad_enabled() else []
         for layer in layers:
             layer.training = True
@@ -210,7 +207,7 @@ class AdaptedModel(nn.Module):
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
                 "adapter_model.safetensors as peft writes them"
             ) from error
-        own, settings = self._state_of(name), self._peft[0].peft_config[name].to_dict()
+        own, settings = self._peft_state(name), self._peft[0].peft_config[name].to_dict()
         is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
         if not is_fit or any(settings_read.get(key, settings[key]) != settings[key] for key in _MEANING):
             raise LanguageModelError(
@@ -219,12 +216,12 @@ class AdaptedModel(nn.Module):
             )
         return weights
 
-    def _state_of(self, name: Adapter) -> dict[str, Tensor]:
+    def _peft_state(self, name: Adapter) -> dict[str, Tensor]:
         from peft import get_peft_model_state_dict
 
         return cast(dict[str, Tensor], get_peft_model_state_dict(self._peft[0], adapter_name=name))
 
-    def _weights_of(self, name: Adapter) -> dict[str, nn.Parameter]:
+    def _named_weights(self, name: Adapter) -> dict[str, nn.Parameter]:
         """An adapter's parameters by short names without dots, which torch keeps for modules."""
         marked = f".{name}.weight"
         return {

@@ -31,7 +31,7 @@ def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, unif
 
     Args:
         model: a causal language model.
-        prompts: at least one token each.
+        prompts: token ids of the prompts, at least one token each.
         max_tokens: L, where a text is cut off.
         end: the token that ends a text; it is not part of it.
         uniforms: [R, L] in [0, 1) to draw with; None: always the most likely token.

@@ -42,7 +42,7 @@ class Moment:
     Attributes:
         prompt: situation and messages heard.
         candidates: phrases of the legal actions.
-        actions: their numbers.
+        actions: numbers of the actions.
         lengths: lengths by which their scores are divided.
     """
 
@@ -70,7 +70,7 @@ class LanguageNetwork(Stateless):
         Args:
             language: model and adapters.
             narrator: narrator that puts codes into words.
-            settings: how messages are written and actions scored.
+            settings: settings of messages and of action scores.
             num_agents: N.
             actions: A.
         """
@@ -110,8 +110,8 @@ class LanguageNetwork(Stateless):
         read = _on_host(obs)
         deciding = _deciding(read)
         counted = _counted(read, deciding)
-        moments, rows = self._moments_of(read, counted)
-        scores, states = self._scores_of(moments)
+        moments, rows = self._distinct_moments(read, counted)
+        scores, states = self._score_moments(moments)
         place, each = to_device({"place": counted, "each": rows}, scores.device).values()
         lead = counted.shape
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
@@ -120,7 +120,7 @@ class LanguageNetwork(Stateless):
         extras |= _left_out(read, deciding)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
-    def _moments_of(self, obs: dict[str, Array], counted: Array) -> tuple[list[Moment], Array]:
+    def _distinct_moments(self, obs: dict[str, Array], counted: Array) -> tuple[list[Moment], Array]:
         """Distinct moments of the K agents that count, and which of them each is in, [K] int64."""
         prompts, prompt = _shown(obs, PROMPT)
         phrases, phrase = _shown(obs, PHRASES)
@@ -142,7 +142,7 @@ class LanguageNetwork(Stateless):
             return self.language.tokens.words(phrase)
         return len(phrase) if self.settings.normalisation == "token" else 1
 
-    def _scores_of(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
+    def _score_moments(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""
         if not moments:
             device = self.language.base.device
@@ -196,10 +196,7 @@ def _shown(obs: dict[str, Array], key: str) -> tuple[list[Ids], Array]:
 
 
 def _deciding(obs: dict[str, Array]) -> Array:
-    """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there.
-
-    (Who acts and wants values of agents that carry on asks without `decides`.)
-    """
+    """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there."""
     deciding = np.ones(tuple(obs["legal"].shape[:3]), bool)
     for key in ("decides", "alive"):
         if key in obs:

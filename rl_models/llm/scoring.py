@@ -156,7 +156,7 @@ class Trie:
         parents: [n] int64, -1 for those that follow the prompt.
         depths: [n] int64, from 0.
         sees: [n, n] bool, a node sees itself and its ancestors.
-        paths: for each candidate its nodes in order, [l] int64.
+        paths: nodes of each candidate in order, [l] int64.
     """
 
     tokens: Array

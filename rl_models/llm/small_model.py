@@ -32,8 +32,8 @@ def write_small_model(folder: Path, pairs: Sequence[Pair], settings: SmallModelS
     """Train tokenizer and model on some texts, and write both.
 
     Args:
-        folder: exists and is empty.
-        pairs: at least one.
+        folder: empty folder.
+        pairs: prompts with answers, at least one.
         settings: form and training; the same pairs and settings give the same model.
 
     Returns:

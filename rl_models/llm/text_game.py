@@ -43,7 +43,8 @@ class TextGame:
     """A `Narrator` of what agents read.
 
     Attributes:
-        situation: observation keys that make up a code, for `LanguageTeamSettings.situation`.
+        situation: observation keys of a code, for `LanguageTeamSettings.situation`: `agent`, an agent's index,
+            [B, T, N, N] one-hot, then those of the texts.
     """
 
     def __init__(
@@ -52,7 +53,6 @@ class TextGame:
         texts: Sequence[GameText],
         actions: GameText | Sequence[Sequence[str]],
         text_of: Callable[[Array], str],
-        agent_key: str = "agent",
     ) -> None:
         """Lay out a code.
 
@@ -61,11 +61,10 @@ class TextGame:
             texts: texts that agents read, in this order.
             actions: texts of the A actions: what is observed of them, or N lists of A fixed ones.
             text_of: the text that has some numbers, [L] int -> text; the same in every process.
-            agent_key: observation key of an agent's index, [B, T, N, N] one-hot.
         """
         self._agents, self._texts, self._actions, self._text_of = tuple(agents), tuple(texts), actions, text_of
         shown = (*texts, actions) if isinstance(actions, GameText) else tuple(texts)
-        self.situation: tuple[str, ...] = (agent_key, *(text.key for text in shown))
+        self.situation: tuple[str, ...] = ("agent", *(text.key for text in shown))
         self._ends = list(accumulate([len(agents), *(text.size for text in shown)]))
 
     def message_prompt(self, code: Array) -> str:

@@ -18,7 +18,7 @@ Candidates: TypeAlias = tuple[Ids, ...]
 _TEXTS_KEPT = 2**16
 
 
-def tokens_of(name: str) -> Tokens:
+def load_tokenizer(name: str) -> Tokens:
     """The tokenizer of a language model, without its weights.
 
     Args:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rl_models.planners.domain import Domain
-from rl_models.planners.planner import with_commands
 from rl_models.planners.plans import Plan
 
 
@@ -37,4 +37,5 @@ class RandomCommander:
         # Both draws are made for every agent, so that a larger share keeps the replacements of a smaller one.
         draws = [(numbers.random(), numbers.choice(self._texts)) for _ in plan.commands]
         pairs = zip(draws, plan.commands, strict=True)
-        return with_commands(plan, tuple(draw if luck < self._share else text for (luck, draw), text in pairs))
+        commands = tuple(draw if luck < self._share else text for (luck, draw), text in pairs)
+        return replace(plan, commands=commands)

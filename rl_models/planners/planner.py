@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from rl_models.chat.client import Answer, RejectedReplyError
 from rl_models.planners.briefing import Briefing, allocation_examples, decomposition_examples, numbered
@@ -89,9 +88,9 @@ class Planner:
 
         Args:
             plans: plans that failed.
-            reached: for each plan, whether each agent reached its sub-goal.
+            reached: whether each agent reached its sub-goal, for each plan.
             memories: memories of the worlds; the failure is added to each.
-            goals: as for `plan`, for the plans that are decomposed anew.
+            goals: goals of plans that are decomposed again; None where the planner is to choose.
         """
         goals = goals or [None] * len(plans)
         faults = self._find_faults(plans, reached, memories)
@@ -242,8 +241,3 @@ class Planner:
         failure = memory.failures[-1]
         lines = [f"failed: {'; '.join(plan.commands)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
         self.caller.transcript.add_note("Reflection", lines)
-
-
-def with_commands(plan: Plan, commands: SubgoalTexts) -> Plan:
-    """The plan with other commands in the place of its own."""
-    return replace(plan, commands=commands)

@@ -13,11 +13,11 @@ class Plan:
     """Goal, sub-goals and who does which, for one world and one round.
 
     Attributes:
-        state: text of the state that it was made for.
+        state: text of the state.
         goal: goal of the team.
-        subgoals: one per agent, in the order of the decomposition.
+        subgoals: sub-goals of the agents, in the order of the decomposition.
         order: index of each agent's sub-goal among them.
-        commands: one per agent; the sub-goals in the agents' order, unless a commander changes them.
+        commands: commands of the agents; their sub-goals, unless a commander changes them.
     """
 
     state: str

@@ -52,7 +52,7 @@ class DesignedReward:
     """The test of one sub-goal.
 
     Attributes:
-        subgoal: in words.
+        subgoal: text of the sub-goal.
         source: writer of the test that is used; `builtin` where a model's did not pass.
         text: Python; empty for a built-in test.
         rejections: why earlier ones were not used.

@@ -85,8 +85,8 @@ class TeamAlgorithm:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint, also one of other runners, groups or learners.
 
-        Worlds and recurrent states are redistributed over the runners that there are now. They begin new episodes where there
-        are more or fewer worlds than before, or `reshard_snapshots` cannot redistribute them.
+        Worlds and recurrent states are redistributed over the present runners. Where the number of worlds differs, or
+        `reshard_snapshots` cannot redistribute them, worlds start new episodes.
         """
         workers = self.plan.workers
         replays = in_order(tensors, REPLAY)

@@ -72,16 +72,16 @@ def make_reader(
     config: ReaderNetworkConfig, sizes: ReadingSizes, num_actions: int, is_entity: Tensor | None = None
 ) -> FeatureNetwork:
     """Build the network of a configuration; arguments as of `reader_team`."""
-    if isinstance(config, MatchingConfig | DividedMatchingConfig):
+    if isinstance(config, MatchingConfig):
         assert isinstance(sizes, MatchingSizes)
-        if isinstance(config, MatchingConfig):
-            return MatchingReader(config, sizes)
-    elif not isinstance(config, DividedReadingConfig):
+        return MatchingReader(config, sizes)
+    if not isinstance(config, DividedReadingConfig | DividedMatchingConfig):
         return reading_network(config, sizes)
     if is_entity is None:
         raise ValueError("an entity divider needs the names of entities: pass is_entity")
     if isinstance(config, DividedReadingConfig):
         return DividedReading(config, sizes, is_entity, num_actions)
+    assert isinstance(sizes, MatchingSizes)
     return DividedMatching(config, sizes, is_entity, num_actions)
 
 

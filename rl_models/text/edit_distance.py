@@ -20,7 +20,7 @@ _AT_ONCE = 64
 _PAD, _UNKNOWN = -1, -2
 
 
-def tokens_of(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Words and punctuation marks in their order."""
     return _TOKEN.findall(text)
 
@@ -29,7 +29,7 @@ class TextIndex:
     """Texts among which the nearest one is looked for.
 
     Attributes:
-        texts: in their order.
+        texts: texts in their order.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -41,7 +41,7 @@ class TextIndex:
         if not texts:
             raise ValueError("an index of texts needs at least one text to find")
         self.texts = tuple(texts)
-        split = [tokens_of(text) for text in self.texts]
+        split = [tokenize(text) for text in self.texts]
         self._numbers = {token: number for number, token in enumerate(dict.fromkeys(t for s in split for t in s))}
         self._lengths = np.array([len(one) for one in split])
         self._ids = np.full((len(split), int(self._lengths.max())), _PAD, np.int16)
@@ -54,10 +54,10 @@ class TextIndex:
         """Place of the nearest text, the first of equally near ones, and its distance in tokens.
 
         Args:
-            text: to be compared.
-            among: [K] places of the texts that may be found, rising; all by default.
+            text: text to compare.
+            among: [K] indices of the texts to search, ascending; all by default.
         """
-        query = np.array([self._numbers.get(token, _UNKNOWN) for token in tokens_of(text)], np.int16)
+        query = np.array([self._numbers.get(token, _UNKNOWN) for token in tokenize(text)], np.int16)
         rows = np.arange(len(self.texts)) if among is None else among
         bounds = self._bounds(query, rows)
         order = np.argsort(bounds, kind="stable")
@@ -73,9 +73,9 @@ class TextIndex:
             best, place = min((best, place), (least, first_of))
         return place, best
 
-    def share_of(self, text: str, distance: int, place: int) -> float:
+    def relative_distance(self, text: str, distance: int, place: int) -> float:
         """A distance divided by the number of tokens of the longer text, 0 for equal ones and at most 1."""
-        return distance / max(1, len(tokens_of(text)), int(self._lengths[place]))
+        return distance / max(1, len(tokenize(text)), int(self._lengths[place]))
 
     def _bounds(self, query: Array, rows: Array) -> Array:
         """[K] int64, least distances that the counts of tokens allow."""

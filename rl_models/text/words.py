@@ -43,7 +43,7 @@ class Vocabulary:
         Raises:
             VocabularyError: the sentences have no words.
         """
-        words = {word for sentence in sentences for word in words_of(sentence)}
+        words = {word for sentence in sentences for word in split_words(sentence)}
         if not words:
             raise VocabularyError("the training sentences have no words; a text encoder needs words to learn")
         return cls(tuple(sorted(words)))
@@ -55,7 +55,7 @@ class Vocabulary:
     def tokens(self, sentences: Sequence[str]) -> Tensor:
         """Numbers of the words of D sentences, [D, L] int64, without unknown words, padded with 0; L is at least 1."""
         number = {word: index for index, word in enumerate(self.words, start=1)}
-        rows = [[number[word] for word in words_of(sentence) if word in number] for sentence in sentences]
+        rows = [[number[word] for word in split_words(sentence) if word in number] for sentence in sentences]
         lengths = np.array([len(row) for row in rows])
         table = np.zeros((len(rows), max(1, lengths.max())), np.int64)
         is_word = np.arange(table.shape[1]) < lengths[:, None]
@@ -63,7 +63,7 @@ class Vocabulary:
         return torch.from_numpy(table)
 
 
-def words_of(sentence: str) -> list[str]:
+def split_words(sentence: str) -> list[str]:
     """The words of a sentence in order, in lower case and without punctuation."""
     return _WORD.findall(sentence.lower())
 

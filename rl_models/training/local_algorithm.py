@@ -101,8 +101,8 @@ class LocalAlgorithm:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue from a checkpoint, also one of several runners, groups or learners.
 
-        Worlds begin episodes that they have not played where there are more or fewer of them than before, or `reshard_snapshots`
-        cannot redistribute them.
+        Where the number of worlds differs, or `reshard_snapshots` cannot redistribute them, worlds start episodes that
+        they have not played.
         """
         weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
         self.learner.policy.load_state_dict(weights)

@@ -64,7 +64,7 @@ MODELS = (SEES, PASSES, MOVES)
 # --------------------------------------------------------------------------------------------------------------- models
 
 
-def columns_of(model: Model, num_agents: int) -> tuple[str, ...]:
+def column_names(model: Model, num_agents: int) -> tuple[str, ...]:
     """Names of what explains, in order."""
     if model is SEES:
         return ("talk_1", "reply_1", "talk_1_x_reply_1")
@@ -91,12 +91,12 @@ def fitted(model: Model, data: Episodes, draws: int) -> Fit:
     else:
         columns = np.concatenate([talk, reply], axis=1)
     try:
-        return fit(columns, outcome_of(model, data), data["_episode"], draws)
+        return fit(columns, get_outcome(model, data), data["_episode"], draws)
     except NotIdentified as error:
         raise NotIdentified(f"{model.explained}: {error}") from error
 
 
-def outcome_of(model: Model, data: Episodes) -> np.ndarray:
+def get_outcome(model: Model, data: Episodes) -> np.ndarray:
     """Outcome that a model explains, [R] bool."""
     if model is SEES:
         return np.asarray(data["_sees"][:, 0])
@@ -122,7 +122,7 @@ def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
             found = fitted(model, data, draws)
         except NotIdentified:
             continue
-        names = columns_of(model, data["_talk"].shape[1])
+        names = column_names(model, data["_talk"].shape[1])
         for name, value, low, high in zip(names, found.slopes, found.low, found.high, strict=True):
             yield f"{model.name}_{name}", value, low, high
             if _ranges(data, name) >= _TENTH:

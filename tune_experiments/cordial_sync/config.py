@@ -26,6 +26,20 @@ _MAX_AGENTS = 4
 
 AUTHORS_ENV_STEPS = 50
 """Env steps of one world after which a worker of the authors' A3C steps the optimiser."""
+AUTHORS_LEARNER = AlgorithmConfig(
+    algorithm="impala",
+    joint_ratio=False,
+    gae_lambda=1.0,
+    num_epochs=1,
+    num_minibatches=1,
+    value_coef=0.25,
+    optimiser_epsilon=1e-3,
+    amsgrad=True,
+    max_grad_norm=3.0,
+    grad_clip_by="largest",
+    final_learning_rate_share=1.0,
+)
+"""The authors' optimiser; IMPALA stands in for their A3C."""
 SMALL_VISUAL = VisualConfig(channels=(16, 16, 32, 32), hidden_size=128, team_features=128)
 """Widths for frames of 42 x 42 pixels on a laptop."""
 

@@ -22,7 +22,7 @@ from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet
 from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, names_of, room_files
+from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, room_files, room_names
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.plan import Episodes, play_episodes
 
@@ -101,8 +101,8 @@ def check_rooms_apart(config: Config) -> None:
     """
     check_apart(
         {
-            "--train-rooms": names_of(config.room_size, (config.train_rooms,)),
-            "--valid-rooms": names_of(config.room_size, config.valid_rooms),
+            "--train-rooms": room_names(config.room_size, (config.train_rooms,)),
+            "--valid-rooms": room_names(config.room_size, config.valid_rooms),
             **_names_of_the_test(config),
         }
     )
@@ -111,22 +111,22 @@ def check_rooms_apart(config: Config) -> None:
 def _names_of_the_test(config: Config) -> dict[str, list[str]]:
     """Under the flag that decides on them."""
     if not config.test_starts:
-        return {"--test-rooms": names_of(config.room_size, config.test_rooms)}
+        return {"--test-rooms": room_names(config.room_size, config.test_rooms)}
     names = [_STREAM_ROOM.sub(r"\1", room.name) for room in test_starts(config).rooms]
     return {"--test-starts": list(dict.fromkeys(names))}
 
 
 def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
     """Worlds that begin at these starts, the first at the first."""
-    return make("furnmove-v0", num_worlds, starts=starts, **arguments_of(config))
+    return make("furnmove-v0", num_worlds, starts=starts, **world_arguments(config))
 
 
 def shown_world(config: Config, num_worlds: int) -> World:
     """Worlds that draw a start in the test's rooms, for videos and `play`."""
-    return make("furnmove-v0", num_worlds, rooms=test_starts(config).rooms, **arguments_of(config))
+    return make("furnmove-v0", num_worlds, rooms=test_starts(config).rooms, **world_arguments(config))
 
 
-def arguments_of(config: Config) -> dict[str, Any]:
+def world_arguments(config: Config) -> dict[str, Any]:
     """Arguments of a world that do not depend on its rooms."""
     return {
         "num_agents": config.num_agents,

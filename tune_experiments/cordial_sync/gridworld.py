@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from rl_envs import World
 from rl_envs.furnmove.world import FurnMove
-from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.networks.network_config import TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import (
     AUTHORS_ENV_STEPS,
+    AUTHORS_LEARNER,
     Config,
     CordialSettings,
     FamilySettings,
     beside_the_authors,
 )
 from tune_experiments.cordial_sync.messages import TalkSpectator
-from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, method_of
+from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, parse_method
 from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
@@ -45,19 +45,6 @@ else:
     figures = LazyModule("tune_experiments.cordial_sync.figures")
     trials = LazyModule("tune_experiments.cordial_sync.trials")
 
-_AUTHORS_LEARNER = AlgorithmConfig(
-    algorithm="impala",
-    joint_ratio=False,
-    gae_lambda=1.0,
-    num_epochs=1,
-    num_minibatches=1,
-    value_coef=0.25,
-    optimiser_epsilon=1e-3,
-    amsgrad=True,
-    max_grad_norm=3.0,
-    grad_clip_by="largest",
-    final_learning_rate_share=1.0,
-)
 _PAPER_TEST_ROOMS = (*(f"test_room_0{number}" for number in range(1, 5)), "floorplan229")
 """Five rooms like the paper's; the last is one of them."""
 _PAPER_WORLDS = 45
@@ -65,7 +52,6 @@ _PAPER_WORLDS = 45
 _BALANCED = 288
 """Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
 
-_PAPER_TEST = 1_000
 _DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS for episodes in (4_950, 5_000))
 """Optimiser steps of the authors in the 4,950 episodes, each of at most 250 env steps, in which beta falls."""
 
@@ -190,11 +176,7 @@ def _smoke(laptop: Config) -> Config:
 
 
 def _authors(laptop: Config) -> Config:
-    """The laptop's rooms and network with the constants of the authors' optimiser.
-
-    They step it after every 50 env steps of one world. Here it steps after 50 of each of 8 worlds; the budget is ten
-    times the laptop's, so that there are 2,500 steps and CORDIAL's weight reaches its floor.
-    """
+    """The laptop's rooms and network with the authors' optimiser, in ten times the laptop's budget: 2,500 steps."""
     return dataclasses.replace(
         laptop,
         bootstrap_at_limit=False,
@@ -203,7 +185,7 @@ def _authors(laptop: Config) -> Config:
         sync=FamilySettings(1e-4, 0.01),
         central=FamilySettings(1e-4, 0.01),
         cordial=CordialSettings(floor=0.01, decline_episodes=4_950),
-        learner=_AUTHORS_LEARNER,
+        learner=AUTHORS_LEARNER,
         workers=dataclasses.replace(laptop.workers, worlds_per_runner=8, fragment_length=50),
         budget_env_steps=1_000_000,
         validate_every_env_steps=100_000,
@@ -256,7 +238,7 @@ def _rooms_of(config: Config) -> str:
 
 def uses(config: Config, name: str, path: str) -> bool:
     """Whether what stands at a path of the space changes how a method trains."""
-    method = method_of(name)
+    method = parse_method(name)
     group, _, field = path.partition(".")
     if group in FAMILIES:
         return group == method.family and not (field == "entropy_coef" and method.has_cordial)

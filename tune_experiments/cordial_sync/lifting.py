@@ -28,7 +28,7 @@ from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, vi
 from tune_experiments.cordial_sync.config import FamilySettings
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
-from tune_experiments.cordial_sync.rooms import check_apart, has_inferred_masks, named_rooms, names_of
+from tune_experiments.cordial_sync.rooms import check_apart, has_inferred_masks, named_rooms, room_names
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, play_episodes
@@ -49,14 +49,14 @@ def plan(config: LiftConfig, method: LiftMethod, seed: int) -> Curriculum:
     return Curriculum((first, last))
 
 
-def world_of(
+def make_world(
     config: LiftConfig, rooms: str | Sequence[Room], num_worlds: int = 1, first_world: int = 0, **more: Any
 ) -> World:
     """Worlds in some rooms, with frames."""
-    return make("furnlift-v0", num_worlds, first_world=first_world, **arguments_of(config, rooms), **more)
+    return make("furnlift-v0", num_worlds, first_world=first_world, **world_arguments(config, rooms), **more)
 
 
-def arguments_of(config: LiftConfig, rooms: str | Sequence[Room]) -> dict[str, Any]:
+def world_arguments(config: LiftConfig, rooms: str | Sequence[Room]) -> dict[str, Any]:
     """Arguments of the world."""
     return {
         "rooms": rooms,
@@ -79,23 +79,17 @@ def guided_world(config: LiftConfig, num_worlds: int = 1, first_world: int = 0) 
         first_world,
         settings.expert_probability,
         settings.decline_episodes / config.workers.worlds,
-        **arguments_of(config, config.train_rooms),
+        **world_arguments(config, config.train_rooms),
     )
 
 
 def build_policy(config: LiftConfig, method: LiftMethod, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    network = adapted(config.network, settings_of(config, method).last_convolution, method != "no_communication")
-    world = world_of(config, config.valid_rooms)
+    network = adapted(config.network, getattr(config, method).last_convolution, method != "no_communication")
+    world = make_world(config, config.valid_rooms)
     build = visual_central_team if method == "central" else visual_team
     team = VisualTeamConfig(network, config.components if method == "sync" else 1)
     return build(team, world.num_agents, world.observation_spec["frame"].shape, int(world.action_spec), seed)  # type: ignore[arg-type]
-
-
-def settings_of(config: LiftConfig, method: LiftMethod) -> FamilySettings:
-    """How a method learns."""
-    settings: FamilySettings = getattr(config, method)
-    return settings
 
 
 def _warm_start(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
@@ -111,7 +105,8 @@ def _warm_start(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
 
 
 def _reinforcement(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
-    settings, learner = settings_of(config, method), config.learner
+    settings: FamilySettings = getattr(config, method)
+    learner = config.learner
     if method == "central":
         # One probability and one value for both agents: see trials.py.
         learner = dataclasses.replace(learner, joint_ratio=True, value_coef=learner.value_coef * 2)
@@ -122,7 +117,7 @@ def _reinforcement(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPl
         entropy_kind="component" if method == "central" else "marginal",
     )
     shows_expert = config.imitation_after_warm_start
-    worlds = functools.partial(world_of, config, config.train_rooms, shows_expert=shows_expert)
+    worlds = functools.partial(make_world, config, config.train_rooms, shows_expert=shows_expert)
     return _trial(config, method, seed, worlds, objective, settings.learning_rate, config.budget_env_steps)
 
 
@@ -147,7 +142,7 @@ def _trial(
 
 
 def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]:
-    coordination = coordination_set(world_of(config, config.valid_rooms))
+    coordination = coordination_set(make_world(config, config.valid_rooms))
     cordial = CoordinationLoss(coordination, Schedule.constant(config.cordial_coef))
     return (cordial, Imitation(Schedule.constant(config.imitation_coef))) if has_expert else (cordial,)
 
@@ -157,7 +152,7 @@ def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]
 
 def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
     """A point of the validation curves, which are dashed."""
-    return play(world_of(config, config.valid_rooms, config.valid_episodes), policy)
+    return play(make_world(config, config.valid_rooms, config.valid_episodes), policy)
 
 
 def evaluate(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -196,7 +191,7 @@ def check_rooms_apart(config: LiftConfig) -> None:
         "--valid-rooms": config.valid_rooms,
         "--test-rooms": config.test_rooms,
     }
-    check_apart({flag: names_of(config.room_size, (rooms,)) for flag, rooms in named.items()})
+    check_apart({flag: room_names(config.room_size, (rooms,)) for flag, rooms in named.items()})
 
 
 def _separation(config: LiftConfig) -> str:
@@ -213,10 +208,10 @@ def _play_test(config: LiftConfig, policy: TeamPolicy) -> Episodes:
     """The test's episodes, equally many in each named room or one more."""
     rooms, episodes = _test_rooms(config), config.test_episodes
     if not rooms:
-        return play(world_of(config, config.test_rooms, episodes), policy)
+        return play(make_world(config, config.test_rooms, episodes), policy)
     ends = [episodes * number // len(rooms) for number in range(len(rooms) + 1)]
     played = [
-        play(world_of(config, (room,), end - first, first_world=first), policy)
+        play(make_world(config, (room,), end - first, first_world=first), policy)
         for room, first, end in zip(rooms, ends[:-1], ends[1:], strict=True)
         if end > first
     ]

@@ -12,7 +12,7 @@ from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import UnitInterval
 from rl_models.networks.network_config import VisualConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.config import FamilySettings, check_frames, make_files_absolute
+from tune_experiments.cordial_sync.config import AUTHORS_LEARNER, FamilySettings, check_frames, make_files_absolute
 from tune_experiments.experiment.training_config import ExperimentConfig
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
@@ -127,18 +127,7 @@ PAPER = dataclasses.replace(
     sync=FamilySettings(1e-4, 0.01),
     central=FamilySettings(1e-4, 0.01, 19),
     warm_start=ExpertWarmStart(budget_env_steps=600_000, decline_episodes=10_000, learning_rate=1e-4, num_epochs=1),
-    learner=AlgorithmConfig(
-        algorithm="impala",
-        joint_ratio=False,
-        num_epochs=1,
-        num_minibatches=45,
-        value_coef=0.25,
-        optimiser_epsilon=1e-3,
-        amsgrad=True,
-        max_grad_norm=3.0,
-        grad_clip_by="largest",
-        final_learning_rate_share=1.0,
-    ),
+    learner=dataclasses.replace(AUTHORS_LEARNER, num_minibatches=45),
     workers=Workers(runners=15, worlds_per_runner=3, fragment_length=50, learners=1, gpus_per_learner=1.0),
     budget_env_steps=12_000_000,
     validate_every_env_steps=500_000,

@@ -49,7 +49,7 @@ class Method:
     has_cordial: bool
 
 
-def method_of(name: str) -> Method:
+def parse_method(name: str) -> Method:
     """`sync_4_cordial` -> SYNC with four components and CORDIAL.
 
     Raises:

@@ -35,16 +35,12 @@ class Fit:
         low: [F] float64, lower ends of the 95 % intervals.
         high: [F] float64, upper ends.
         mcfadden: 1 - log-likelihood / log-likelihood of a constant, in [0, 1].
-        rows: number of rows.
-        episodes: number of episodes.
     """
 
     slopes: Array
     low: Array
     high: Array
     mcfadden: float
-    rows: int
-    episodes: int
 
 
 def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 0) -> Fit:
@@ -77,7 +73,7 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 
         raise NotIdentified(f"of {draws:,} draws of episodes {draws - len(found):,} have no finite slopes")
     low, high = np.quantile(found, (0.025, 0.975), axis=0)
     likelihood = log_likelihood(scaled, outcome, weights) / log_likelihood(scaled, outcome, _constant(outcome, weights))
-    return Fit(back @ weights[1:], low, high, 1 - likelihood, len(outcome), episodes)
+    return Fit(back @ weights[1:], low, high, 1 - likelihood)
 
 
 def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Array | None = None) -> Array:
@@ -121,11 +117,7 @@ def _constant(outcome: Array, weights: Array) -> Array:
 
 
 def _whitened(columns: Array) -> tuple[Array, Array]:
-    """Uncorrelated columns of mean 0 and deviation 1 that say the same, and the way back.
-
-    Returns:
-        [R, F] float64; [F, F] float64, a matrix from slopes of these columns to slopes of the given ones.
-    """
+    """Uncorrelated columns [R, F] of deviation 1, and the matrix [F, F] that takes their slopes back."""
     centred = columns - columns.mean(axis=0)
     deviation = centred.std(axis=0)
     if (deviation < _MIN_DEVIATION).any():

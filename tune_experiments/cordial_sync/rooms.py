@@ -29,7 +29,7 @@ def check_apart(named: Mapping[str, Sequence[str]]) -> None:
             used[room] = flag
 
 
-def names_of(room_size: str, words: Sequence[str]) -> list[str]:
+def room_names(room_size: str, words: Sequence[str]) -> list[str]:
     """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
     streams = [word for word in words if _is_stream(word)]
     return [*streams, *(room.name for room in named_rooms(room_size, words))]

@@ -24,8 +24,8 @@ from rl_models.teams.tbone_team import (
     visual_team,
 )
 from tune_experiments.cordial_sync.config import Config, FamilySettings
-from tune_experiments.cordial_sync.evaluation import arguments_of, coordination_set, sizes, validate
-from tune_experiments.cordial_sync.methods import Method, method_of
+from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate, world_arguments
+from tune_experiments.cordial_sync.methods import Method, parse_method
 from tune_experiments.experiment.plan import TrialPlan
 
 Network = TypeVar("Network", TboneConfig, VisualConfig)
@@ -33,7 +33,7 @@ Network = TypeVar("Network", TboneConfig, VisualConfig)
 
 def plan(config: Config, name: str, seed: int) -> TrialPlan:
     """One method with one seed."""
-    method = method_of(name)
+    method = parse_method(name)
     return TrialPlan(
         make_world=functools.partial(training_world, config),
         build_policy=functools.partial(build_policy, config, method, seed),
@@ -54,7 +54,7 @@ def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) ->
         rooms=config.train_rooms,
         room_size=config.room_size,
         bootstrap_at_limit=config.bootstrap_at_limit,
-        **arguments_of(config),
+        **world_arguments(config),
     )
 
 
@@ -105,7 +105,7 @@ def _coordination(config: Config) -> CoordinationSet:
 
 def _any_world(config: Config) -> World:
     """A world of the same agents; a trained team is loaded where the rooms that it was trained in are not."""
-    return make("furnmove-v0", rooms="valid", room_size="laptop", **arguments_of(config))
+    return make("furnmove-v0", rooms="valid", room_size="laptop", **world_arguments(config))
 
 
 def _beta(config: Config, method: Method) -> Schedule:

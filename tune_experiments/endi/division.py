@@ -77,12 +77,17 @@ def check_stack(config: DataclassInstance, path: str) -> None:
         raise UserError(f"{flag_name(path)}: {error}") from error
 
 
+def on_matching(row: str) -> bool:
+    """Whether a row's teams read with the mention-matching reader."""
+    return row.endswith(ON_MATCHING.lstrip("_"))
+
+
 def is_divided(row: str) -> bool:
     """Whether a method's teams divide."""
     return row.startswith(DIVIDED)
 
 
-def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
+def make_losses(row: str, settings: DivisionSettings) -> DivisionLosses:
     """Losses of a method that divides, besides the algorithm's loss, with the weights of a run."""
     from rl_models.teams.endi_team import VARIANTS
 
@@ -96,7 +101,9 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
     )
 
 
-def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any) -> Way:
+def make_evaluation(
+    settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any
+) -> Way:
     """An evaluation with the run's choice of masks, which measures divisions where there are any."""
     from rl_models.losses.division import division_probe
     from rl_models.teams.endi_team import divides
@@ -110,7 +117,7 @@ def division_notes(settings: DivisionSettings, rows: Sequence[str]) -> list[str]
     notes = []
     if any(map(is_divided, rows)):
         notes.append("masks are of entities, with the same noise in all epochs; the release masks cells and draws anew")
-    if settings.shares_network and not all(row.endswith(ON_MATCHING.lstrip("_")) for row in rows):
+    if settings.shares_network and not all(map(on_matching, rows)):
         notes.append("agents share one network; the paper's share nothing")
     return notes
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import EVALUATIONS
-from tune_experiments.endi.division import evaluation_of
+from tune_experiments.endi.division import make_evaluation
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
+from tune_experiments.rtfm.columns import SHUFFLED, TEST, UNSEEN
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -23,8 +24,6 @@ SAME_SIZE = ("train", "eval", "eval_new")
 
 def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
     """Column of the table -> arguments of its worlds."""
-    from tune_experiments.rtfm.evaluation import SHUFFLED, TEST
-
     found = {name: EVALUATIONS[name] for name in SAME_SIZE}
     larger = {f"eval_{size}x{size}": {"split": TEST, "size": size} for size in config.test_sizes}
     return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
@@ -38,8 +37,6 @@ def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Tests:
 
 def _tested(stage: int, column: str) -> Tested:
     """Test of a column of the table; wrong documents are shown with unseen assignments."""
-    from tune_experiments.rtfm.evaluation import SHUFFLED, UNSEEN
-
     return Tested(f"stage_{stage}_{UNSEEN}", SHUFFLED) if column == SHUFFLED else Tested(f"stage_{stage}_{column}")
 
 
@@ -49,7 +46,7 @@ def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes
     from tune_experiments.rtfm.evaluation import VALIDATION_SEED, play
 
     worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "valid")]
-    way = functools.partial(evaluation_of, config.division, Evaluation)
+    way = functools.partial(make_evaluation, config.division, Evaluation)
     seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
     return seen | {"unseen_win_rate": unseen["win_rate"]}
 
@@ -66,8 +63,8 @@ def random_play(config: EndiRtfmConfig, stage: int) -> Episodes:
 
 def _play(config: EndiRtfmConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
     from rl_models.training.evaluation import Evaluation
-    from tune_experiments.rtfm.evaluation import SHUFFLED, WithWrongDocuments, play
+    from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
 
     world = make_stage(config, stage, config.test_episodes, **columns(config)[column])
     way = WithWrongDocuments if column == SHUFFLED else Evaluation
-    return play(world, policy, functools.partial(evaluation_of, config.division, way))
+    return play(world, policy, functools.partial(make_evaluation, config.division, way))

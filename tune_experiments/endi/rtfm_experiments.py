@@ -10,7 +10,7 @@ import numpy as np
 
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
-from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
+from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.curriculum import Curriculum
@@ -20,6 +20,7 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
+from tune_experiments.rtfm.columns import SHUFFLED
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
 from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
@@ -77,15 +78,12 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then how entities were divided."""
         from tune_experiments.messenger import tables as stage_tables
-        from tune_experiments.rtfm.evaluation import SHUFFLED
 
         won = stage_tables.tables(results, self.caption, self.paper, TESTED, {SHUFFLED: SHUFFLED})
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
-        """Both methods on unseen assignments of the last stage, with the mention-matching reader if all have it."""
-        from tune_experiments.endi.rtfm_trials import on_matching
-
+        """Both methods on unseen assignments of the last stage; with the mention-matching reader if all have it."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         compared = self.compared
@@ -100,8 +98,6 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
             UserError: a setting that no method of the run reads.
             ValueError: a room that is too small for what a stage has in it.
         """
-        from tune_experiments.endi.rtfm_trials import on_matching
-
         if all(map(on_matching, config.methods)):
             refuse_unread(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
@@ -110,8 +106,6 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def deviation_notes(self, config: EndiRtfmConfig) -> list[str]:
         """Those of RTFM's experiments, of the reader and of the divider."""
-        from tune_experiments.endi.rtfm_trials import on_matching
-
         is_reader_alone = all(map(on_matching, config.methods))
         notes = of_rtfm(as_learned(config) if is_reader_alone else config)
         if any(map(on_matching, config.methods)):
@@ -122,8 +116,6 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def optimiser_steps(self, config: EndiRtfmConfig) -> str:
         """In the first stage, beside those of the preset `paper`."""
-        from tune_experiments.endi.rtfm_trials import on_matching
-
         own = config
         if all(map(on_matching, config.methods)):
             own = as_learned(config, first_stage_env_steps=config.matching.budget_env_steps)

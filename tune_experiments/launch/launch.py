@@ -34,14 +34,14 @@ from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.continuation import finished_otherwise, trained_otherwise
+from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.local_trials import run_local_trials, what_is_ignored
+from tune_experiments.run.local_trials import describe_ignored_processes, run_local_trials
 from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
-from tune_experiments.run.request import Request, make_plan, request_for
+from tune_experiments.run.request import Request, make_plan, make_request
 from tune_experiments.run.run_folder import ANNOUNCED, PARTS, RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
@@ -261,9 +261,9 @@ class _Session(Generic[Config]):
             for seed, folder in by_seed.items():
                 if folder.name not in unfinished and (newest := newest_checkpoint(folder)) is not None:
                     entry = self.experiment.entry_point
-                    request = request_for(entry, self.config, method, seed, self.folder, folder.name)
+                    request = make_request(entry, self.config, method, seed, self.folder, folder.name)
                     plan = make_plan(self.experiment, request)
-                    parts += finished_otherwise(self.experiment, request, plan, load_state(newest))
+                    parts += describe_update_changes(self.experiment, request, plan, load_state(newest))
         return parts
 
     def _continued(self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, int]:
@@ -275,7 +275,7 @@ class _Session(Generic[Config]):
             if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
                 begun[name] = get_checkpoint_step(newest)
                 self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
-                parts += trained_otherwise(self.experiment, request, plan, load_state(newest))
+                parts += describe_training_changes(self.experiment, request, plan, load_state(newest))
         if not self.options.searches:
             parts += self._finished_otherwise({request["name"] for request in requests})
         for part in dict.fromkeys(parts):
@@ -304,7 +304,7 @@ class _Session(Generic[Config]):
     ) -> dict[str, str]:
         """Run trials in this process."""
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
-        for sentence in dict.fromkeys(filter(None, map(what_is_ignored, asked))):
+        for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
         self._say_cost(plans, 1)
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
@@ -379,6 +379,6 @@ def trial_requests(
         for method in experiment.methods(config)
     ]
     return [
-        request_for(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
+        make_request(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
         for method, seed in dict.fromkeys(trials)
     ]

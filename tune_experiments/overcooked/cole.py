@@ -115,7 +115,7 @@ class Cole:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Continue where `checkpoint` was taken."""
         own = tensors[STATE]
-        self.generations = generations_of(tensors)
+        self.generations = read_generations(tensors)
         self._payoffs = np.asarray(own[_PAYOFFS], np.float64)
         self._began, self._refusals = int(own[_BEGAN]), int(own[_REFUSALS])
         names = sorted(int(group.removeprefix(_MEMBER)) for group in tensors if group.startswith(_MEMBER))
@@ -188,6 +188,6 @@ class Cole:
         return team.eval().requires_grad_(False)
 
 
-def generations_of(tensors: Tensors) -> list[Generation]:
+def read_generations(tensors: Tensors) -> list[Generation]:
     """The generations that a checkpoint knows of, the first first."""
     return [Generation(**found) for found in json.loads(bytes(np.asarray(tensors[STATE][HISTORY])))]

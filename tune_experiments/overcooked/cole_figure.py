@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
-from tune_experiments.overcooked.cole import Generation, generations_of
+from tune_experiments.overcooked.cole import Generation, read_generations
 from tune_experiments.overcooked.cole_solver import preferred
 from tune_experiments.results.plots.figures import COLOURS, INK, REMARK, new_figure, save
 from tune_experiments.run.trial import CHECKPOINTS
@@ -25,7 +25,7 @@ def draw_generations(run_folder: Path, trials: Mapping[int, Path]) -> Iterator[P
     """A figure of each trial that has ended a generation; `trials` are seed -> folder."""
     for seed, folder in trials.items():
         newest = newest_whole_checkpoint(folder / CHECKPOINTS)
-        generations = [] if newest is None else generations_of(load_checkpoint(newest).tensors)
+        generations = [] if newest is None else read_generations(load_checkpoint(newest).tensors)
         if generations:
             yield draw(generations, run_folder / f"plots/cole-seed{seed}.png")
 

@@ -39,7 +39,7 @@ def page_rank(payoffs: Array) -> Array:
     return np.asarray(np.linalg.solve(np.eye(count) - DAMPING * steps.T, np.full(count, (1 - DAMPING) / count)))
 
 
-def value_of(payoffs: Array) -> float:
+def coalition_value(payoffs: Array) -> float:
     """Value of a coalition: mean payoff of its members, where less central partners weigh more.
 
     Args:
@@ -65,7 +65,7 @@ def shapley_values(payoffs: Array) -> Array:
     """
     count = len(payoffs)
     value_by_coalition = {
-        chosen: value_of(payoffs[np.ix_(chosen, chosen)])
+        chosen: coalition_value(payoffs[np.ix_(chosen, chosen)])
         for size in range(count + 1)
         for chosen in itertools.combinations(range(count), size)
     }

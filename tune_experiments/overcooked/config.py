@@ -158,11 +158,11 @@ def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int =
         first_world: number of the first one.
         changes: further arguments of the world.
     """
-    world = make("overcooked-v0", num_worlds, first_world=first_world, **arguments_of(config) | changes)
+    world = make("overcooked-v0", num_worlds, first_world=first_world, **world_arguments(config) | changes)
     assert isinstance(world, Overcooked)
     return world
 
 
-def arguments_of(config: OvercookedConfig) -> dict[str, Any]:
+def world_arguments(config: OvercookedConfig) -> dict[str, Any]:
     """Arguments that all kitchens of a run share."""
     return {"layout": config.task, "max_episode_steps": config.max_episode_steps}

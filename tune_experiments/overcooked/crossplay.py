@@ -23,7 +23,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
-from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.play.team_paths import in_package
 from tune_experiments.results.intervals import interval_over_episodes
@@ -67,7 +67,7 @@ class Matrix:
         return np.asarray((values.sum(0) + values.sum(1) - 2 * self.own(metric)) / others)
 
 
-def teams_of(
+def load_teams(
     runs: Sequence[Path], kitchens: Kitchens, methods: Sequence[str] = (), kitchen: str = ""
 ) -> dict[str, LoadedPolicy]:
     """Every trained team of some runs, by a name that tells them apart.
@@ -81,7 +81,7 @@ def teams_of(
     Raises:
         UserError: another experiment, several kitchens, or fewer than two teams.
     """
-    trials = [trial for run in runs for trial in trials_of(run, kitchens)]
+    trials = [trial for run in runs for trial in find_trials(run, kitchens)]
     chosen = [trial.folder for trial in trials if not methods or {trial.method, trial.row} & {*methods}]
     folders = [folder for folder in chosen if chosen_checkpoint(folder) is not None]
     names = distinct_names(folders)
@@ -154,7 +154,7 @@ class StoredTrial:
         return self.method.partition("-")[2] or str(self.config.task)
 
 
-def trials_of(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
+def find_trials(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
     """All trials of a run; a trial's own folder is a run of its own.
 
     Raises:
@@ -205,9 +205,9 @@ def play_pair(
     """Episodes of one team's chef 0 with another's chef 1, played side by side with the game's own actions.
 
     Returns:
-        as `episodes_of`.
+        as `play_team`.
     """
-    return episodes_of(make_world(config, episodes), MixedTeam([first, second]), seed=seed)
+    return play_team(make_world(config, episodes), MixedTeam([first, second]), seed=seed)
 
 
 def _result(pair: str, layout: str, metric: str, episodes: Array) -> Result:

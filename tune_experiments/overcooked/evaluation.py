@@ -22,15 +22,15 @@ def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> Tests:
     """The table's numbers: the team's, and those of uniform actions."""
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     played = {Tested(config.task): policy, Tested(config.task, method=RANDOM): uniform}
-    return {test: episodes_of(make_world(config, config.test_episodes), team) for test, team in played.items()}
+    return {test: play_team(make_world(config, config.test_episodes), team) for test, team in played.items()}
 
 
 def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
     """A point of the curve of rewards."""
-    return episodes_of(make_world(config, config.valid_episodes), policy, seed=VALIDATION_SEED)
+    return play_team(make_world(config, config.valid_episodes), policy, seed=VALIDATION_SEED)
 
 
-def episodes_of(
+def play_team(
     world: World,
     policy: TeamPolicy,
     is_greedy: bool = False,

@@ -23,10 +23,10 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.role_team import role_team
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED, episodes_of
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED, play_team
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_ppo
 from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
-from tune_experiments.overcooked.trials import Row, plan_of
+from tune_experiments.overcooked.trials import Row, make_plan
 from tune_experiments.overcooked.trials import plan as plan_ppo
 
 SAMPLED = "reward_sampled"
@@ -44,10 +44,10 @@ def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
         is_shaped=False,  # its weight would fall
         world={} if row.endswith(SPARSE) else {"shaping": 1.0},
         build_policy=functools.partial(build_team, method=method),
-        objective=functools.partial(objective_of, method=method),
+        objective=functools.partial(build_objective, method=method),
     )
     return dataclasses.replace(
-        plan_of(config, own, seed),
+        make_plan(config, own, seed),
         optimiser=optimiser_settings(learner, learner.learning_rate, config.budget_env_steps),
         workers=workers,
         validate=functools.partial(play, config, config.valid_episodes, seed=VALIDATION_SEED),
@@ -63,7 +63,7 @@ def build_team(config: OvercookedRolesConfig, seed: int, *, method: RoleMethod) 
     return role_team(config.roles.team, method, encoder, state, world.num_agents, len(ACTIONS), seed)
 
 
-def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Objective:
+def build_objective(config: OvercookedRolesConfig, *, method: RoleMethod) -> Objective:
     """Objective that a method minimises."""
     learner, workers = config.learner_of(method), config.workers_of(method)
     qmix = qmix_objective(learner, learner.gamma, workers.env_steps_of_update)
@@ -71,8 +71,8 @@ def objective_of(config: OvercookedRolesConfig, *, method: RoleMethod) -> Object
 
 
 def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
-    """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `episodes_of`."""
-    return episodes_of(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
+    """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `play_team`."""
+    return play_team(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
 
 
 def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
@@ -82,8 +82,8 @@ def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
     with the last epsilon of training, as self-play is tested by sampled actions.
     """
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
-    random = episodes_of(make_world(config, config.test_episodes), uniform)
-    sampled = episodes_of(make_world(config, config.test_episodes), policy, draws_noise=False)
+    random = play_team(make_world(config, config.test_episodes), uniform)
+    sampled = play_team(make_world(config, config.test_episodes), policy, draws_noise=False)
     played = play(config, config.test_episodes, policy) | {SAMPLED: sampled["reward"]}
     random |= {SAMPLED: random["reward"]}
     return {Tested(config.task): played, Tested(config.task, method=RANDOM): random}

@@ -13,7 +13,7 @@ from pathlib import Path
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, trials_of
+from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, find_trials
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
@@ -53,7 +53,7 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
 
 
 def _trials(run: Path) -> list[Path]:
-    return [trial.folder for trial in trials_of(run, (SELF_PLAY_OF,)) if trial.method == SELF_PLAY]
+    return [trial.folder for trial in find_trials(run, (SELF_PLAY_OF,)) if trial.method == SELF_PLAY]
 
 
 def _levels(trial: Path, layout: str) -> Iterator[Partner]:

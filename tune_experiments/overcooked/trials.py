@@ -1,6 +1,6 @@
 """One training run in Overcooked, built from settings. A method states its own parts; everything else is shared.
 
-A further row (another population, another team) is a `Row` that an experiment hands to `plan_of`.
+A further row (another population, another team) is a `Row` that an experiment hands to `make_plan`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole import Cole
-from tune_experiments.overcooked.config import COLE, OvercookedConfig, arguments_of, make_world
+from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world, world_arguments
 from tune_experiments.overcooked.crossplay import play_pair
 from tune_experiments.overcooked.evaluation import VALIDATION_SEED, validate
 from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
@@ -39,7 +39,7 @@ def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
     return grid_cnn_team(config.network, world.num_agents, (view[0], view[1], view[2]), len(ACTIONS), seed)
 
 
-def objective_of(config: OvercookedConfig) -> Objective:
+def build_objective(config: OvercookedConfig) -> Objective:
     """The loss of all methods that learn by the configured algorithm."""
     return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
@@ -59,7 +59,7 @@ class Row:
 
     is_shaped: bool = True
     build_policy: Callable[[Any, int], TeamPolicy] = self_play_team
-    objective: Callable[[Any], Objective] = objective_of
+    objective: Callable[[Any], Objective] = build_objective
     world: Mapping[str, Any] = field(default_factory=dict)
     make_world: Callable[..., Any] = make_world
     make_algorithm: Callable[[Any, TrialPlan], Algorithm] | None = None
@@ -74,7 +74,7 @@ def make_world_with_partners(
 ) -> KitchenWithPartners:
     """Kitchens to learn in beside a population; it is read from its run where no partners are given."""
     cooks = partners or load_partners(config)
-    return KitchenWithPartners(num_worlds, first_world, partners=cooks, **arguments_of(config) | arguments)
+    return KitchenWithPartners(num_worlds, first_world, partners=cooks, **world_arguments(config) | arguments)
 
 
 def load_partners(config: OvercookedConfig) -> list[TeamPolicy]:
@@ -100,7 +100,7 @@ def worlds_of_generation(
     if not members:
         return functools.partial(make_world, config, **shaping)
     mixture = Mixture(tuple(weights), config.cole.self_share, config.cole.visit_weight)
-    arguments = arguments_of(config) | shaping
+    arguments = world_arguments(config) | shaping
     travellers = [copy_on(torch.device("cpu"), member) for member in members]
     return functools.partial(KitchenWithMixture, partners=travellers, mixture=mixture, **arguments)
 
@@ -127,10 +127,10 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
-    return plan_of(config, ROWS[method], seed)
+    return make_plan(config, ROWS[method], seed)
 
 
-def plan_of(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
+def make_plan(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
     """A method with one seed."""
     shaping = config.shaping_after(0) if row.is_shaped else {}
     return TrialPlan(

@@ -35,12 +35,12 @@ class Role:
     """Arguments of an agent's process for one episode.
 
     Attributes:
-        checkpoint: the weights.
-        agent: which of the N.
-        seed, world: of the episode; they fix the stream of uniforms that all agents share.
-        patience_seconds: how long to wait for another agent's message.
-        allow: modules from outside that the checkpoint may name.
-        device: where the agent computes; several may share a GPU.
+        checkpoint: folder of the checkpoint.
+        agent: index of the agent, 0 to N - 1.
+        seed, world: seed and index of the world; they fix the random stream that all agents share.
+        patience_seconds: timeout in seconds for another agent's message.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
+        device: device of the agent's networks; several agents may share a GPU.
     """
 
     checkpoint: Path
@@ -54,7 +54,7 @@ class Role:
 
 @dataclass(frozen=True)
 class MessageStats:
-    """Messages that an agent sent, each counted once for each hearer, and their bytes."""
+    """Number and bytes of an agent's messages, counted once per receiver."""
 
     messages: int = 0
     bytes: int = 0
@@ -67,7 +67,7 @@ class MessageChannel:
     """An agent's end of the pipes to all others.
 
     Attributes:
-        traffic: what was said so far.
+        traffic: statistics of the messages sent so far.
     """
 
     def __init__(self, agent: int, pipes: Mapping[int, Connection], patience_seconds: float) -> None:
@@ -75,7 +75,7 @@ class MessageChannel:
         self._agent, self._pipes, self._patience_seconds = agent, pipes, patience_seconds
 
     def exchange(self, message: Tensor) -> Tensor:
-        """Tell all others and hear them: [1, 1, ...] -> [1, N, ...] in the order of the agents.
+        """Send a message to all other agents and receive theirs: [1, 1, ...] -> [1, N, ...] in the order of the agents.
 
         All send before any receives, which cannot block while messages are smaller than a pipe's buffer.
         """
@@ -95,7 +95,7 @@ class MessageChannel:
 def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
     """Answer each observation with an action until there are no more (None), then with the traffic.
 
-    Whatever goes wrong is answered with a sentence in place of an action.
+    Errors are sent as a sentence in place of an action.
     """
     torch.set_num_threads(1)
     try:

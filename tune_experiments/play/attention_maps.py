@@ -29,9 +29,9 @@ class AttentionMap:
     """Attention of an agent.
 
     Attributes:
-        name: the map's, without its prefix.
-        rows: what looks, R names.
-        words: what is looked at, C names.
+        name: name of the map, without its prefix.
+        rows: names of the R queries.
+        words: names of the C keys.
         weights: [R, C] float32 in [0, 1].
     """
 
@@ -41,9 +41,9 @@ class AttentionMap:
     weights: Array
 
 
-def texts_of(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
+def get_texts(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
     """Texts that an agent reads: observation key -> text; several texts under one key stand on lines of their own."""
-    found = {key: [" ".join(text) for text in texts] for key, texts in _words_of(world, obs, agent).items()}
+    found = {key: [" ".join(text) for text in texts] for key, texts in _get_words(world, obs, agent).items()}
     return {key: "\n".join(filter(None, lines)) for key, lines in found.items() if any(lines)}
 
 
@@ -57,12 +57,12 @@ def attention_maps(
         obs: observations of one world, name -> [N, ...].
         extras: extras of the network, name -> [B, 1, N, ...].
         index: index of the world.
-        agent: which.
+        agent: index of the agent.
     """
     maps = {name: value for name, value in extras.items() if name.startswith(ATTENTION) and value.is_floating_point()}
     if not maps:
         return ()
-    texts, cells = _words_of(world, obs, agent), extras.get(CELLS)
+    texts, cells = _get_words(world, obs, agent), extras.get(CELLS)
     at = None if cells is None else cells[index, 0, agent].cpu().numpy()
     found = []
     for key, value in maps.items():
@@ -90,7 +90,7 @@ def own_entities(
 # ---- texts -----------------------------------------------------------------------------------------------------------
 
 
-def _words_of(world: Any, obs: Arrays, agent: int) -> dict[str, list[list[str]]]:
+def _get_words(world: Any, obs: Arrays, agent: int) -> dict[str, list[list[str]]]:
     """The texts under each key as lists of words, padding left out; no key whose words are not known."""
     vocabulary = getattr(world, "vocabulary", None)
     if vocabulary is None:
@@ -118,7 +118,7 @@ def _padded_length(world: Any, key: str) -> int:
     return int(world.text_spec[key].length) if key in world.text_spec else world.tables[world.text_tables[key]].shape[1]
 
 
-# ---- names of what looks ---------------------------------------------------------------------------------------------
+# ---- names of the queries --------------------------------------------------------------------------------------------
 
 
 def _row_names(world: Any, obs: Arrays, agent: int, key: str, rows: int, cells: Array | None) -> list[str]:
@@ -153,7 +153,7 @@ def name_in_grid(world: Any, obs: Arrays, agent: int, place: int) -> str:
     for key in sorted(world.text_tables.keys() & obs.keys()):
         ids = obs[key][agent]
         if ids.ndim > 1 and place < ids.size:
-            return _text_of(world, key, int(ids.ravel()[place]))
+            return _constant_text(world, key, int(ids.ravel()[place]))
     return ""
 
 
@@ -162,12 +162,12 @@ def _held_name(world: Any, obs: Arrays, agent: int, holder: int) -> str:
     for key in sorted(world.text_tables.keys() & obs.keys()):
         ids = obs[key][agent]
         if ids.ndim == 1 and holder < len(ids):
-            name = _text_of(world, key, int(ids[holder]))
+            name = _constant_text(world, key, int(ids[holder]))
             return f"{name} (held)" if name else ""
     return ""
 
 
-def _text_of(world: Any, key: str, number: int) -> str:
+def _constant_text(world: Any, key: str, number: int) -> str:
     """One constant text in words."""
     vocabulary = getattr(world, "vocabulary", None)
     if vocabulary is None:

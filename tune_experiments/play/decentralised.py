@@ -35,13 +35,14 @@ class SeparateAgents:
     """The coordinator's view of the agents' processes: one pipe each, for observations and actions.
 
     Attributes:
-        processes: one per agent.
+        processes: process of each agent.
+        patience_seconds: timeout in seconds of each wait.
     """
 
     def __init__(self, observation_keys: Sequence[str], patience_seconds: float) -> None:
         self.processes: list[SpawnProcess] = []
         self._pipes: list[Connection] = []
-        self._keys, self._patience_seconds = observation_keys, patience_seconds
+        self._keys, self.patience_seconds = observation_keys, patience_seconds
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
@@ -56,7 +57,7 @@ class SeparateAgents:
         return np.array([actions], np.int64)
 
     def dismiss(self) -> MessageStats:
-        """End the episode: what all agents together have said.
+        """End the episode and return the statistics of all messages.
 
         Raises:
             UserError: as for `act`.
@@ -76,7 +77,7 @@ class SeparateAgents:
             pipe.close()
 
     def end(self) -> None:
-        """Leave no process behind, whatever it is doing."""
+        """Kill all processes and close the pipes."""
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -99,9 +100,9 @@ class SeparateAgents:
 
     def _answer(self, agent: int) -> Any:
         pipe = self._pipes[agent]
-        if not pipe.poll(self._patience_seconds):
+        if not pipe.poll(self.patience_seconds):
             raise UserError(
-                f"agent {agent} gave no answer in {self._patience_seconds:g} seconds, at env step "
+                f"agent {agent} did not answer within {self.patience_seconds:g} seconds, at env step "
                 f"{self._env_steps + 1}; run the command again when the machine is less busy"
             )
         answer = pipe.recv()
@@ -124,7 +125,7 @@ class SeparateAgents:
                 return UserError(
                     f"the process of agent {agent} {how} at env step {self._env_steps + 1}; run the command again"
                 )
-        return UserError(f"the agents lost one another at env step {self._env_steps + 1}; run the command again")
+        return UserError(f"the agents lost their connections at env step {self._env_steps + 1}; run the command again")
 
 
 @contextlib.contextmanager
@@ -141,14 +142,14 @@ def separate_agents(
     """N processes that play one episode, and are gone when the block is left.
 
     Args:
-        checkpoint: the weights, which each process loads for itself.
-        num_agents: N.
-        observation_keys: what an agent needs of its observation; nothing else is handed to it.
-        seed: seed of the run of worlds.
-        world: number of the world in that run.
+        checkpoint: folder of the checkpoint, which each process loads.
+        num_agents: number of agents, N.
+        observation_keys: keys of the observations that each agent receives.
+        seed: seed of the worlds.
+        world: index of the world among those of this seed.
         patience_seconds: timeout in seconds of each wait.
-        allow: modules from outside that the checkpoint may name.
-        device: where the agents compute.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
+        device: device of the agents' networks.
     """
     team = SeparateAgents(observation_keys, patience_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
@@ -166,7 +167,7 @@ def separate_agents(
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hold Control-C back. Processes started meanwhile never get it: ending them is the coordinator's business."""
+    """Block SIGINT; processes that start meanwhile inherit this, because the coordinator ends them."""
     resource_tracker.ensure_running()  # its start, which the first process would bring about, lets Control-C in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -1,4 +1,4 @@
-"""An episode as it is shown: what each agent saw, thought and did at every step, for any world and any network.
+"""A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
 
 A network needs nothing for it but what it offers already: extras whose names begin with `attention/` while it shows
 attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
@@ -19,7 +19,7 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays, deciding
 from tune_experiments.core.drawing import tried
 from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
-from tune_experiments.play.spectator import Note, Spectator, picture_of
+from tune_experiments.play.spectator import Note, Spectator, checked_drawing
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamOutput
@@ -38,7 +38,7 @@ class AgentStep:
     """Record of one agent at one step.
 
     Attributes:
-        action: name of its action; "" for one that carries on with what it began.
+        action: name of its action; "" while it is busy with an earlier one.
         likely: its most probable actions with their probabilities, the most probable first; empty where a policy has
             no marginals.
         message: text that it wrote to the others; "" for none.
@@ -59,11 +59,11 @@ class Step:
 
     Attributes:
         picture: picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
-        agents: N of them.
+        agents: records of the N agents.
         joint: joint policy of two agents, [A, A] float32, or None.
-        weights: weights of the components of a mixture, M of them; empty for one component.
-        texts: observation key -> what the first agent reads under it.
-        notes: what else is known, such as a planner's goals.
+        weights: weights of the M components of a mixture; empty for one component.
+        texts: observation key -> text that the first agent reads.
+        notes: further notes, such as a planner's goals.
         rewards: rewards of each agent for this step.
     """
 
@@ -81,16 +81,16 @@ class Episode:
     """A recorded episode.
 
     Attributes:
-        title: which start it is.
-        start: digest of the world's state at the start; equal ones are the same start.
-        agents: their names.
+        title: seed and world of the start.
+        start: digest of the world's state at the start.
+        agents: names of the agents.
         actions: names of the actions; empty where they have none.
-        steps: T of them.
-        last_picture: last picture of the world after the last step.
-        last_notes: what came after the last step.
+        steps: T env steps.
+        last_picture: picture of the world after the last step.
+        last_notes: notes after the last step.
         metrics: metrics of the episode; empty if it was cut.
         colours: colours of the agents in the pictures, as CSS writes them; empty where they have none.
-        missing: what could not be shown, such as "pictures", with the cause.
+        missing: part that cannot be shown, such as "pictures" -> cause.
     """
 
     title: str
@@ -112,24 +112,26 @@ class EpisodeRecorder:
         """Begin a record; the world stands at the start.
 
         Args:
-            loaded: the team.
+            loaded: team.
             world: B worlds.
             index: index of the recorded world.
-            title: which start it is.
-            spectator: looks on.
+            title: seed and world of the start.
+            spectator: spectator of the team.
         """
         names = tuple(map(str, getattr(world, "action_names", ())))
-        self.episode = Episode(title, digest_of(world, index), tuple(world.agents), names, colours=colours_of(world))
+        self.episode = Episode(
+            title, state_digest(world, index), tuple(world.agents), names, colours=css_colours(world)
+        )
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def choose(self, obs: Arrays, actions: Any) -> None:
-        """Keep what the team has just chosen; the world is not stepped yet.
+        """Record the team's choice, before the world is stepped.
 
         Args:
             obs: name -> [B, N, ...], as the team got them.
             actions: [B, N] int, or factor -> such an array.
         """
-        from tune_experiments.play.attention_maps import attention_maps, own_entities, texts_of
+        from tune_experiments.play.attention_maps import attention_maps, get_texts, own_entities
 
         world, index, output = self._world, self._index, self._loaded.last_output
         assert output is not None
@@ -155,21 +157,21 @@ class EpisodeRecorder:
             )
             for agent, action in enumerate(chosen)
         )
-        picture = shown("pictures", lambda: picture_of(spectator.picture, world, index), None)
+        picture = shown("pictures", lambda: checked_drawing(spectator.picture, world, index), None)
         notes = shown("notes", lambda: spectator.notes(world, index), tuple[Note, ...]())
         joint = policy.joint() if everyone_decides else None
-        step = Step(picture, agents, joint, policy.weights(), texts_of(world, own, 0), notes)
+        step = Step(picture, agents, joint, policy.weights(), get_texts(world, own, 0), notes)
         self.episode.steps.append(step)
 
     def reward(self, rewards: Sequence[float]) -> None:
-        """Keep what the last step paid, one number an agent."""
+        """Record the rewards of the last step, one number per agent."""
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
     def end(self, metrics: dict[str, float]) -> Episode:
-        """The finished record; the world still shows the last state."""
+        """The finished episode; the world still shows the last state."""
         shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
-        self.episode.last_picture = shown("pictures", lambda: picture_of(last, world, index), None)
+        self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
         self.episode.last_notes = shown("notes", lambda: self._spectator.last_notes(world, index), tuple[Note, ...]())
         self.episode.metrics = metrics
         return self.episode
@@ -209,7 +211,7 @@ class _WholePolicy:
         return tuple(weights[self._index, 0].exp().tolist())
 
 
-def digest_of(world: Any, index: int) -> str:
+def state_digest(world: Any, index: int) -> str:
     """Digest of a world's state and of its kind: equal ones are the same start of the same game."""
     found = hashlib.sha256(type(world).__qualname__.encode())
     for name, value in sorted(world.state.items()):
@@ -218,7 +220,7 @@ def digest_of(world: Any, index: int) -> str:
     return found.hexdigest()[:16]
 
 
-def colours_of(world: Any) -> tuple[str, ...]:
+def css_colours(world: Any) -> tuple[str, ...]:
     """The agents' colours in a world's pictures, as CSS writes them."""
     return tuple(f"rgb({red}, {green}, {blue})" for red, green, blue in world.agent_colours())
 
@@ -229,11 +231,11 @@ def record_episodes(
     """The first episode of each of B worlds.
 
     Args:
-        loaded: the team.
+        loaded: team.
         seed: seed of worlds and actions.
-        episodes: B.
-        most_steps: env steps after which a record is cut.
-        world: B worlds of one's own; by default those of the team's test.
+        episodes: number of episodes, B.
+        most_steps: env steps after which a recording stops.
+        world: B worlds; by default those of the team's test.
     """
     world = loaded.make_world(episodes) if world is None else world
     world.auto_resets = False
@@ -254,7 +256,7 @@ def record_episodes(
                 recorder.reward(reward[index])
             first = terminated | truncated
             for index in set(np.flatnonzero(first).tolist()) & recorders.keys():
-                finished[index] = recorders.pop(index).end(metrics_of(info, index))
+                finished[index] = recorders.pop(index).end(episode_metrics(info, index))
             if not recorders:
                 break
             if first.any():
@@ -263,7 +265,7 @@ def record_episodes(
     return [finished[index] for index in range(episodes)]
 
 
-def metrics_of(info: dict[str, Any], index: int) -> dict[str, float]:
-    """Metrics of the episode that has just ended in a world; of an agent's number the team's mean."""
+def episode_metrics(info: dict[str, Any], index: int) -> dict[str, float]:
+    """Metrics of the episode that has just ended in a world, averaged over agents."""
     place = list(info["done_worlds"]).index(index)
     return {name: float(np.mean(values[place])) for name, values in info["episode"].items()}

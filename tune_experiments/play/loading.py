@@ -43,23 +43,23 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
 _IS_FIRST = "is_first"
-"""Travels to the device with the observations."""
+"""Key under which it is moved to the device with the observations."""
 
 
 class LoadedPolicy:
-    """A trained team that remembers, for B worlds at once.
+    """A recurrent policy, batched over B worlds.
 
     Attributes:
-        experiment, config, method, seed: what it was trained by.
-        policy: the torch module.
-        device: where it acts.
-        env_steps: how long it was trained.
-        curriculum: where among the stages of its training it stands; one stage where there are none.
-        is_greedy: whether it takes the most likely actions, as in its experiment's test, or samples.
-        trial_folder: trial folder of its trial; None where it was not loaded from one.
-        allow: modules from outside that it was loaded with.
+        experiment, config, method, seed: experiment, configuration, method and seed of its training.
+        policy: torch module.
+        device: device of the policy.
+        env_steps: env steps of its training.
+        curriculum: state of its curriculum; one stage where there is none.
+        is_greedy: whether it takes the most probable actions, as in its experiment's test, or samples.
+        trial_folder: folder of its trial; None where it was not loaded from one.
+        allow: modules outside Concord that it was loaded with.
         draws_noise: whether a network that draws something itself draws, as in the test, or takes what is most likely.
-        last_output: what the policy returned at the last `act`, with maps of its attention.
+        last_output: output of the policy at the last `act`.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LoadedPolicy:
         self._watch = WeightChangeDetector()
 
     def make_world(self, num_worlds: int) -> World:
-        """Worlds to watch it in: the test's, or of a stage before the last, whose game may be another, its own."""
+        """Worlds of the experiment's test, or of the current stage for a team before its last stage."""
         if self.curriculum.is_in_last_stage:
             return self.experiment.test_world(self.config, num_worlds, self.method)
         return cast(World, self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0))
@@ -150,7 +150,7 @@ class LoadedPolicy:
 
     @contextlib.contextmanager
     def showing_attention(self) -> Iterator[None]:
-        """Within it, `last_output` holds maps of what the network attends to, if it attends."""
+        """Within it, `last_output` holds attention maps of networks that have attention."""
         network: Any = self.policy.network
         network.shows_attention = True
         try:
@@ -175,7 +175,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
     Args:
         path: path of one of these, or `pretrained/NAME`, a team that the package brings.
         allow: modules outside Concord that may be imported if the checkpoint names them.
-        device: where it acts: `auto` on a GPU if there is one.
+        device: device of the policy; `auto` takes a GPU if there is one.
 
     Raises:
         UserError: no GPU where one is demanded, nothing there, a checkpoint that is damaged, not ours or of another
@@ -213,12 +213,12 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     """The checkpoint that a path stands for.
 
     Args:
-        path: path of it, of its trial or of its run.
-        allow: as for `load_policy`.
+        path: checkpoint, trial folder or run folder.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
         imports: whether the experiment of a run is imported, whose first row is then taken; else the first folder is.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no checkpoint.
     """
     named = in_package(path)
     if not named.is_dir():
@@ -227,7 +227,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     path = named.absolute()  # a checkpoint's trial is found above it
     if path.name.startswith("checkpoint_") and not (path / CONFIG_FILE).exists():
         return path
-    trials = _trials_of(path, allow) if imports else sorted(path.glob("trials/*"))
+    trials = _list_trials(path, allow) if imports else sorted(path.glob("trials/*"))
     for folder in [path, *trials]:
         checkpoint = chosen_checkpoint(folder)
         if checkpoint is not None:
@@ -237,7 +237,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
     )
 
 
-def _trials_of(run: Path, allow: Sequence[str]) -> list[Path]:
+def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
     """Trial folders of a run in the order of its table: the first method's first."""
     if not (run / CONFIG_FILE).exists():
         return []

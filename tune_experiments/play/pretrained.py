@@ -1,4 +1,4 @@
-"""Trained teams that the package brings: `load_policy("pretrained/NAME")`, and how one is made from a run.
+"""Trained teams in the package: `load_policy("pretrained/NAME")`, and how one is made from a run.
 
     pretrained/NAME/checkpoints/checkpoint_NUMBER/   weights.safetensors and state.json, as training left them
     pretrained/NAME/language_model/                  of a team that has one
@@ -28,7 +28,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
 
-CARD, PEOPLES_CARD = "card.json", "README.md"
+CARD, MODEL_CARD = "card.json", "README.md"
 MAX_BYTES = 12 * 2**20
 """Largest size of all teams in the package together, in bytes."""
 _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
@@ -67,14 +67,14 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
 
 
 def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRETRAINED) -> Path:
-    """Make a team of a finished run one that the package brings.
+    """Add a team of a finished run to the package.
 
     Args:
         path: trial folder or checkpoint in a run folder with results.
         name: name of the new folder.
-        given: what the team was given beside observations and rewards, a sentence for its card.
-        seed_choice: how its seed was chosen, a sentence for its card.
-        folder: where the new folder goes.
+        given: sentence for the card on what the team was given besides observations and rewards.
+        seed_choice: sentence for the card on how the seed was chosen.
+        folder: parent of the new folder.
 
     Raises:
         UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
@@ -119,7 +119,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
         save_checkpoint(unfinished / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
         _copy_beside(trial, unfinished)
         write_json(unfinished / CARD, card)
-        write_atomically(unfinished / PEOPLES_CARD, card_for_people(card, _place(out)))
+        write_atomically(unfinished / MODEL_CARD, model_card(card, _place(out)))
         _refuse_size(folder)
         unfinished.rename(out)
     finally:
@@ -132,7 +132,7 @@ def _place(team: Path) -> str:
     return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
 
 
-def card_for_people(card: dict[str, Any], place: str = "") -> str:
+def model_card(card: dict[str, Any], place: str = "") -> str:
     """The card in Markdown.
 
     Args:
@@ -196,11 +196,11 @@ def _without_out(command: str) -> str:
     return shlex.join(word for word in words if not word.startswith("--out="))
 
 
-def size_of(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Bytes of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _refuse_size(folder: Path) -> None:
-    if size_of(folder) > MAX_BYTES:
-        raise UserError(f"{folder} holds {size_of(folder):,} bytes, more than {MAX_BYTES:,}: delete a team of it")
+    if folder_bytes(folder) > MAX_BYTES:
+        raise UserError(f"{folder} holds {folder_bytes(folder):,} bytes, more than {MAX_BYTES:,}: delete a team of it")

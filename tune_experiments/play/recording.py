@@ -38,12 +38,12 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
 
     Args:
-        policy: who chooses the episode.
-        checkpoint: where the processes find the same weights.
-        seed: which episodes to choose from.
+        policy: team, with which the episode is chosen.
+        checkpoint: folder of the team's checkpoint, for the processes.
+        seed: seed of the episodes to choose from.
 
     Raises:
-        UserError: a team that cannot be taken apart, or a process that fails.
+        UserError: the team cannot act decentralised, or a process fails.
     """
     from rl_models.teams.decentralised import AgentPolicy
     from tune_experiments.play.decentralised import separate_agents
@@ -59,10 +59,10 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     keys, allow = first_agent.observation_keys, policy.allow
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
-        yield f"{first_agent.num_agents} processes, one per agent; in a step, {_exchanged(policy, obs)}"
+        yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.dismiss()
-        yield f"{traffic.messages:,} messages passed between the agents, {traffic.bytes:,} bytes"
+        yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
 
 
 def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
@@ -76,8 +76,8 @@ def _exchanged(policy: LoadedPolicy, obs: dict[str, np.ndarray]) -> str:
     with torch.inference_mode():
         sizes = message_sizes(policy.policy, first, torch.ones(1, dtype=torch.bool, device=policy.device))
     if not sizes or policy.policy.num_agents == 1:
-        return "they exchange nothing"
-    return f"each tells each other agent {sum(sizes)} bytes, in {len(sizes)} message{'s' * (len(sizes) > 1)}"
+        return "no messages are sent"
+    return f"each agent sends each other agent {sum(sizes)} bytes in {len(sizes)} message{'s' * (len(sizes) > 1)}"
 
 
 def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
@@ -95,14 +95,19 @@ def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) 
     """Action of an agent in world `index`: its name or number, or each factor with its number.
 
     Args:
-        actions: [B, N] int, or factor -> such an array.
+        actions: [B, N] int, or factor -> such an array; numbers are [B, N, D].
         index: index of the world.
-        agent: which.
-        names: names of the actions; those behind the last have none.
+        agent: index of the agent.
+        names: names of the first actions.
     """
     if isinstance(actions, dict):
-        return ", ".join(f"{factor} {values[index, agent]}" for factor, values in actions.items())
+        return ", ".join(f"{factor} {_entry_in_words(values[index, agent])}" for factor, values in actions.items())
     return action_name(int(actions[index, agent]), names)
+
+
+def _entry_in_words(value: Any) -> str:
+    """A choice, or a vector of numbers with three digits each."""
+    return " ".join(f"{number:.3g}" for number in value) if np.ndim(value) else str(value)
 
 
 def action_name(action: int, names: Sequence[str]) -> str:
@@ -116,14 +121,7 @@ def _in_words(
     index: int,
     written: Callable[[int], str] = lambda agent: "",
 ) -> Iterator[str]:
-    """Lines of an episode: texts and messages whenever they are new, actions and rewards of each step, the metrics.
-
-    Args:
-        world: in which the steps are made.
-        steps: steps of `_continue`.
-        index: index of the world.
-        written: agent -> its message at the last step.
-    """
+    """Lines of an episode: texts and messages when they change, actions and rewards of each step, the metrics."""
     names = tuple(map(str, getattr(world, "action_names", ())))
     info: dict[str, Any] = {}
     told: dict[str, str] = {}
@@ -142,10 +140,10 @@ def _in_words(
 
 def _read(world: World, index: int) -> dict[str, str]:
     """Texts in the observations of world `index`, on one line each: key -> text, or `agent key` where agents differ."""
-    from tune_experiments.play.attention_maps import texts_of
+    from tune_experiments.play.attention_maps import get_texts
 
     obs = {key: value[index] for key, value in world.observe().items()}
-    found = [texts_of(world, obs, agent) for agent in range(world.num_agents)]
+    found = [get_texts(world, obs, agent) for agent in range(world.num_agents)]
     shared = {key: text for key, text in found[0].items() if all(texts.get(key) == text for texts in found)}
     own = {
         f"{agent} {key}": text
@@ -198,7 +196,7 @@ def _play(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np
 
 
 def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
-    """The start and every step's end, drawn before the next episode begins."""
+    """Frames at the start and after each step."""
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
     yield world.render(index)
@@ -227,10 +225,10 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
 
 
 def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The first episode of world 0, move by move.
+    """The states of the first episode of world 0.
 
     Returns:
-        states: what the world's `state` holds of it at the start and after each of the T env steps, T + 1 of them.
+        states: the world's `state` at the start and after each of the T env steps, T + 1 in all.
         metrics: metrics of the episode.
     """
     steps = steps_of_episode(policy, world, seed, 0)

@@ -18,7 +18,7 @@ from tune_experiments.experiment.finding import find_stored, trial_folders, tria
 from tune_experiments.play.episode import MAX_STEPS
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.play.recording import SEED
-from tune_experiments.play.viewer.page import Curves, ShownTeam, page_of
+from tune_experiments.play.viewer.page import Curves, ShownTeam, render_page
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
@@ -34,7 +34,7 @@ _GROUPS = ("episode/", "valid/", "policy/", "loss/")
 """Beginnings of the names of metrics that are drawn, in this order."""
 
 
-def teams_of(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
+def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
     """The team of each method of a run folder, or the one team that a path stands for; as for `load_policy`."""
     if not (path / CONFIG_FILE).exists():
         return [load_policy(path, allow, device)]
@@ -48,20 +48,20 @@ def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_s
     """A team with its record and its curves.
 
     Args:
-        loaded: the team.
-        name: what it is called on the page.
+        loaded: team.
+        name: name on the page.
         seed: seed of the starts.
-        episodes: how many starts.
-        most_steps: env steps after which a record is cut.
+        episodes: number of starts.
+        most_steps: env steps after which a recording stops.
     """
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
     recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
-    curves = {} if log is None or not log.exists() else curves_of(log, tuple(loaded.experiment.columns.values()))
+    curves = {} if log is None or not log.exists() else read_curves(log, tuple(loaded.experiment.columns.values()))
     return ShownTeam(name, about, recorded, curves)
 
 
-def names_of(teams: Sequence[LoadedPolicy]) -> list[str]:
+def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
     """Names of the teams' trials; where two are equal, as much of their folders' paths as tells them apart.
 
     Checkpoints of one trial have one folder, so their names say how long they were trained.
@@ -74,10 +74,10 @@ def names_of(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def refuse_foreign(out: Path) -> None:
-    """Refuse to write over a file that is not a page of episodes.
+    """Refuse to overwrite a file that is not a page of episodes.
 
     Raises:
-        UserError: it is something else.
+        UserError: the file is not a page of episodes.
     """
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
         raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
@@ -95,25 +95,25 @@ def write_page(
     """Let each team play from the same starts and write the page.
 
     Args:
-        out: the file.
-        title: above the page.
-        teams: at least one.
+        out: file of the page.
+        title: title of the page.
+        teams: teams, at least one.
         seed: seed of the starts.
-        episodes: how many starts.
+        episodes: number of starts.
         beside: whether the second team is shown beside the first one from the beginning.
-        most_steps: env steps after which a record is cut.
+        most_steps: env steps after which a recording stops.
 
     Returns:
-        the page, and what is missing in it: all of a team that cannot be recorded, or a part of what is shown.
+        the page, and what is missing in it.
 
     Raises:
-        Exception: no team can be recorded; that of the first one.
+        Exception: no team can be recorded; the error of the first one.
     """
-    note = "Every team plays the same starts, the first ones of a seed; none was selected."
+    note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []
     missing: list[Drawn] = []
     failures: list[Exception] = []
-    for team, name in zip(teams, names_of(teams), strict=True):
+    for team, name in zip(teams, unique_names(teams), strict=True):
         try:
             shown.append(one := shown_team(team, name, seed, episodes, most_steps))
         except Exception as error:
@@ -124,11 +124,11 @@ def write_page(
             missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]
     if not shown:
         raise failures[0]
-    write_atomically(out, page_of(title, shown, note if len(shown) > 1 else "", beside))
+    write_atomically(out, render_page(title, shown, note if len(shown) > 1 else "", beside))
     return [out, *missing]
 
 
-def curves_of(log: Path, first: Sequence[str] = ()) -> Curves:
+def read_curves(log: Path, first: Sequence[str] = ()) -> Curves:
     """Curves of a trial's log, each averaged to at most 120 points: the named metrics first, then the usual groups."""
     rows = read_metrics(log)
     names = dict.fromkeys(first) | dict.fromkeys(

@@ -17,11 +17,11 @@ from rl_envs.core.spec import Array, checked_picture
 
 @dataclass(frozen=True)
 class Note:
-    """Something that is known of a moment.
+    """A note on a step.
 
     Attributes:
-        title: what it is, in a few words.
-        text: any text, also one that a model wrote; a page shows it as it is.
+        title: short title.
+        text: text, shown as it is, also if a model wrote it.
     """
 
     title: str
@@ -29,13 +29,13 @@ class Note:
 
 
 class Spectator(contextlib.AbstractContextManager["Spectator"]):
-    """Sees the world as it is when the team has chosen, before the step."""
+    """Observes the world after the team has chosen and before the step."""
 
     def __init__(self, loaded: Any) -> None:
         """Watch a team.
 
         Args:
-            loaded: a `LoadedPolicy`; its `last_output` is that of the present choice.
+            loaded: `LoadedPolicy`, whose `last_output` belongs to the current step.
         """
         self.loaded = loaded
 
@@ -53,7 +53,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return picture
 
     def last_picture(self, world: Any, index: int) -> Array | None:
-        """The same at the end, where nobody chooses any more."""
+        """Image at the end of the episode."""
         return self.picture(world, index)
 
     def picture_for(self, world: Any, index: int, agent: int) -> Array | None:
@@ -61,7 +61,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return self.last_picture(world, index)
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
-        """Notes on the present moment of world `index`."""
+        """Notes on the current step of world `index`."""
         return ()
 
     def last_notes(self, world: Any, index: int) -> tuple[Note, ...]:
@@ -69,12 +69,12 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return ()
 
 
-def picture_of(draw: Callable[..., Array | None], *where: Any) -> Array | None:
-    """Image that a spectator draws, seen to be one; None for a world that is not drawn.
+def checked_drawing(draw: Callable[..., Array | None], *where: Any) -> Array | None:
+    """Image that a spectator draws, checked; None for a world that is not drawn.
 
     Args:
-        draw: a method of a spectator that draws.
-        where: what it is called with.
+        draw: drawing method of a spectator.
+        where: arguments of the method.
 
     Raises:
         ValueError: it is no image.

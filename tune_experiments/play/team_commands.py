@@ -39,7 +39,7 @@ Where = Annotated[Path, tyro.conf.Positional]
 
 
 @dataclass(frozen=True)
-class Opened:
+class PolicyArgs:
     """A trained team."""
 
     path: Where
@@ -49,7 +49,7 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Acting(Opened):
+class DeviceArgs(PolicyArgs):
     """A trained team that acts."""
 
     device: DeviceChoice = "auto"
@@ -58,12 +58,12 @@ class Acting(Opened):
 
 
 @dataclass(frozen=True)
-class Evaluate(Acting):
+class Evaluate(DeviceArgs):
     """Play the experiment's test episodes with a trained team and print its row of the table."""
 
 
 @dataclass(frozen=True)
-class Play(Acting):
+class Play(DeviceArgs):
     """Play one of sixteen episodes; print texts that agents see, messages, actions and rewards.
 
     It is a solved one of median length if there is any.
@@ -82,7 +82,7 @@ class Play(Acting):
 
 
 @dataclass(frozen=True)
-class Show(Acting):
+class Show(DeviceArgs):
     """Write a page of HTML on which people look at episodes: all methods of a run, or teams side by side."""
 
     path: Where
@@ -99,7 +99,7 @@ class Show(Acting):
 
 
 @dataclass(frozen=True)
-class Render(Acting):
+class Render(DeviceArgs):
     """Write a video of one of sixteen episodes, a solved one if there is any; or of a match of scripted policies."""
 
     path: Where
@@ -114,7 +114,7 @@ class Render(Acting):
 
 
 @dataclass(frozen=True)
-class Export(Opened):
+class Export(PolicyArgs):
     """Write a team's adapters of a language model as folders that peft reads."""
 
     out: Path | None = None
@@ -139,7 +139,7 @@ class Pack:
 
 
 @dataclass(frozen=True)
-class Doctor(Opened):
+class Doctor(PolicyArgs):
     """Say what holds a trial up and what to try instead; or, of a folder of runs, which are running and how far."""
 
 
@@ -181,7 +181,7 @@ def play(command: Play, console: Console) -> None:
 
 def show(command: Show, console: Console) -> None:
     """Write the page of a run or of teams."""
-    from tune_experiments.play.show import MAX_EPISODES, PAGE, refuse_foreign, teams_of, write_page
+    from tune_experiments.play.show import MAX_EPISODES, PAGE, load_teams, refuse_foreign, write_page
     from tune_experiments.run.run_folder import CONFIG_FILE
 
     if not 1 <= command.episodes <= MAX_EPISODES:
@@ -189,7 +189,7 @@ def show(command: Show, console: Console) -> None:
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
     refuse_foreign(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
-    teams = [team for path in paths for team in teams_of(path, command.allow, command.device)]
+    teams = [team for path in paths for team in load_teams(path, command.allow, command.device)]
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
     with _drawing("page"), _writing(out):
         drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
@@ -228,7 +228,7 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 @contextlib.contextmanager
 def _drawing(what: str) -> Iterator[None]:
-    """Turn whatever keeps something from being drawn into a sentence."""
+    """Turn errors of drawing into a sentence."""
     try:
         yield
     except (UserError, KeyboardInterrupt):
@@ -279,12 +279,12 @@ def export(command: Export, console: Console) -> None:
 def pack_team(command: Pack, console: Console) -> None:
     """Write the folder of a team of the package."""
     from rl_models.training.checkpoint import CheckpointError
-    from tune_experiments.play.pretrained import CARD, pack, size_of
+    from tune_experiments.play.pretrained import CARD, folder_bytes, pack
 
     with _writing(command.out, (OSError, CheckpointError)):
         written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
     card = read_json(written / CARD)
-    console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {size_of(written):,} bytes")
+    console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {folder_bytes(written):,} bytes")
 
 
 def doctor(command: Doctor, console: Console) -> None:
@@ -310,7 +310,7 @@ def doctor(command: Doctor, console: Console) -> None:
 
 
 def match_file(world_id: str, policies: Sequence[str], seed: int) -> Path:
-    """Name of a match's video, in the present folder."""
+    """Default file of a match's video, in the current folder."""
     return Path(f"{world_id.replace(':', '.')}_{'_'.join(policies)}_{seed}.gif")
 
 
@@ -333,20 +333,20 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) ->
 
 
 def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
-    """Refuse flags of `play` of which one would do nothing.
+    """Refuse flags of `play` that cannot be combined.
 
     Args:
-        human: the person's agent, or "".
+        human: name of the person's agent, or "".
         decentralised: whether each agent runs in a process of its own.
-        of_game: flags of a game with a person that were given.
+        of_game: given flags that only a game with a person uses.
 
     Raises:
-        UserError: there are such flags.
+        UserError: two flags cannot be combined.
     """
     if human and decentralised:
-        raise UserError("--decentralised plays without a person: leave it or --human out")
+        raise UserError("--decentralised cannot be combined with --human: remove one of them")
     if of_game and not human:
-        raise UserError(f"--{of_game[0]} is of a game with a person: add --human AGENT, or leave it out")
+        raise UserError(f"--{of_game[0]} is for a game with a person: add --human AGENT, or remove it")
 
 
 def play_in_browser(
@@ -355,12 +355,12 @@ def play_in_browser(
     """Serve a game with a person and keep its episodes.
 
     Args:
-        loaded: the team.
+        loaded: team.
         agent: name of the person's agent.
         seed: seed of the world.
-        folder: for the episodes.
-        port: on this machine; 0 for any free one.
-        say: tells the person the address, and at the end what was written.
+        folder: folder of the saved episodes.
+        port: port on this machine; 0 takes any free one.
+        say: function that prints the address, and at the end the files.
 
     Raises:
         UserError: no such agent or port, or aiohttp is not installed.

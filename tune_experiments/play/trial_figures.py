@@ -26,9 +26,9 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
 
     Args:
         out: folder of the run.
-        trials: whose logs.
-        curves: metric -> what its panel is called.
-        bins: points of a curve.
+        trials: trials of the run.
+        curves: metric -> title of its panel.
+        bins: number of points of a curve.
         options: options of `plots.learning_curves`.
     """
 
@@ -44,7 +44,7 @@ def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
 
     Args:
         trials: trials of the run.
-        draws: what it is, such as "video" -> who draws it.
+        draws: name, such as "video" -> function that draws it.
     """
 
     def of(method: str) -> Iterator[Drawn]:

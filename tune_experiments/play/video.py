@@ -79,9 +79,8 @@ def write_mp4(
             file.writeframes(sound.astype("<i2").tobytes())
         size = (width + width % 2, height + height % 2)
         # macro_block_size 2: no scaling to multiples of 16.
-        writer = write_frames(
-            video, size, fps=1 / frame_seconds, macro_block_size=2, audio_path=audio, audio_codec="aac"
-        )
+        options = {"macro_block_size": 2, "audio_path": audio, "audio_codec": "aac", "ffmpeg_log_level": "error"}
+        writer = write_frames(video, size, fps=1 / frame_seconds, **options)
         writer.send(None)
         for frame in frames:
             writer.send(np.ascontiguousarray(np.pad(frame, even, mode="edge")))

@@ -55,7 +55,7 @@ class Cloning(SupervisedStage):
         losses, known = [], 0
         drawn = drawn_rows(decisions, self._config.cloning.frequency_power, generator)
         for rows in drawn.split(self._config.cloning.batch_size):
-            log_prob = log_prob_of(self._policy, decisions.rows(rows.numpy()))
+            log_prob = compute_log_prob(self._policy, decisions.rows(rows.numpy()))
             loss = -log_prob.mean()
             self._optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -105,7 +105,7 @@ class Cloning(SupervisedStage):
         return self._decisions
 
 
-def budget_of(config: RedConfig, is_distillation: bool) -> int:
+def cloning_budget(config: RedConfig, is_distillation: bool) -> int:
     """Env steps of a stage of cloning; a distillation without won games passes over the scripts' once more instead."""
     settings = config.cloning
     if is_distillation:
@@ -137,7 +137,7 @@ def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Ge
     return torch.multinomial(torch.from_numpy(weights), len(decisions), replacement=True, generator=generator)
 
 
-def log_prob_of(policy: TeamPolicy, decisions: Decisions) -> Tensor:
+def compute_log_prob(policy: TeamPolicy, decisions: Decisions) -> Tensor:
     """Joint log-probabilities of K decisions, [K] float32."""
     device = device_of(policy)
     obs = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.obs.items()}

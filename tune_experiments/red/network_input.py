@@ -76,7 +76,7 @@ SPEC = UnitSpec(
 )
 
 
-def ground_of(planes: Array) -> Array:
+def ground_codes(planes: Array) -> Array:
     """Planes of maps [..., 42, 32, 32] -> [..., 32, 32] uint8, sight * 6 + terrain of each cell."""
     sight = planes[..., _FIRST_SIGHT:_FIRST_TERRAIN, :, :].argmax(-3)
     terrain = planes[..., _FIRST_TERRAIN : _FIRST_TERRAIN + _TERRAINS, :, :].argmax(-3)
@@ -85,7 +85,7 @@ def ground_of(planes: Array) -> Array:
 
 def read_by_network(seen: Arrays) -> Arrays:
     """Part of the world's observations that the network reads, name -> [B, N, ...]; instructions come beside it."""
-    return {name: seen[name] for name in KEYS} | {GROUND: ground_of(seen["map"])}
+    return {name: seen[name] for name in KEYS} | {GROUND: ground_codes(seen["map"])}
 
 
 def red_team(config: CommandedUnitsConfig, num_agents: int, used_heads_only: bool, seed: int) -> TeamPolicy:

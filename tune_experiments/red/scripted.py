@@ -56,7 +56,7 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
     return found
 
 
-def commands_of(phrase: str, view: Arrays) -> Array:
+def unit_commands(phrase: str, view: Arrays) -> Array:
     """Commands of an agent's units, [50, 7] int32 as `commands_for` gives them.
 
     Args:
@@ -78,11 +78,11 @@ def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
     Args:
         seen: the game's own observations, name -> [B, N, ...].
         index: number of the world.
-        words: each agent's command, as for `commands_of`.
+        words: each agent's command, as for `unit_commands`.
     """
     return np.stack(
         [
-            commands_of(phrase, {name: value[index, agent] for name, value in seen.items()})
+            unit_commands(phrase, {name: value[index, agent] for name, value in seen.items()})
             for agent, phrase in enumerate(words)
         ]
     )

@@ -21,7 +21,7 @@ from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, Tested, Tests, TrialPlan
-from tune_experiments.red.cloning import Cloning, budget_of
+from tune_experiments.red.cloning import Cloning, cloning_budget
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.network_input import red_team
@@ -118,7 +118,7 @@ def _cloning(config: RedConfig, seed: int, name: str, is_distillation: bool) -> 
     """Supervised learning; what it comes to is tested, too."""
     rate = Schedule.constant(config.cloning.learning_rate)
     make = functools.partial(Cloning, config, is_distillation)
-    trial = _plan(config, seed, budget_of(config, is_distillation), rate, make_algorithm=make)
+    trial = _plan(config, seed, cloning_budget(config, is_distillation), rate, make_algorithm=make)
     return Stage(name=name, plan=trial, evaluate=None if is_distillation else functools.partial(evaluate, config))
 
 

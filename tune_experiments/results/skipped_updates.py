@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tune_experiments.results.trial_log import OPTIMISER_STEPS
 
-__all__ = ["SKIPPED_COUNT", "percent", "skipped_share", "skipped_words", "why_it_fails"]
+__all__ = ["SKIPPED_COUNT", "find_failure", "percent", "skipped_share", "skipped_words"]
 
 SKIPPED_COUNT = "progress/skipped_updates"
 """Key of a row: how many optimiser steps were skipped so far."""
@@ -39,7 +39,7 @@ def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
     return f"{said} (a gradient was not finite): {_CURE}" if share else said
 
 
-def why_it_fails(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
+def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
     """Sentence on why a trial cannot go on: more than half of its last updates were skipped; None if it can."""
     from rl_models.training.loop import SKIPPED, WINDOW
 

@@ -46,6 +46,17 @@ LettersRow: TypeAlias = Literal[
     "film_from_scratch",
     "txt2pi_from_scratch",
 ]
+SUPERVISED: LettersRow = "txt2pi_supervised_attention"
+RANDOM: LettersRow = "random"
+SHARED_WORDS: LettersRow = "txt2pi_shared_words"
+CONTRASTIVE: LettersRow = "txt2pi_contrastive"
+WARM_START: LettersRow = "txt2pi_attention_warm_start"
+HELPED: dict[str, str] = {
+    SHARED_WORDS: "its looks also compare a cell with words in one table",
+    CONTRASTIVE: "a contrastive loss without labels",
+    WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
+}
+"""Rows of txt2pi with one part of the mention-matching reader -> which part."""
 RowName: TypeAlias = Literal[
     "from_scratch",
     "from_6x6",

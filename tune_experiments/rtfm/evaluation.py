@@ -21,27 +21,13 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.rtfm.best_play import win_probabilities
+from tune_experiments.rtfm.columns import REFERENCES, SHUFFLED, TEST, UNSEEN, column
 from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_world
 
 Changes: TypeAlias = dict[str, Any]
 """Arguments of worlds, over those of a task."""
 TEST_SEED, VALIDATION_SEED = 84, 86
 """Seeds that fix all episodes, with the worlds' arguments; validation episodes are not test episodes."""
-TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
-"""The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones, also
-the condition of these tests."""
-NEW_NAMES, LARGER = "eval_new", "larger"
-"""Columns of our own experiment: words that training never showed, and rooms larger than those of training."""
-SPLIT_NAMES = {
-    "train": "train",
-    "valid": "valid",
-    UNSEEN: "unseen",
-    NEW_NAMES: "new_names",
-    LARGER: "larger",
-}
-"""First word of a column -> split in results.jsonl."""
-REFERENCES = (RANDOM, "without reading", "optimum")
-"""Players beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
 
 
 def evaluate(
@@ -142,13 +128,3 @@ def references(task: Task, size: int, count: int) -> dict[str, Episodes]:
         for name, reads in ((REFERENCES[1], False), (REFERENCES[2], True)):
             found[name] = {"win_rate": win_probabilities(size, reads, task.max_episode_steps)}
     return found
-
-
-def split_of(world: str) -> str:
-    """Split in results.jsonl of what was measured in a world."""
-    return SPLIT_NAMES[world.rpartition("_")[0]]
-
-
-def column(split: str, size: int) -> str:
-    """Name of what is measured in a room of some size."""
-    return f"{split}_{size}x{size}"

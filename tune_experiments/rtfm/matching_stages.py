@@ -20,6 +20,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.rtfm.columns import LARGER, NEW_NAMES, REFERENCES, TEST, UNSEEN, column
 from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
@@ -123,7 +124,7 @@ def _evaluate_stage(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
 
 def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
     """Columns of the last stage's game: also new names, and larger rooms."""
-    from tune_experiments.rtfm.evaluation import LARGER, NEW_NAMES, TEST, column, columns, evaluate
+    from tune_experiments.rtfm.evaluation import columns, evaluate
 
     own = at_stage(config)
     size = own.task.size
@@ -149,7 +150,6 @@ def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 def _stage_of(line: Result) -> str:
     """The stage after which a line was measured in test games; empty for any other line."""
-    from tune_experiments.rtfm.evaluation import NEW_NAMES, REFERENCES, UNSEEN
     from tune_experiments.run.final_evaluation import condition_and_stage
 
     condition, stage = condition_and_stage(line.condition)

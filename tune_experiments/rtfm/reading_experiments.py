@@ -22,6 +22,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import stages
+from tune_experiments.rtfm.columns import TEST, UNSEEN, column, split_of
 from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
 
 if TYPE_CHECKING:
@@ -71,8 +72,6 @@ class ReadingExperiment(Experiment[Run]):
 
     def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both methods on unseen assignments in the largest room."""
-        from tune_experiments.rtfm.evaluation import UNSEEN, column
-
         pair = first_trained(self.compared, config.methods) or self.compared[0]
         return (MainComparison(*pair, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
@@ -91,14 +90,10 @@ class ReadingExperiment(Experiment[Run]):
 
     def test_world(self, config: Run, num_worlds: int, method: str = "") -> World:
         """Unseen assignments."""
-        from tune_experiments.rtfm.evaluation import TEST
-
         return make_world(config.task, num_worlds, split=TEST)
 
     def split_of(self, world: str) -> str:
         """Split on which a column was measured."""
-        from tune_experiments.rtfm.evaluation import split_of
-
         return split_of(world)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:

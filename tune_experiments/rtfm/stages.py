@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Promotion, Stage
 from tune_experiments.results.rows import Result
+from tune_experiments.rtfm.columns import column
 from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: in
 
 def _evaluate(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """A column for what the stage's team does in the stage's own game."""
-    from tune_experiments.rtfm.evaluation import column, play
+    from tune_experiments.rtfm.evaluation import play
 
     world = make_world(config.task, config.test_episodes)
     return {column("train", config.task.size): play(world, policy)}

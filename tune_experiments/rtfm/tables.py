@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
-from tune_experiments.rtfm.evaluation import REFERENCES, SHUFFLED
+from tune_experiments.rtfm.columns import REFERENCES, SHUFFLED
 from tune_experiments.rtfm.stages import GAMES, transfers
 from tune_experiments.run.final_evaluation import condition_and_stage
 

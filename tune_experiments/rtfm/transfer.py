@@ -29,24 +29,23 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.reader_team import reader_team
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
-from tune_experiments.rtfm.config import LettersConfig, LettersRow, MethodName, make_world
+from tune_experiments.rtfm.config import (
+    CONTRASTIVE,
+    HELPED,
+    RANDOM,
+    SHARED_WORDS,
+    SUPERVISED,
+    WARM_START,
+    LettersConfig,
+    LettersRow,
+    MethodName,
+    make_world,
+)
 from tune_experiments.rtfm.matching import matching_plan
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow
 from tune_experiments.rtfm.methods import team_config
 from tune_experiments.rtfm.trials import build_policy, sizes
 from tune_experiments.rtfm.trials import plan as plan_one
-
-SUPERVISED: LettersRow = "txt2pi_supervised_attention"
-RANDOM: LettersRow = "random"
-SHARED_WORDS: LettersRow = "txt2pi_shared_words"
-CONTRASTIVE: LettersRow = "txt2pi_contrastive"
-WARM_START: LettersRow = "txt2pi_attention_warm_start"
-HELPED: dict[str, str] = {
-    SHARED_WORDS: "its looks also compare a cell with words in one table",
-    CONTRASTIVE: "a contrastive loss without labels",
-    WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
-}
-"""Methods of txt2pi with one part of the mention-matching reader -> which part."""
 
 
 def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curriculum:

@@ -19,10 +19,10 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.request import Request, make_plan
 from tune_experiments.run.run_folder import PARTS
 
-__all__ = ["finished_otherwise", "trained_otherwise", "with_parts"]
+__all__ = ["describe_training_changes", "describe_update_changes", "with_continuation_notes"]
 
 
-def trained_otherwise(
+def describe_training_changes(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
     """Sentences on how the training of a continued trial changes from its newest checkpoint on."""
@@ -44,7 +44,7 @@ def trained_otherwise(
     return found + _updates(old, plan)
 
 
-def finished_otherwise(
+def describe_update_changes(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
 ) -> list[str]:
     """Sentences on how trials are now trained differently from a finished trial of the same table."""
@@ -52,7 +52,7 @@ def finished_otherwise(
     return [] if old is None else [f"{said} as in {request['name']}" for said in _updates(old, plan)]
 
 
-def with_parts(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
+def with_continuation_notes(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
     """The tables, with captions that say what changed between sessions of the run."""
     stored = (session.get(PARTS) for session in sessions)
     parts = dict.fromkeys(str(part) for one in stored if isinstance(one, list) for part in one)

@@ -20,10 +20,10 @@ from tune_experiments.run.trial_errors import Refusal, refusal_of
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import train_request
 
-__all__ = ["run_local_trials", "what_is_ignored"]
+__all__ = ["describe_ignored_processes", "run_local_trials"]
 
 
-def what_is_ignored(workers: Workers) -> str | None:
+def describe_ignored_processes(workers: Workers) -> str | None:
     """Sentence on configured processes that a local trial ignores, or None."""
     if workers.cpus == 1:
         return None

@@ -12,7 +12,7 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.run_folder import RunFolder
 
-__all__ = ["Request", "SearchScheduler", "as_searcher", "make_plan", "request_for"]
+__all__ = ["Request", "SearchScheduler", "as_searcher", "make_plan", "make_request"]
 
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
@@ -22,7 +22,7 @@ it on its way. A member of a population has its `values` (path -> value), the `e
 it stops to be judged, from the `first` that is judged on; `until` is the next of them."""
 
 
-def request_for(
+def make_request(
     experiment: str,
     config: DataclassInstance,
     method: str,

@@ -12,7 +12,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.skipped_updates import SKIPPED_COUNT, why_it_fails
+from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
 from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, OPTIMISER_STEPS, SPEED, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
@@ -77,9 +77,9 @@ class StageTraining:
     def _refuse_skipping(self) -> None:
         """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score."""
         curriculum, last = self._curriculum, self._log.last
-        if self._until is None and why_it_fails([last], curriculum.progress.updates, curriculum.stage_is_over):
+        if self._until is None and find_failure([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)
-            raise UserError(why_it_fails(rows, curriculum.progress.updates, curriculum.stage_is_over) or "")
+            raise UserError(find_failure(rows, curriculum.progress.updates, curriculum.stage_is_over) or "")
 
     @property
     def _pauses(self) -> bool:

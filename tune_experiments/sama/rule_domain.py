@@ -67,7 +67,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`."""
-        found = sorted(_assignments(self._costs(state, subgoals)), key=lambda one: one[1])
+        found = self._allocations(state, subgoals)
         fresh = [one for one in found if tuple(subgoals[place] for place in one[0]) not in failed]
         order, cost = (fresh or found)[0]
         who = "; ".join(
@@ -92,10 +92,9 @@ class RuleDomain(ABC, Generic[AnyKind]):
                 return Fault(f"{clause}, and no allocation suits {self.everybody}.", "decomposition")
         return Fault(f"Each {self.agent} could begin, so other sub-goals may be easier to reach.", "decomposition")
 
-    def _costs(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
-        """Costs [N, K] of sub-goals."""
-        scene, kinds = self._scene(state), [self.kinds[text] for text in subgoals]
-        return [[self._cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
+    def _allocations(self, state: str, subgoals: Sequence[str]) -> list[tuple[tuple[int, ...], int]]:
+        """All allocations with their costs, the best first: here the cheapest."""
+        return sorted(_assignments(self._costs(state, subgoals)), key=lambda one: one[1])
 
     @abstractmethod
     def statuses(self, state: str) -> tuple[str, ...]:
@@ -114,8 +113,8 @@ class RuleDomain(ABC, Generic[AnyKind]):
         """Compatible combinations of one sub-goal an agent, the best first."""
 
     @abstractmethod
-    def _cost(self, scene: Any, agent: int, one: AnyKind) -> int:
-        """Cost of a sub-goal for an agent."""
+    def _costs(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
+        """Costs [N, K] of sub-goals that are done in the same round, for each agent."""
 
     @abstractmethod
     def _thoughts(self, scene: Any, goal: str, texts: SubgoalTexts) -> str:

@@ -19,7 +19,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.run.ray_cluster import import_tune
 
-__all__ = ["KINDS", "space_over"]
+__all__ = ["KINDS", "parse_search_space"]
 
 _BETWEEN_VALUES = r",(?![^\[]*\])"
 """Commas that are in no list."""
@@ -27,7 +27,7 @@ _RANGES = ("uniform", "loguniform", "integers")
 KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
 
 
-def space_over(
+def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
     """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.

@@ -30,9 +30,9 @@ from tune_experiments.results.score import score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, member_values
 from tune_experiments.run.ray_cluster import check_this_machine
-from tune_experiments.run.request import Request, SearchScheduler, request_for
+from tune_experiments.run.request import Request, SearchScheduler, make_request
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.search.domains import KINDS, space_over
+from tune_experiments.search.domains import KINDS, parse_search_space
 from tune_experiments.search.figure import draw_scores, write_hparams
 from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, whole_lines, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
@@ -263,7 +263,7 @@ class Search:
 
     def _request(self, folder: RunFolder, setting: Setting, method: str, seed: int) -> Request:
         name = _name(method, setting.number, seed)
-        return request_for(self._experiment.entry_point, setting.config, method, seed, folder, name, False)
+        return make_request(self._experiment.entry_point, setting.config, method, seed, folder, name, False)
 
     def _plan(self, setting: Setting, method: str) -> Any:
         return self._experiment.plan(setting.config, method, self._options.seeds[0], None)
@@ -282,7 +282,7 @@ class Search:
 def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> SearchSpace:
     declared = experiment.search_space()
     if options.search_over:
-        space = space_over(options.search_over, config, declared, _validated_by(experiment))
+        space = parse_search_space(options.search_over, config, declared, _validated_by(experiment))
     elif declared is not None:
         space = declared
     else:

@@ -32,7 +32,7 @@ from rl_models.llm.model_cache import keep_copy, small_model
 from rl_models.llm.narration import situations
 from rl_models.llm.small_model import Pair, train_tokenizer
 from rl_models.llm.text_game import GameText, TextGame
-from rl_models.llm.tokens import Tokens, tokens_of
+from rl_models.llm.tokens import Tokens, load_tokenizer
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.texts import TEXTS
 from rl_models.teams.llm_team import language_team
@@ -104,7 +104,7 @@ def check_lengths(config: Config, method: str) -> None:
     language = config.language.team.language
     try:
         if language.model:
-            tokens, flag = tokens_of(language.model), "--language.team.language.model"
+            tokens, flag = load_tokenizer(language.model), "--language.team.language.model"
         else:
             said = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
             tokens = Tokens(train_tokenizer(said, language.small.vocabulary), language.small.context)

@@ -6,18 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rl_envs.core.spec import Array
 from rl_models.heads.mixture_heads import LayeredValueHead
 from rl_models.llm.network import ACTION_SCORES, CandidateHead
-from rl_models.policy import Features, State, TeamPolicy
+from rl_models.policy import Features, State, Stateless, TeamPolicy
 
 _NOT_CHOSEN = -50.0
 """Score of an action that is not the answer, which has 0."""
 
 
-class AnsweringNetwork(nn.Module, ABC):
+class AnsweringNetwork(Stateless, ABC):
     """Every cook who decides is answered with one of its legal actions.
 
     Args:
@@ -42,10 +42,6 @@ class AnsweringNetwork(nn.Module, ABC):
         Returns:
             one of the choices of each.
         """
-
-    def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
-        return {}
 
     @torch.no_grad()
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:

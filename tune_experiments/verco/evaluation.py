@@ -26,8 +26,8 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
-from tune_experiments.verco.prompted import chat_of, refusals, usage
-from tune_experiments.verco.teacher_messages import taught_world, writer_of
+from tune_experiments.verco.prompted import refusals, trial_chat_settings, usage
+from tune_experiments.verco.teacher_messages import get_writer, taught_world
 
 EVALUATION_SEED, VALIDATION_SEED = 500, 501
 """Seeds of the test and of validation: each fixes orders and the draws of actions, for all teams alike."""
@@ -48,7 +48,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
         policy: the team.
         trial_folder: with the record of calls to a chat model, from which costs are computed.
     """
-    own = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
+    own = play_team(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
     plain = Tested(config.task)
     played = {plain: own} | ablations | dict(_baselines(config))
@@ -57,7 +57,7 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
         found |= dict(evaluate_lookup(config, policy.network))
         found[plain] |= distances_to_corpus(config)
     if trial_folder is not None:
-        chat = chat_of(config, trial_folder)
+        chat = trial_chat_settings(config, trial_folder)
         asked = usage(chat) | refusals(chat, config.concurrency)
         found[plain] |= {name: np.array([number]) for name, number in asked.items()}
     return found
@@ -65,18 +65,18 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
 
 def evaluate_stage(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
     """The team's own numbers alone, before PPO."""
-    played = episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy)
+    played = play_team(_telling_orders(make_world(config, config.test_episodes)), policy)
     return {config.task: by_order(played)}
 
 
 def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:
     """A point of the curve of returns."""
     if is_taught:
-        return episodes_of(taught_world(config, writer_of(policy), config.valid_episodes), policy, VALIDATION_SEED)
-    return episodes_of(make_world(config, config.valid_episodes), policy, VALIDATION_SEED)
+        return play_team(taught_world(config, get_writer(policy), config.valid_episodes), policy, VALIDATION_SEED)
+    return play_team(make_world(config, config.valid_episodes), policy, VALIDATION_SEED)
 
 
-def episodes_of(world: Salad, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
+def play_team(world: Salad, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
     """One episode of each world, with sampled actions; the return is the team's, [B]."""
     played = Evaluation(world, policy).run(seed)
     return played | {"return": played["return"][:, 0]}  # the same for both
@@ -125,10 +125,10 @@ def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[Tested
         with hearing(policy, heard):
             yield (
                 Tested(config.task, name),
-                episodes_of(_telling_orders(make_world(config, config.test_episodes)), policy),
+                play_team(_telling_orders(make_world(config, config.test_episodes)), policy),
             )
-    world = _telling_orders(taught_world(config, writer_of(policy), config.test_episodes))
-    yield Tested(config.task, TAUGHT), episodes_of(world, policy)
+    world = _telling_orders(taught_world(config, get_writer(policy), config.test_episodes))
+    yield Tested(config.task, TAUGHT), play_team(world, policy)
 
 
 def evaluate_lookup(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[Tested, Episodes]]:

@@ -24,7 +24,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.text.edit_distance import TextIndex
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.supervised_data import build_corpus
+from tune_experiments.verco.supervised_data import read_corpus
 
 _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
@@ -101,7 +101,7 @@ class LookupNetwork(AnsweringNetwork):
 def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
     """Two cooks who look up what to say and do."""
     world = make_world(config)
-    network = LookupNetwork(Narrator(world), world.num_agents, build_corpus(config))
+    network = LookupNetwork(Narrator(world), world.num_agents, read_corpus(config))
     return answering_team(network, len(world.macros))
 
 
@@ -139,7 +139,7 @@ def distances_to_corpus(config: VercoConfig) -> dict[str, Array]:
     met: set[str] = set()
     for error in _HEARS.values():
         met |= met_prompts(make_world(config, _PROBE_WORLDS), 2 * make_world(config).max_episode_steps, error)
-    read = list(dict.fromkeys(prompt for prompt, _ in build_corpus(config).pairs()))
+    read = list(dict.fromkeys(prompt for prompt, _ in read_corpus(config).pairs()))
     some = np.random.default_rng(_PROBE_SEED).permutation(sorted(met))[:_PROBES].tolist()
     found = {
         "median_prompt_distance": float(np.median(_shares(TextIndex(read), some))),
@@ -151,4 +151,4 @@ def distances_to_corpus(config: VercoConfig) -> dict[str, Array]:
 
 def _shares(index: TextIndex, prompts: Sequence[str]) -> list[float]:
     found = ((prompt, *index.nearest(prompt)) for prompt in prompts)
-    return [index.share_of(prompt, distance, place) for prompt, place, distance in found]
+    return [index.relative_distance(prompt, distance, place) for prompt, place, distance in found]

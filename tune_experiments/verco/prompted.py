@@ -53,7 +53,7 @@ def check_endpoint(config: VercoConfig) -> None:
         )
 
 
-def chat_of(config: VercoConfig, trial_folder: Path | None) -> ChatSettings:
+def trial_chat_settings(config: VercoConfig, trial_folder: Path | None) -> ChatSettings:
     """How a trial reaches its chat model; what is said lies in its folder.
 
     A replay reads it from the folder's namesake in another run.
@@ -70,7 +70,7 @@ class EndpointTeacher:
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         """Open the endpoint."""
-        self._narrator, self._chat = Narrator(make_world(config)), chat_of(config, trial_folder)
+        self._narrator, self._chat = Narrator(make_world(config)), trial_chat_settings(config, trial_folder)
         self._client = client(self._chat, config.concurrency)
         self._teacher = ChatTeacher(self._client, self._chat.model, AGENT_NAMES)
         self._known: dict[str, tuple[str, ...]] = {}
@@ -87,11 +87,6 @@ class EndpointTeacher:
         """How the questions ended and what they cost, for the log."""
         counts = {name: float(count) for name, count in self._client.counts.items()}
         return {f"teacher/{name}": number for name, number in (counts | usage(self._chat)).items()}
-
-
-def endpoint_teacher(config: VercoConfig, trial_folder: Path | None) -> EndpointTeacher:
-    """A chat model as the teacher."""
-    return EndpointTeacher(config, trial_folder)
 
 
 @functools.lru_cache(2)
@@ -125,7 +120,7 @@ class PromptedNetwork(AnsweringNetwork):
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         world = make_world(config)
         super().__init__(world.num_agents)
-        self._chat, self._concurrency = chat_of(config, trial_folder), config.concurrency
+        self._chat, self._concurrency = trial_chat_settings(config, trial_folder), config.concurrency
         self._narrator = Narrator(world)
         self._known: dict[tuple[str, tuple[str, ...]], int] = {}
 

@@ -21,7 +21,7 @@ from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episo
 from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.play.video import write_gif
 from tune_experiments.verco.evaluation import writes
-from tune_experiments.verco.teacher_messages import writer_of
+from tune_experiments.verco.teacher_messages import get_writer
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _messages_of(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
     """Messages of the last step; empty for teams that do not write."""
     if policy.last_output is None or not writes(policy.policy):
         return ()
-    writer, rows = writer_of(policy.policy), policy.last_output.extras[MESSAGES][index, 0].cpu().numpy()
+    writer, rows = get_writer(policy.policy), policy.last_output.extras[MESSAGES][index, 0].cpu().numpy()
     return tuple(writer.text(to_message(row)) for row in rows)
 
 

@@ -34,12 +34,7 @@ _CORPUS_SEED = 0
 
 @functools.lru_cache(4)
 def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
-    """Corpus of each generated kitchen: what is said and done there, the same in every process.
-
-    Args:
-        settings: settings of the play.
-        held_out: share of the prompts of messages that are kept for the test of the message adapter; they are left out.
-    """
+    """Corpus of each generated kitchen, without the share of prompts that test the message adapter."""
     corpora = []
     for world in _read_kitchens(settings):
         found = collect_corpus(world, settings.env_steps, **_options(settings))
@@ -53,7 +48,7 @@ def corpus(config: VercoConfig) -> tuple[Pair, ...]:
     return tuple(pair for one in _read(config.corpus, config.distillation.held_out) for pair in one.pairs())
 
 
-def build_corpus(config: VercoConfig) -> Corpus:
+def read_corpus(config: VercoConfig) -> Corpus:
     """The same, messages and actions apart."""
     some = _read(config.corpus, config.distillation.held_out)
     return Corpus(

@@ -20,7 +20,7 @@ from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.experiment.supervised_stage import SupervisedStage
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.prompted import endpoint_teacher
+from tune_experiments.verco.prompted import EndpointTeacher
 from tune_experiments.verco.supervised_data import expert_decisions, message_pairs, message_pairs_of_policy
 
 
@@ -44,7 +44,7 @@ class MessageWarmStart(SupervisedStage):
         network = self._policy.network
         assert isinstance(network, LanguageNetwork)
         self._distillation = MessageDistillation(network.language, network.writer, config.distillation)
-        self._teacher = endpoint_teacher(config, trial_folder) if config.teacher == "endpoint" else None
+        self._teacher = EndpointTeacher(config, trial_folder) if config.teacher == "endpoint" else None
 
     def train(self) -> dict[str, float]:
         """One round; what it came to."""

@@ -58,10 +58,10 @@ def make_taught_world(
     config: VercoConfig, trial_folder: Path | None, num_worlds: int = 1, first_world: int = 0
 ) -> TaughtSalad:
     """The same for a trial whose team is not at hand."""
-    return taught_world(config, writer_of(language_policy(config, 0, trial_folder)), num_worlds, first_world)
+    return taught_world(config, get_writer(language_policy(config, 0, trial_folder)), num_worlds, first_world)
 
 
-def writer_of(policy: TeamPolicy) -> Writer:
+def get_writer(policy: TeamPolicy) -> Writer:
     """Writer of the messages of a language team."""
     assert isinstance(policy.network, LanguageNetwork)
     return policy.network.writer

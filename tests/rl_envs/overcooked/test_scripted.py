@@ -47,9 +47,16 @@ def test_a_chef_reaches_an_object_in_as_many_env_steps_as_it_is_away():
 
 def test_a_chef_walks_round_the_other_where_there_is_a_way_round():
     kitchen = Kitchen(RING)
-    ways, at = ShortestWays(kitchen), kitchen.starts
+    ways, at = ShortestWays(kitchen), kitchen.starts + np.array([1, 0])
+    chosen = ways.next_cells(at, targets(kitchen, "hatch", "counter"), HALVES)
+    assert chosen[0] == at[0] - 1  # back, for the other one uses a counter of the upper lane
+
+
+def test_a_chef_that_rests_makes_way():
+    kitchen = Kitchen(CORRIDOR)
+    ways, at = ShortestWays(kitchen), kitchen.starts + np.array([1, 0])
     chosen = ways.next_cells(at, targets(kitchen, "hatch", ""), HALVES)
-    assert chosen.tolist() == [kitchen.width * 2 + 1, at[1]]  # down, for the other one stands in the upper lane
+    assert chosen.tolist() == [at[1], at[1] + 1]
 
 
 def test_where_there_is_no_way_round_each_steps_aside_by_chance():

@@ -77,7 +77,7 @@ class Loopback:
                     outer.requests.append({"path": self.path, "body": body, "key": self.headers["Authorization"]})
                     step = script(body, len(outer.requests) - 1)
                 if step.is_late:
-                    outer.end_time_of(self.headers[TASK])
+                    outer.end_time(self.headers[TASK])
                     outer.stopping.wait(PATIENCE_SECONDS)
                     return
                 with contextlib.suppress(OSError):  # the client has given up, as it should
@@ -101,7 +101,7 @@ class Loopback:
 
             def _drip(self, piece):
                 self.wfile.write(piece)
-                outer.end_time_of(self.headers[TASK])
+                outer.end_time(self.headers[TASK])
                 while not outer.stopping.wait(0.01):
                     self.wfile.write(piece)
 
@@ -122,7 +122,7 @@ class Loopback:
         """In place of a client's pause between attempts."""
         self.pauses.append(seconds)
 
-    def end_time_of(self, task):
+    def end_time(self, task):
         """The task has waited long enough."""
         if task in self._deadlines:
             loop, scope = self._deadlines.pop(task)

@@ -39,6 +39,6 @@ def narrated_again(policy, batch, **changed):
     return batch | {key if key.startswith("texts/") else f"obs/{key}": value for key, value in found.items()}
 
 
-def texts_of(fragment, key):
+def shown_texts(fragment, key):
     """Token ids at every place, without what is behind their ends."""
     return [row[row != PADDING] for row in fragment.texts[key][fragment.obs[key].ravel()]]

@@ -21,14 +21,14 @@ def llama():
 
 
 @torch.no_grad()
-def logits_of(model):
+def compute_logits(model):
     return model(input_ids=TOKENS).logits
 
 
 def test_all_norms_of_llama_are_fused_and_the_cpu_computes_as_before(llama):
-    before = logits_of(llama)
+    before = compute_logits(llama)
     assert fuse_norms(llama) == 2 * SIZES["num_hidden_layers"] + 1
-    assert torch.equal(logits_of(llama), before)
+    assert torch.equal(compute_logits(llama), before)
 
 
 def test_a_norm_that_adds_one_to_its_weights_is_left_alone():
@@ -40,8 +40,8 @@ def test_a_copy_of_a_fused_norm_computes_with_its_own_weights(llama):
     other = copy.deepcopy(llama)
     with torch.no_grad():
         other.model.norm.weight.mul_(0)
-    assert not logits_of(other).any()
-    assert logits_of(llama).any()
+    assert not compute_logits(other).any()
+    assert compute_logits(llama).any()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])

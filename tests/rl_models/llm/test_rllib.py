@@ -25,7 +25,7 @@ def build(folder):
     return team(language=LanguageModelSettings(model=folder, lora=LoraSettings(rank=4)))
 
 
-def weights_of(runner):
+def get_weights(runner):
     return {name: value.numpy() for name, value in runner.module.policy.state_dict().items()}
 
 
@@ -48,7 +48,7 @@ def test_adapters_and_heads_are_what_is_trained_and_sent():
         group = one.algorithm.env_runner_group
         (sent,) = group.foreach_env_runner(sent_to, local_env_runner=False)
         assert sent == {f"policy.{name}" for name in names}
-        (there,) = group.foreach_env_runner(weights_of, local_env_runner=False)
+        (there,) = group.foreach_env_runner(get_weights, local_env_runner=False)
         fresh = build(folder).state_dict()
         for name, value in tensors["weights"].items():
             assert torch.equal(torch.from_numpy(there[name]), value), name

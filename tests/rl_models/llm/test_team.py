@@ -20,8 +20,8 @@ from tests.rl_models.llm.language_teams import (
     BY_AGENT,
     FORMS,
     ROUNDING,
+    shown_texts,
     stirred,
-    texts_of,
 )
 from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, team
 from tests.rl_models.networks.weight_changes import CHANGES
@@ -111,7 +111,7 @@ def test_worlds_can_be_spread_over_collectors(form):
             if key in ROUNDING:
                 np.testing.assert_allclose(value, found, atol=1e-5, err_msg=key)
             elif key in one.texts:  # rows of joined tables have other numbers
-                shown = zip(texts_of(one, key), texts_of(other, key), strict=True)
+                shown = zip(shown_texts(one, key), shown_texts(other, key), strict=True)
                 assert all(np.array_equal(own, others) for own, others in shown), key
             elif key != "situation" or not by_row:
                 np.testing.assert_array_equal(value, found, err_msg=key)

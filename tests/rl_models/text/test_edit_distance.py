@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rl_models.text.edit_distance import TextIndex, tokens_of
+from rl_models.text.edit_distance import TextIndex, tokenize
 
 
 def plain_distance(one, other):
@@ -22,7 +22,7 @@ def random_texts(count, chance):
 
 
 def test_tokens_are_words_and_punctuation_marks():
-    assert tokens_of('Bob says: "wait."') == ["Bob", "says", ":", '"', "wait", ".", '"']
+    assert tokenize('Bob says: "wait."') == ["Bob", "says", ":", '"', "wait", ".", '"']
 
 
 def test_the_nearest_text_is_the_first_of_least_distance():
@@ -30,7 +30,7 @@ def test_the_nearest_text_is_the_first_of_least_distance():
     texts = random_texts(300, chance)
     index = TextIndex(texts)
     for query in [*random_texts(60, chance), "a z z b", "z"]:
-        distances = [plain_distance(tokens_of(query), tokens_of(text)) for text in texts]
+        distances = [plain_distance(tokenize(query), tokenize(text)) for text in texts]
         assert index.nearest(query) == (int(np.argmin(distances)), min(distances))
 
 
@@ -41,9 +41,9 @@ def test_only_the_texts_that_are_asked_for_are_found():
 
 def test_a_share_is_of_the_longer_text():
     index = TextIndex(["a b c d", "a"])
-    assert index.share_of("a b c d", 0, 0) == 0
-    assert index.share_of("a b", 2, 0) == 0.5
-    assert index.share_of("a b c", 2, 1) == pytest.approx(2 / 3)
+    assert index.relative_distance("a b c d", 0, 0) == 0
+    assert index.relative_distance("a b", 2, 0) == 0.5
+    assert index.relative_distance("a b c", 2, 1) == pytest.approx(2 / 3)
 
 
 def test_an_index_of_nothing_is_refused():

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps is redistributed over other runners, groups and learners: the same worlds, the same fragments."""
+"""A checkpoint is redistributed over other runners, groups and learners: the same worlds, the same fragments."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
-from tune_experiments.cordial_sync.methods import METHODS, method_of
+from tune_experiments.cordial_sync.methods import METHODS, parse_method
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.finding import find_experiment
 
@@ -74,7 +74,7 @@ def test_one_component_is_a_marginal_policy_and_silent_agents_hear_only_themselv
     assert one.policy_head.components == 1
     assert plan(TINY, "marginal", 0).build_policy().network.talk.communicates
     assert not plan(TINY, "no_communication", 0).build_policy().network.talk.communicates
-    assert [method_of(f"sync_{m}").components for m in (1, 2, 4, 13)] == [1, 2, 4, 13]
+    assert [parse_method(f"sync_{m}").components for m in (1, 2, 4, 13)] == [1, 2, 4, 13]
 
 
 def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared_error_whole():

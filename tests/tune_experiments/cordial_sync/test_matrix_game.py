@@ -19,7 +19,7 @@ from tune_experiments.matrix_game import (
     SMOKE,
     InformedAdversary,
     exact_values,
-    joint_of,
+    joint_policy,
     plan,
 )
 from tune_experiments.play.loading import load_policy
@@ -82,7 +82,7 @@ def test_the_adversary_is_told_the_present_policy():
             self.odds = probabilities
 
     world, policy = World(), constant_team(1, 2, 3, seed=3)
-    values = values_by_reply(joint_of(policy))
+    values = values_by_reply(joint_policy(policy))
     InformedAdversary(Schedule.constant(1e-4))(world, policy, Progress())
     assert world.odds == pytest.approx(np.eye(3)[values.argmin()], abs=1e-6)
     InformedAdversary(Schedule.constant(0.5))(world, policy, Progress())

@@ -12,7 +12,7 @@ from rl_envs.furnmove.frame_renderer import Eyes
 from rl_envs.furnmove.render import framed
 from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import camera_video, communication
-from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, columns_of, fitted
+from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, column_names, fitted
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
 from tune_experiments.cordial_sync.listener import play_and_listen
@@ -121,9 +121,9 @@ def test_seeing_is_having_the_television_near_and_in_the_frame():
 
 @pytest.mark.parametrize("agents", [2, 3])
 def test_the_models_have_the_columns_of_their_equations(agents):
-    assert columns_of(SEES, agents) == ("talk_1", "reply_1", "talk_1_x_reply_1")
+    assert column_names(SEES, agents) == ("talk_1", "reply_1", "talk_1_x_reply_1")
     names = tuple(f"{name}_{agent + 1}" for name in ("talk", "reply") for agent in range(agents))
-    assert columns_of(PASSES, agents) == columns_of(MOVES, agents) == names
+    assert column_names(PASSES, agents) == column_names(MOVES, agents) == names
 
 
 def made(rows=4_000, meaning=10.0):
@@ -138,7 +138,7 @@ def made(rows=4_000, meaning=10.0):
 
 
 def test_a_reply_that_says_you_pass_has_the_slope_with_which_it_was_made():
-    names = columns_of(PASSES, 2)
+    names = column_names(PASSES, 2)
     found, deviation = fitted(PASSES, made(), draws=50), made()["_reply"][:, 1].std()
     slope = dict(zip(names, found.slopes, strict=True))
     assert slope["reply_2"] / deviation == pytest.approx(10, rel=0.15)

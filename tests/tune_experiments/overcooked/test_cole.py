@@ -16,7 +16,7 @@ from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team
 from tune_experiments.overcooked import cole_solver as solver
-from tune_experiments.overcooked.cole import Cole, generations_of
+from tune_experiments.overcooked.cole import Cole, read_generations
 from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
@@ -33,7 +33,7 @@ THREE = np.array([[60.0, 50, 0], [50, 60, 10], [0, 10, 80]])
 
 def test_two_members_who_cannot_cook_together():
     np.testing.assert_allclose(solver.page_rank(PAIR), [0.5, 0.5])
-    assert solver.value_of(PAIR) == pytest.approx(1.25)
+    assert solver.coalition_value(PAIR) == pytest.approx(1.25)
     np.testing.assert_allclose(solver.shapley_values(PAIR), [1.5, 1.0])
     weights = solver.partner_weights(PAIR)
     np.testing.assert_allclose(weights, [0.0588, 0.9412], atol=1e-4)
@@ -45,7 +45,7 @@ def test_a_member_who_cooks_alone_is_trained_with_least():
     rank = solver.page_rank(THREE)
     np.testing.assert_allclose(rank, [0.3310, 0.3601, 0.3089], atol=1e-4)
     np.testing.assert_allclose(solver.softmax(-10 * rank), [0.3339, 0.2496, 0.4165], atol=1e-4)
-    assert solver.value_of(THREE) == pytest.approx(34.722, abs=1e-3)
+    assert solver.coalition_value(THREE) == pytest.approx(34.722, abs=1e-3)
     np.testing.assert_allclose(solver.shapley_values(THREE), [20, 20, 26.667], atol=1e-3)
     np.testing.assert_allclose(solver.partner_weights(THREE), [0.4587, 0.4587, 0.0826], atol=1e-4)
 
@@ -235,7 +235,7 @@ def test_a_population_goes_on_from_a_checkpoint_as_if_nothing_had_happened():
         one.train()
         other.train()
     assert other.generations == one.generations and len(one.generations) == 4
-    assert generations_of(one.checkpoint()[0]) == one.generations
+    assert read_generations(one.checkpoint()[0]) == one.generations
 
 
 def local_algorithm(trial):

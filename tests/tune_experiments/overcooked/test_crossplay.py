@@ -11,9 +11,9 @@ from PIL import Image
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.crossplay import Matrix, MixedTeam, play_all, play_pair, teams_of
+from tune_experiments.overcooked.crossplay import Matrix, MixedTeam, load_teams, play_all, play_pair
 from tune_experiments.overcooked.crossplay_report import in_markdown
-from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.evaluation import play_team
 from tune_experiments.overcooked.trials import self_play_team
 from tune_experiments.overcooked_crossplay import main
 from tune_experiments.overcooked_roles import SMOKE as ROLES
@@ -45,7 +45,7 @@ def test_chef_i_of_a_mixed_pair_thinks_and_values_as_its_own_team_does():
 
 def test_a_team_mixed_with_itself_plays_as_it_does_by_itself():
     team = self_play_team(SHORT, 3)
-    alone, mixed = (episodes_of(make_world(SHORT, 6), each) for each in (team, MixedTeam([team, team])))
+    alone, mixed = (play_team(make_world(SHORT, 6), each) for each in (team, MixedTeam([team, team])))
     for name, values in alone.items():
         np.testing.assert_array_equal(mixed[name], values)
 
@@ -81,7 +81,7 @@ def test_the_matrix_has_chef_0_in_its_rows_and_both_orders(monkeypatch):
         soups = np.full(world.num_worlds, float(10 * likeliest[0] + likeliest[1]))
         return {"soups": soups, "reward": 20 * soups}
 
-    monkeypatch.setattr("tune_experiments.overcooked.crossplay.episodes_of", episodes)
+    monkeypatch.setattr("tune_experiments.overcooked.crossplay.play_team", episodes)
     matrix = play_all({"a": Counted(SHORT, first), "b": Counted(SHORT, second)}, SHORT.task, 2, by_the_game)
     assert asked == [[STAY, STAY], [STAY, INTERACT], [INTERACT, STAY], [INTERACT, INTERACT]]
     np.testing.assert_array_equal(matrix.values["soups"], [[44, 45], [54, 55]])
@@ -163,17 +163,17 @@ def test_a_single_trial_such_as_the_best_of_a_search_can_meet_a_run(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}], config=SHORT)
     search = write_run(tmp_path / "search", [{5: self_play_team(SHORT, 1)}], config=SHORT)
     best = (search / "trials/selfplay-seed0").rename(search / "trials/selfplay-setting02-seed0")
-    assert list(teams_of([run, best], KITCHENS)) == ["selfplay-seed0", "selfplay-setting02-seed0"]
+    assert list(load_teams([run, best], KITCHENS)) == ["selfplay-seed0", "selfplay-setting02-seed0"]
 
 
 def test_teams_that_are_called_alike_are_told_apart_by_their_runs(tmp_path):
     runs = [write_run(tmp_path / name, [{5: self_play_team(SHORT, 0)}], config=SHORT) for name in ("a", "b", "c/a")]
-    assert list(teams_of(runs[:2], KITCHENS)) == ["a/selfplay-seed0", "b/selfplay-seed0"]
+    assert list(load_teams(runs[:2], KITCHENS)) == ["a/selfplay-seed0", "b/selfplay-seed0"]
     with pytest.raises(UserError, match="called a/selfplay-seed0 cannot be told apart"):
-        teams_of(runs, KITCHENS)
+        load_teams(runs, KITCHENS)
 
 
 def test_only_the_rows_that_are_named_play(tmp_path):
     run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}, {5: self_play_team(SHORT, 1)}], config=SHORT)
-    assert list(teams_of([run], KITCHENS, ["selfplay"])) == ["selfplay-seed0", "selfplay-seed1"]
-    assert len(teams_of([run], KITCHENS, [])) == 2
+    assert list(load_teams([run], KITCHENS, ["selfplay"])) == ["selfplay-seed0", "selfplay-seed1"]
+    assert len(load_teams([run], KITCHENS, [])) == 2

@@ -8,8 +8,8 @@ from PIL import Image
 
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team, write_run
 from tune_experiments.core.errors import UserError
-from tune_experiments.overcooked.crossplay import trials_of
-from tune_experiments.overcooked_returns import KNOWN, REWARD, main, names_of, points_of, write_figures
+from tune_experiments.overcooked.crossplay import find_trials
+from tune_experiments.overcooked_returns import KNOWN, REWARD, curve_points, main, run_names, write_figures
 from tune_experiments.overcooked_selfplay import SMOKE
 
 
@@ -18,19 +18,19 @@ def run_of(folder, rewards):
 
 
 def test_points_are_the_validations_of_the_log(tmp_path):
-    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0, 1_600: 60.0}), KNOWN)
+    (trained,) = find_trials(run_of(tmp_path / "run", {800: 20.0, 1_600: 60.0}), KNOWN)
     assert (trained.kitchen, trained.row) == ("cramped_room", "selfplay")
-    assert points_of(trained, 2) == [(800, 20.0), (1_600, 60.0)]
+    assert curve_points(trained, 2) == [(800, 20.0), (1_600, 60.0)]
 
 
 def test_a_trial_alone_is_a_run_of_one_curve(tmp_path):
-    (trained,) = trials_of(run_of(tmp_path / "run", {800: 20.0}), KNOWN)
+    (trained,) = find_trials(run_of(tmp_path / "run", {800: 20.0}), KNOWN)
     assert main([str(trained.folder), "--out", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out/points/selfplay-seed0-selfplay-seed0.jsonl").exists()
 
 
 def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeypatch):
-    (trained,) = trials_of(run_of(tmp_path / "run", {}), KNOWN)
+    (trained,) = find_trials(run_of(tmp_path / "run", {}), KNOWN)
     asked = []
 
     def evaluate(self, config, method, policy, trial_folder):
@@ -39,23 +39,23 @@ def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeyp
         return {config.task: {"reward": np.array([10.0, 30.0])[often]}}
 
     monkeypatch.setattr("tune_experiments.overcooked_selfplay.OvercookedSelfplay.evaluate_trial", evaluate)
-    assert points_of(trained, 3) == [(800, 10.0), (1_600, 30.0)]
+    assert curve_points(trained, 3) == [(800, 10.0), (1_600, 30.0)]
     assert asked == [(3, "selfplay", trained.folder)] * 2
 
 
 def test_points_of_stored_teams_are_in_the_order_of_training(tmp_path, monkeypatch):
     team = stubborn_team(SMOKE, STAY)
-    (trained,) = trials_of(write_run(tmp_path / "run", [{900_000: team, 1_000_000: team, 10_000_000: team}]), KNOWN)
+    (trained,) = find_trials(write_run(tmp_path / "run", [{900_000: team, 1_000_000: team, 10_000_000: team}]), KNOWN)
     played = {"cramped_room": {"reward": np.zeros(1)}}
     monkeypatch.setattr(
         "tune_experiments.overcooked_selfplay.OvercookedSelfplay.evaluate_trial", lambda *arguments: played
     )
-    assert [env_steps for env_steps, _ in points_of(trained, 1)] == [900_000, 1_000_000, 10_000_000]
+    assert [env_steps for env_steps, _ in curve_points(trained, 1)] == [900_000, 1_000_000, 10_000_000]
 
 
 def test_runs_of_one_name_are_told_apart(tmp_path, capsys):
     runs = [run_of(tmp_path / name / "run", {800: value}) for name, value in (("first", 20.0), ("second", 30.0))]
-    assert names_of(runs) == ["first/run", "second/run"]
+    assert run_names(runs) == ["first/run", "second/run"]
     assert main([*map(str, runs), "--out", str(tmp_path / "out")]) == 0
     for name, value in (("first", 20.0), ("second", 30.0)):
         text = (tmp_path / f"out/points/{name}/run-selfplay-seed0.jsonl").read_text()
@@ -65,9 +65,9 @@ def test_runs_of_one_name_are_told_apart(tmp_path, capsys):
     searches = [tmp_path / name / "trials/selfplay-setting00-seed0" for name in ("s1", "s2")]
     for trial in searches:
         (trial / "checkpoints").mkdir(parents=True)
-    assert names_of(searches) == [f"{name}/selfplay-setting00-seed0" for name in ("s1", "s2")]
+    assert run_names(searches) == [f"{name}/selfplay-setting00-seed0" for name in ("s1", "s2")]
     with pytest.raises(UserError, match="two runs called b/run cannot be told apart"):
-        names_of([tmp_path / "a/b/run", tmp_path / "c/b/run"])
+        run_names([tmp_path / "a/b/run", tmp_path / "c/b/run"])
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
@@ -81,7 +81,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
 def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
     runs = [run_of(tmp_path / name, {800: 20.0}) for name in ("first", "second")]
     out = tmp_path / "out"
-    written = list(write_figures({run.name: trials_of(run, KNOWN) for run in runs}, 2, out))
+    written = list(write_figures({run.name: find_trials(run, KNOWN) for run in runs}, 2, out))
     assert [path.name for path in written] == [
         "first-selfplay-seed0.jsonl",
         "second-selfplay-seed0.jsonl",
@@ -94,7 +94,7 @@ def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, capsys):
     other = write_run(tmp_path / "other", [{}], experiment="matrix_game")
     with pytest.raises(UserError, match="is of matrix_game, and only teams of overcooked_selfplay"):
-        trials_of(other, KNOWN)
+        find_trials(other, KNOWN)
     with pytest.raises(UserError, match="hold no validation"):
         list(write_figures({}, 2, tmp_path))
     for words, said in (([], "one run folder or more"), (["x", "--episodes", "0"], "at least 1")):

@@ -19,9 +19,9 @@ from tests.tune_experiments.overcooked.fragments import fragment_of
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.config import make_world
-from tune_experiments.overcooked.evaluation import episodes_of, evaluate
+from tune_experiments.overcooked.evaluation import evaluate, play_team
 from tune_experiments.overcooked.tables import tables
-from tune_experiments.overcooked.trials import Row, plan, plan_of
+from tune_experiments.overcooked.trials import Row, make_plan, plan
 from tune_experiments.results.rows import Result
 
 EXPERIMENT = find_experiment("overcooked_selfplay")
@@ -136,7 +136,7 @@ def test_the_paper_preset_makes_600_updates_of_12000_env_steps_in_minibatches_of
 
 def test_a_row_of_ones_own_needs_only_what_it_has_of_its_own():
     row = Row(is_shaped=False, build_policy=lambda config, seed: uniform_team(2, 5 * 4), world={"actions": "adjacent"})
-    _, fragment = fragment_of(plan_of(SMOKE, row, 0))
+    _, fragment = fragment_of(make_plan(SMOKE, row, 0))
     assert fragment.steps["actions"].max() > 5 and "legal" in fragment.obs
 
 
@@ -167,7 +167,7 @@ def test_rewards_of_tested_episodes_are_twenty_a_soup_whatever_was_shaped():
     team = uniform_team(2, 6)
     with torch.no_grad():
         team.policy_head.policy.bias[5] = 50.0
-    episodes = episodes_of(world, team)
+    episodes = play_team(world, team)
     np.testing.assert_array_equal(episodes["reward"], 20.0 * served)
 
 

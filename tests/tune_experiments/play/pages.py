@@ -9,7 +9,7 @@ from tune_experiments.play.spectator import Note
 EVIL = "</script><img src=x onerror=alert(1)><!--\u2028"
 
 
-def episode_of(*texts, picture=None):
+def make_episode(*texts, picture=None):
     """An episode of one agent that says these texts, one a step."""
     steps = [
         Step(picture, (AgentStep("stay", (("stay", 1.0),), text),), notes=(Note(text[:99], text),), rewards=(0.0,))
@@ -38,5 +38,5 @@ class Elements(html.parser.HTMLParser):
         self._inside = None
 
 
-def data_of(page):
+def read_data(page):
     return json.loads(Elements(page).scripts[0])

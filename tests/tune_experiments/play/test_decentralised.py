@@ -4,6 +4,7 @@ import functools
 import itertools
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -76,20 +77,21 @@ def is_alive(pid):
     return True
 
 
-SYNC = "each tells each other agent {} bytes, in 2 messages"
+def numbers(line):
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", line)]
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("experiment", "method", "agents", "rounds", "exchanged"),
+    ("experiment", "method", "agents", "rounds"),
     [
-        ("furnmove_sync", "sync_13_cordial", 2, 2, SYNC),
-        pytest.param("furnmove_three_agents", "sync_13_cordial", 3, 2, SYNC, marks=pytest.mark.slow),
-        pytest.param("furnmove_methods", "no_communication", 2, 0, "they exchange nothing", marks=pytest.mark.slow),
+        ("furnmove_sync", "sync_13_cordial", 2, 2),
+        pytest.param("furnmove_three_agents", "sync_13_cordial", 3, 2, marks=pytest.mark.slow),
+        pytest.param("furnmove_methods", "no_communication", 2, 0, marks=pytest.mark.slow),
     ],
 )
 def test_separate_processes_play_the_teams_episode_to_the_last_action(
-    experiment, method, agents, rounds, exchanged, tmp_path, monkeypatch
+    experiment, method, agents, rounds, tmp_path, monkeypatch
 ):
     """Whichever of the sixteen worlds is chosen: its start, its uniforms."""
     monkeypatch.setattr("tune_experiments.play.recording.chosen_episode", lambda *_: 11)
@@ -101,8 +103,8 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     steps, message_bytes = len(together) - 1, 4 * loaded.config.network.message_features
     said = agents * (agents - 1) * rounds * steps
     assert steps > 10
-    assert first == f"{agents} processes, one per agent; in a step, " + exchanged.format(rounds * message_bytes)
-    assert last == f"{said:,} messages passed between the agents, {said * message_bytes:,} bytes"
+    per_step = [agents, rounds * message_bytes, rounds] if rounds else [agents]
+    assert numbers(first) == per_step and numbers(last) == [said, said * message_bytes]
 
 
 @pytest.mark.slow
@@ -182,26 +184,15 @@ def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_betw
 
 
 @pytest.mark.processes
-def test_a_killed_agent_is_told_in_a_sentence_and_takes_the_others_with_it(stage):
-    """The sentence names the one that died, although the others find it out first and leave."""
+@pytest.mark.parametrize(("agent", "kind"), [(1, signal.SIGKILL), (0, signal.SIGSTOP)])
+def test_an_agent_that_dies_or_hangs_is_named_and_all_processes_end(stage, agent, kind):
+    """Even if the other agents notice first and leave."""
     _, obs, start = stage
     with start() as team:
         team.act(obs)
-        os.kill(team.processes[1].pid, signal.SIGKILL)
-        sentence = "the process of agent 1 was ended by signal 9 at env step 2; run the command again"
-        with pytest.raises(UserError, match=sentence):
-            team.act(obs)
-    assert not any(is_alive(process.pid) for process in team.processes)
-
-
-@pytest.mark.processes
-def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest(stage):
-    _, obs, start = stage
-    with start() as team:
-        team.act(obs)
-        team._patience_seconds = 0.5
-        os.kill(team.processes[0].pid, signal.SIGSTOP)
-        with pytest.raises(UserError, match=r"agent 0 gave no answer in 0.5 seconds, at env step 2"):
+        team.patience_seconds = PATIENCE_SECONDS if kind == signal.SIGKILL else 0.5
+        os.kill(team.processes[agent].pid, kind)
+        with pytest.raises(UserError, match=rf"agent {agent} .*env step 2"):
             team.act(obs)
     assert not any(is_alive(process.pid) for process in team.processes)
 
@@ -209,25 +200,19 @@ def test_an_agent_that_hangs_is_told_in_a_sentence_and_does_not_hold_up_the_rest
 @pytest.mark.processes
 def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     _, obs, start = stage
-    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match="does not exist") as told:
+    with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match=r"^agent .*checkpoint_000000"):
         team.act(obs)
-    assert str(told.value).startswith("agent ")
-    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(
-    ("experiment", "method", "team"),
-    [
-        ("furnmove_three_agents", "central_cordial", "Central and CentralHead"),
-        ("matrix_game", "sync", "ConstantNetwork and SyncHead"),
-    ],
+    ("experiment", "method", "head"),
+    [("furnmove_three_agents", "central_cordial", "CentralHead"), ("matrix_game", "sync", "SyncHead")],
 )
-def test_a_team_without_parts_is_refused_in_a_sentence(experiment, method, team, tmp_path, capsys):
+def test_a_team_that_cannot_act_decentralised_is_refused_in_a_sentence(experiment, method, head, tmp_path, capsys):
     checkpoint = save(tmp_path, method, experiment)
     assert after_training(["play", str(checkpoint), "--decentralised"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: a team of {team} cannot be run decentralised")
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert head in error and error.count("\n") == 1
 
 
 @pytest.mark.processes

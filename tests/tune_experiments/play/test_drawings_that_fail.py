@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from rl_envs.core.spec import checked_picture
-from tests.tune_experiments.play.pages import data_of
+from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
 from tune_experiments.core.drawing import Missing, attempt, describe_drawings
@@ -81,7 +81,7 @@ def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_n
     assert any("video of ippo" in line and FAULTS[fault][1] in line for line in lines), said
     assert sum("video of ippo" in line for line in lines) == 1
     assert (run_folder / "table.md").exists() and (run_folder / "plots/curves.png").exists()
-    (episode,) = data_of((run_folder / PAGE).read_text())["teams"][0]["episodes"]
+    (episode,) = read_data((run_folder / PAGE).read_text())["teams"][0]["episodes"]
     assert len(episode["steps"]) == 4 and not any(episode["pictures"])
     assert not list((run_folder / "videos").glob("*"))
 
@@ -98,7 +98,7 @@ def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(mon
     said = shown(team, run_folder)
     assert "no curves: MemoryError: no room for a figure" in said
     assert "no video of ippo: " in said and "videos" in said
-    assert any(data_of((run_folder / PAGE).read_text())["teams"][0]["episodes"][0]["pictures"])
+    assert any(read_data((run_folder / PAGE).read_text())["teams"][0]["episodes"][0]["pictures"])
 
 
 class Broken:
@@ -148,9 +148,9 @@ def test_what_is_no_picture_is_named_by_its_form(picture):
 
 def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path):
     whole = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting")
-    monkeypatch.setattr("tune_experiments.play.show.names_of", lambda teams: ["whole", "broken"])
+    monkeypatch.setattr("tune_experiments.play.show.unique_names", lambda teams: ["whole", "broken"])
     page, *missing = write_page(tmp_path / "page.html", "title", [whole, Broken()])
-    assert [team["name"] for team in data_of(page.read_text())["teams"]] == ["whole"]
+    assert [team["name"] for team in read_data(page.read_text())["teams"]] == ["whole"]
     assert describe_drawings(missing) == ["no broken in page.html: RuntimeError: no display"]
 
 
@@ -160,7 +160,7 @@ def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monke
     team = faulty_team("raises")
     monkeypatch.setattr(loading, "find_checkpoint", lambda *given: tmp_path / "a/b/c")
     monkeypatch.setattr(loading, "load_policy", lambda *given: team)
-    monkeypatch.setattr(show, "teams_of", lambda *given: [team])
+    monkeypatch.setattr(show, "load_teams", lambda *given: [team])
     monkeypatch.setattr(type(team.experiment), "episodes", lambda *given: Broken().episodes)
     draw = {"show": lambda: team_commands.show(Show(tmp_path), Console())}
     draw["render"] = lambda: team_commands.render(Render(tmp_path), Console())

@@ -9,13 +9,13 @@ import aiohttp
 import numpy as np
 import pytest
 
-from tests.tune_experiments.play.pages import data_of
+from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.game.human_data import load_episode
-from tune_experiments.play.game.human_game import HumanGame, RefusedError, keys_of
+from tune_experiments.play.game.human_game import HumanGame, RefusedError, assign_keys
 from tune_experiments.play.game.server import OCCUPIED, GameServer
 
 SEED = 3
@@ -47,7 +47,7 @@ def play_to_the_end(game, action=0):
 
 
 def test_a_direction_has_its_arrow_and_every_key_one_action():
-    assert keys_of(("north", "south", "east", "west", "stay", "interact")) == [
+    assert assign_keys(("north", "south", "east", "west", "stay", "interact")) == [
         "ArrowUp",
         "ArrowDown",
         "ArrowRight",
@@ -55,7 +55,7 @@ def test_a_direction_has_its_arrow_and_every_key_one_action():
         " ",
         "e",
     ]
-    keys = keys_of([*map(str, range(50)), "wait", "stay"])
+    keys = assign_keys([*map(str, range(50)), "wait", "stay"])
     used = [key for key in keys if key]
     assert len(used) == len(set(used)) and keys[-2] == " " and keys[-1] != " "
 
@@ -92,7 +92,7 @@ def test_a_kept_episode_is_played_again_from_its_start_with_the_same_rewards_and
 def test_an_episode_of_a_person_has_a_page_as_every_other(tmp_path):
     game = messenger(tmp_path)
     play_to_the_end(game)
-    (episode,) = data_of(game.saved[0].with_suffix(".html").read_text())["teams"][0]["episodes"]
+    (episode,) = read_data(game.saved[0].with_suffix(".html").read_text())["teams"][0]["episodes"]
     assert "a person as agent_0" in episode["title"] and len(episode["steps"]) == game.view()["step"]
 
 
@@ -117,7 +117,7 @@ def test_what_is_not_possible_is_refused_and_changes_nothing(tmp_path):
     game = HumanGame(untrained("rtfm_txt2pi", "txt2pi"), "agent_0", SEED, tmp_path)
     legal = [action["legal"] for action in game.view()["actions"]]
     assert not all(legal)
-    with pytest.raises(RefusedError, match="is not possible now"):
+    with pytest.raises(RefusedError, match="available"):
         game.choose(legal.index(False))
     assert game.view()["step"] == 0
 
@@ -131,15 +131,15 @@ def test_a_finished_episode_takes_no_more_actions(tmp_path):
 
 def test_an_episode_that_cannot_be_kept_is_over_all_the_same(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="episodes cannot be kept in"):
+    with pytest.raises(UserError, match="--record"):
         HumanGame(untrained("endi_messenger", "emma"), "agent_0", SEED, tmp_path / "file" / "kept")
     game = messenger(tmp_path)
 
-    def keep(episode):
+    def keep(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(game, "_keep", keep)
-    with pytest.raises(RefusedError, match="cannot be kept"):
+    monkeypatch.setattr("tune_experiments.play.game.human_game.save_episode", keep)
+    with pytest.raises(RefusedError, match="saved"):
         play_to_the_end(game)
     with pytest.raises(RefusedError, match="is over"):
         game.choose(0)
@@ -198,7 +198,7 @@ def served(game, visit):
     return asyncio.run(run())
 
 
-def socket_of(server, session, **headers):
+def open_socket(server, session, **headers):
     headers = {"Origin": f"http://127.0.0.1:{server.port}"} | headers
     return session.ws_connect(f"{server.address}socket", headers=headers)
 
@@ -240,9 +240,9 @@ def test_the_server_listens_on_this_machine_alone_and_its_address_cannot_be_gues
 
 def test_the_second_player_is_refused_and_the_first_plays_on(game):
     async def visit(server, session):
-        async with socket_of(server, session) as first:
+        async with open_socket(server, session) as first:
             await first.receive_json()
-            async with socket_of(server, session) as second:
+            async with open_socket(server, session) as second:
                 refused = await second.receive()
             await first.send_json({"action": 0})
             return refused.type, second.close_code, (await first.receive_json())["view"]["step"]
@@ -253,13 +253,13 @@ def test_the_second_player_is_refused_and_the_first_plays_on(game):
 
 def test_a_closed_tab_may_come_back_to_the_game_as_it_was(game):
     async def visit(server, session):
-        async with socket_of(server, session) as first:
+        async with open_socket(server, session) as first:
             await first.receive_json()
             await first.send_json({"action": 0})
             await first.receive_json()
         while server._player is not None:
             await asyncio.sleep(0.01)
-        async with socket_of(server, session) as again:
+        async with open_socket(server, session) as again:
             return (await again.receive_json())["view"]["step"]
 
     assert served(game, visit) == 1
@@ -282,22 +282,22 @@ def test_a_closed_tab_may_come_back_to_the_game_as_it_was(game):
 )
 def test_what_cannot_be_understood_changes_nothing(text, game):
     async def visit(server, session):
-        async with socket_of(server, session) as player:
+        async with open_socket(server, session) as player:
             await player.receive_json()
             await player.send_str(text)
             return await player.receive_json(), (await player.receive_json())["view"]["step"]
 
     refused, step = served(game, visit)
-    assert refused == {"refused": "That was not understood."} and step == 0
+    assert set(refused) == {"refused"} and step == 0
 
 
 def test_a_request_that_is_too_large_ends_the_connection_and_not_the_game(game):
     async def visit(server, session):
-        async with socket_of(server, session) as player:
+        async with open_socket(server, session) as player:
             await player.receive_json()
             await player.send_str(json.dumps({"action": 0, "message": "x" * 100_000}))
             closed = await player.receive()
-        async with socket_of(server, session) as player:
+        async with open_socket(server, session) as player:
             return closed.type, (await player.receive_json())["view"]["step"]
 
     kind, step = served(game, visit)
@@ -306,7 +306,7 @@ def test_a_request_that_is_too_large_ends_the_connection_and_not_the_game(game):
 
 def test_a_port_that_is_taken_is_refused_with_one_sentence(game):
     async def visit(server, session):
-        with pytest.raises(UserError, match=r"cannot be had .* --port"):
+        with pytest.raises(UserError, match="--port"):
             await GameServer(game).start(server.port)
 
     served(game, visit)
@@ -330,7 +330,7 @@ def test_the_team_does_what_a_typed_message_asks_for_and_the_message_is_kept(tmp
         game.again()
         kept = load_episode(game.saved[-1])
         assert kept.about["messages"] == [f"Bob, please bring the {food}."] and kept.obs["messages"].shape[:2] == (1, 2)
-        (episode,) = data_of(game.saved[-1].with_suffix(".html").read_text())["teams"][0]["episodes"]
+        (episode,) = read_data(game.saved[-1].with_suffix(".html").read_text())["teams"][0]["episodes"]
         said = [episode["texts"][agent["message"]] for agent in episode["steps"][0]["agents"]]
         assert said == [f"Bob, please bring the {food}.", heard["agent_1"]]
         likely[food] = dict(map(tuple, episode["steps"][0]["agents"][1]["likely"]))

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.tune_experiments.play.pages import EVIL, Elements, data_of, episode_of
+from tests.tune_experiments.play.pages import EVIL, Elements, make_episode, read_data
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, record_episodes
-from tune_experiments.play.show import names_of, write_page
-from tune_experiments.play.viewer.page import FOLDER, KEY_EVERY, ShownTeam, page_of, pieces_of
+from tune_experiments.play.show import unique_names, write_page
+from tune_experiments.play.viewer.page import FOLDER, KEY_EVERY, ShownTeam, encode_pictures, render_page
 from tune_experiments.run.run_folder import CONFIG_FILE
 
 
 def test_the_policy_allows_the_pages_own_program_and_style_and_nothing_else():
-    page = page_of("a title", [ShownTeam("team", "about", [episode_of("hello")])])
+    page = render_page("a title", [ShownTeam("team", "about", [make_episode("hello")])])
     elements = Elements(page)
     policy = next(attributes["content"] for tag, attributes in elements.tags if "http-equiv" in attributes)
     program = (FOLDER / "viewer.js").read_text()
@@ -33,7 +33,7 @@ def test_the_policy_allows_the_pages_own_program_and_style_and_nothing_else():
 
 
 def test_the_page_names_no_address_and_has_no_inline_handler():
-    elements = Elements(page_of("a title", [ShownTeam("team", "about", [episode_of("hello")])]))
+    elements = Elements(render_page("a title", [ShownTeam("team", "about", [make_episode("hello")])]))
     names = {name for _, attributes in elements.tags for name in attributes}
     assert not names & {"src", "href", "srcset", "style", "action"}
     assert not any(name.startswith("on") for name in names)
@@ -41,9 +41,9 @@ def test_the_page_names_no_address_and_has_no_inline_handler():
 
 @pytest.mark.parametrize("text", [EVIL, "<svg/onload=alert(1)>", "%PROGRAM% %DATA%", "\u202e\x00 & ' \" \\"])
 def test_no_text_of_a_model_ends_the_element_that_holds_it(text):
-    harmless, page = (page_of(one, [ShownTeam(one, one, [episode_of(one)])]) for one in ("a text", text))
+    harmless, page = (render_page(one, [ShownTeam(one, one, [make_episode(one)])]) for one in ("a text", text))
     assert [tag for tag, _ in Elements(page).tags] == [tag for tag, _ in Elements(harmless).tags]
-    data = data_of(page)
+    data = read_data(page)
     assert data["title"] == text
     assert text in data["teams"][0]["episodes"][0]["texts"]
 
@@ -55,9 +55,9 @@ def test_the_program_writes_no_text_as_markup():
 
 def test_a_long_message_is_kept_whole_and_once():
     message = "word " * 200_000
-    page = page_of("a title", [ShownTeam("team", "about", [episode_of(message, message, message)])])
+    page = render_page("a title", [ShownTeam("team", "about", [make_episode(message, message, message)])])
     assert len(page) < 1_200_000
-    assert message in data_of(page)["teams"][0]["episodes"][0]["texts"]
+    assert message in read_data(page)["teams"][0]["episodes"][0]["texts"]
 
 
 def test_pieces_of_pictures_laid_over_one_another_give_every_picture():
@@ -69,7 +69,7 @@ def test_pieces_of_pictures_laid_over_one_another_give_every_picture():
         following[row : row + 3, column : column + 4] += 1
         pictures.append(following)
     pictures += [pictures[-1], random.integers(0, 255, (24, 30, 3), np.uint8)]
-    pieces, shown = pieces_of(pictures), None
+    pieces, shown = encode_pictures(pictures), None
     for piece, picture in zip(pieces, pictures, strict=True):
         if piece is not None:
             part = np.asarray(Image.open(io.BytesIO(base64.b64decode(piece["png"]))))
@@ -82,11 +82,11 @@ def test_pieces_of_pictures_laid_over_one_another_give_every_picture():
 
 def test_weights_of_attention_come_back_to_half_a_percent():
     weights = np.random.default_rng(0).random((2, 3)).astype(np.float32)
-    episode = episode_of("hello")
+    episode = make_episode("hello")
     episode.steps[0].agents = (
         AgentStep("stay", attention=(AttentionMap("goal", ("a", "b"), ("x", "y", "z"), weights),)),
     )
-    shown = data_of(page_of("title", [ShownTeam("team", "about", [episode])]))["teams"][0]["episodes"][0]
+    shown = read_data(render_page("title", [ShownTeam("team", "about", [episode])]))["teams"][0]["episodes"][0]
     (one,) = shown["steps"][0]["agents"][0]["attention"]
     read = (np.frombuffer(base64.b64decode(one["weights"]), np.uint8) / 255.0) ** 2
     assert abs(read.reshape(2, 3) - weights).max() < 0.005
@@ -123,8 +123,8 @@ def test_a_teams_page_shows_all_that_its_world_and_network_offer(experiment):
             assert all(len(one.rows) == len(one.weights) for one in agent.attention)
             assert all(len(one.words) == one.weights.shape[1] for one in agent.attention)
     assert expected <= found
-    page = page_of(experiment, [ShownTeam(method, "", [episode])])
-    assert len(data_of(page)["teams"][0]["episodes"][0]["steps"]) == len(episode.steps) > 0
+    page = render_page(experiment, [ShownTeam(method, "", [episode])])
+    assert len(read_data(page)["teams"][0]["episodes"][0]["steps"]) == len(episode.steps) > 0
 
 
 def test_what_is_attended_to_is_named_as_the_world_names_it():
@@ -144,7 +144,7 @@ def test_teams_of_one_run_begin_at_the_same_starts_and_of_another_seed_at_others
     assert starts[0] == starts[1] and len(set(starts[0])) == 2
     assert record_episodes(teams[0], 4, 1, 1)[0].start not in starts[0]
     (page,) = write_page(tmp_path / "page.html", "title", teams, 3, 1, beside=True)
-    data = data_of(page.read_text())
+    data = read_data(page.read_text())
     assert data["beside"] and data["teams"][0]["episodes"][0]["start"] == starts[0][0]
 
 
@@ -160,14 +160,14 @@ def test_show_writes_a_page_of_the_packages_teams_and_replaces_it(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     for episodes in ("1", "2"):
         assert after_training(["show", "pretrained/rtfm_letters", "--episodes", episodes]) == 0
-    assert len(data_of((tmp_path / "episodes.html").read_text())["teams"][0]["episodes"]) == 2
+    assert len(read_data((tmp_path / "episodes.html").read_text())["teams"][0]["episodes"]) == 2
 
 
 def test_no_two_teams_of_a_page_have_one_name(tmp_path):
     out = tmp_path / "two.html"
     teams = ["pretrained/rtfm_letters", "--beside", "pretrained/rtfm_simplest"]
     assert after_training(["show", *teams, "--episodes", "1", "--out", str(out)]) == 0
-    assert [team["name"] for team in data_of(out.read_text())["teams"]] == ["rtfm_letters", "rtfm_simplest"]
+    assert [team["name"] for team in read_data(out.read_text())["teams"]] == ["rtfm_letters", "rtfm_simplest"]
 
 
 def test_teams_are_called_by_trial_then_by_folder_then_by_length_of_training():
@@ -175,7 +175,7 @@ def test_teams_are_called_by_trial_then_by_folder_then_by_length_of_training():
         made = [untrained("matrix_game", method) for method, _, _ in teams]
         for team, (_, folder, env_steps) in zip(made, teams, strict=True):
             team.trial_folder, team.env_steps = folder and Path(folder), env_steps
-        return names_of(made)
+        return unique_names(made)
 
     assert name(("sync", None, 0), ("marginal", None, 0)) == ["sync-seed0", "marginal-seed0"]
     runs = ("sync", "/a/trials/sync-seed0", 5), ("sync", "/b/trials/sync-seed0", 5)

@@ -5,10 +5,10 @@ import pytest
 
 from cluster.testing.local_cluster import wait_until
 from tests.browser import chromium, tab  # noqa: F401 (fixtures)
-from tests.tune_experiments.play.pages import EVIL, episode_of
+from tests.tune_experiments.play.pages import EVIL, make_episode
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.play.show import write_page
-from tune_experiments.play.viewer.page import ShownTeam, page_of
+from tune_experiments.play.viewer.page import ShownTeam, render_page
 
 pytestmark = pytest.mark.browser
 
@@ -25,10 +25,10 @@ def test_the_player_steps_two_teams_to_their_end_by_keys(pair, tab):  # noqa: F8
     tab.goto(pair.as_uri())
     last = int(tab.get_attribute("#scrub", "max"))
     assert tab.locator(".team").count() == 2 and last > 0
-    assert "same start" in tab.inner_text("#same")
+    assert "same state" in tab.inner_text("#same")
     for _ in range(last):
         tab.keyboard.press("ArrowRight")
-    assert tab.input_value("#scrub") == str(last) and "the end" in tab.inner_text("#where")
+    assert tab.input_value("#scrub") == str(last) and "end" in tab.inner_text("#where")
     assert "length" in tab.locator(".team").first.inner_text()
     tab.keyboard.press("Home")
     assert tab.input_value("#scrub") == "0"
@@ -57,7 +57,7 @@ def test_it_plays_by_itself_and_stops_at_the_end(pair, tab):  # noqa: F811
     tab.goto(pair.as_uri())
     tab.select_option("#speed", "100")
     tab.keyboard.press(" ")
-    wait_until(lambda: tab.inner_text("#where").startswith("the end"), 60, "it does not play to the end")
+    wait_until(lambda: tab.inner_text("#where").startswith("end"), 60, "it does not play to the end")
     assert tab.inner_text("#play") == "\u25b6"
 
 
@@ -86,7 +86,9 @@ def test_a_team_can_be_exchanged_and_another_start_chosen(pair, tab):  # noqa: F
 @pytest.mark.parametrize("text", [EVIL, "<img src=x onerror=\"document.title='taken'\">", "word " * 200_000])
 def test_what_a_model_wrote_is_shown_as_it_is_and_does_nothing(text, tmp_path, tab):  # noqa: F811
     path = tmp_path / "page.html"
-    path.write_text(page_of("a title", [ShownTeam("team", "about", [episode_of(text, "done")])]), encoding="utf-8")
+    path.write_text(
+        render_page("a title", [ShownTeam("team", "about", [make_episode(text, "done")])]), encoding="utf-8"
+    )
     tab.goto(path.as_uri())
     assert tab.locator(".message").inner_text().startswith(text.strip()[:100])
     assert tab.locator("img").count() == 0 and tab.title() == "a title"

@@ -15,11 +15,11 @@ from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.red.cloning import Cloning, drawn_rows, log_prob_of
+from tune_experiments.red.cloning import Cloning, compute_log_prob, drawn_rows
 from tune_experiments.red.commanded_rts import TEXTS
 from tune_experiments.red.config import CloningSettings, make_world
 from tune_experiments.red.decisions import CLONED_SCRIPTS, Decisions, aim_in_words, decisions_of_scripts
-from tune_experiments.red.scripted import commands_of, play_scripted
+from tune_experiments.red.scripted import play_scripted, unit_commands
 from tune_experiments.red.trials import build_policy, learning_rate, plan
 
 EXPERIMENT = find_experiment("red_minirts")
@@ -88,7 +88,7 @@ def test_every_cloned_decision_is_legal_and_its_words_say_what_is_done(agents):
     found = decisions(agents)
     assert len(found) == SMOKE.cloning.frames and found.actions["command"].shape == (16, agents)
     team = build_policy(dataclasses.replace(SMOKE, num_agents=agents), 0)
-    assert (log_prob_of(team, found) > -1e4).all()
+    assert (compute_log_prob(team, found) > -1e4).all()
     acts = found.actions["continue_all"] == 0
     assert acts.any() and not (found.actions["command"] == C_CONTINUE)[acts].any()
     flags = np.stack([found.actions[f"unit_{k:02}"] for k in range(50)], -1).astype(bool)
@@ -185,7 +185,7 @@ def test_the_scripted_executor_does_what_it_is_told_and_mines_beside():
     world = make_world(SMOKE, 1, commander="narrated")
     world.reset(0)
     view = {name: value[0, 0] for name, value in world.see_all().items()}
-    silent, table = commands_of("", view), commands_of("build stable", view)
+    silent, table = unit_commands("", view), unit_commands("build stable", view)
     assert (silent[:, 0] == C_GATHER).sum() == 3 and (silent[:, 0] == C_CONTINUE).sum() == 47
     assert (table[:, 0] == C_GATHER).sum() == 2 and (table[:, 0] == C_BUILDING).sum() == 1
     assert table[table[:, 0] == C_BUILDING, 4] == STABLE

@@ -11,7 +11,8 @@ from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.rtfm.transfer import SUPERVISED, plan
+from tune_experiments.rtfm.config import SUPERVISED
+from tune_experiments.rtfm.transfer import plan
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = EXPERIMENT.presets["smoke"]

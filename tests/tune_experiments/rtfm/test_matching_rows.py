@@ -15,11 +15,11 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
-from tune_experiments.rtfm.config import LettersTask, RtfmTask, make_world
-from tune_experiments.rtfm.evaluation import split_of
+from tune_experiments.rtfm.columns import split_of
+from tune_experiments.rtfm.config import HELPED, LettersTask, RtfmTask, make_world
 from tune_experiments.rtfm.matching import matching_sizes
 from tune_experiments.rtfm.matching_config import CHANGES
-from tune_experiments.rtfm.transfer import HELPED, plan
+from tune_experiments.rtfm.transfer import plan
 
 LETTERS = find_experiment("rtfm_rock_paper_scissors")
 MATCHING_RTFM = find_experiment("rtfm_matching")

@@ -17,8 +17,9 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
+from tune_experiments.rtfm.columns import REFERENCES
 from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, learner_config, make_world
-from tune_experiments.rtfm.evaluation import REFERENCES, WithWrongDocuments, evaluate, play, references
+from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
 from tune_experiments.rtfm.reading_experiments import deviation_notes
 from tune_experiments.rtfm.stages import ROWS
 from tune_experiments.rtfm.stages import plan as plan_of_stages

@@ -17,7 +17,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import run_folder
-from tune_experiments.run.continuation import finished_otherwise, trained_otherwise
+from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
 from tune_experiments.run.request import make_plan
 from tune_experiments.run.run_folder import RunFolder
 
@@ -184,7 +184,7 @@ def test_more_learners_than_runners_make_larger_updates_of_impala_and_they_are_n
         flags = {"learner.algorithm": algorithm, "methods": ("marginal",)}
         _, old, _ = plans_of("furnmove_sync", "marginal", **flags)
         experiment, request, plan = plans_of("furnmove_sync", "marginal", **flags, **{"workers.learners": 2})
-        for said in (trained_otherwise, finished_otherwise):
+        for said in (describe_training_changes, describe_update_changes):
             assert len(said(experiment, request, plan, old)) == told
 
 
@@ -193,4 +193,4 @@ def test_learners_and_parts_of_a_minibatch_that_split_a_contrast_of_texts_are_na
         _, old, _ = plans_of("messenger_emma", method, methods=(method,))
         for flag in ("workers.learners", "learner.gradient_accumulation_steps"):
             experiment, request, plan = plans_of("messenger_emma", method, methods=(method,), **{flag: 2})
-            assert len(trained_otherwise(experiment, request, plan, old)) == told
+            assert len(describe_training_changes(experiment, request, plan, old)) == told

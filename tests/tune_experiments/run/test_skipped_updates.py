@@ -15,7 +15,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.results import rows as result_rows
 from tune_experiments.results.rows import Result
-from tune_experiments.results.skipped_updates import SKIPPED_COUNT, skipped_words, why_it_fails
+from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure, skipped_words
 from tune_experiments.results.tables import make_table
 from tune_experiments.results.trial_log import OPTIMISER_STEPS, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
@@ -118,21 +118,21 @@ def test_it_is_said_since_when_updates_are_skipped(counts, begins):
         {"env_steps": number, OPTIMISER_STEPS: 20 * number, SKIPPED_COUNT: count, SHARE: 0.55}
         for number, count in enumerate(counts, start=1)
     ]
-    said = why_it_fails(rows, stage_updates=60, is_last=False)
+    said = find_failure(rows, stage_updates=60, is_last=False)
     assert re.search(r"since env step (\d+) ", said)[1] == str(begins)
 
 
 def test_half_of_the_last_updates_is_not_more_than_half():
     row = {"env_steps": 1, OPTIMISER_STEPS: 40, SKIPPED_COUNT: 10, SHARE: 0.5}
-    assert why_it_fails([row], stage_updates=40, is_last=True) is None
-    assert why_it_fails([{"env_steps": 1}], stage_updates=40, is_last=True) is None
+    assert find_failure([row], stage_updates=40, is_last=True) is None
+    assert find_failure([{"env_steps": 1}], stage_updates=40, is_last=True) is None
 
 
 def test_a_supervised_stage_whose_loss_is_not_finite_fails():
-    said = why_it_fails([{"env_steps": 7, "cloning/loss": float("nan")}], stage_updates=1, is_last=False)
+    said = find_failure([{"env_steps": 7, "cloning/loss": float("nan")}], stage_updates=1, is_last=False)
     assert "cloning/loss" in said and "7" in said
     row = {"env_steps": 7, "distillation/loss": 1.0, "distillation/held_out_loss": float("nan")}
-    assert why_it_fails([row], stage_updates=1, is_last=False) is None, "nothing was held out"
+    assert find_failure([row], stage_updates=1, is_last=False) is None, "nothing was held out"
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tune_experiments.matrix_game import SMOKE
 from tune_experiments.run import run_folder, tuning
 from tune_experiments.run.remote_sync import open_run
 from tune_experiments.run.reports import WandbLogger
-from tune_experiments.run.request import request_for
+from tune_experiments.run.request import make_request
 
 IDENTITY = {"experiment": "matrix_game", "method": "sync", "seed": 0, "config": {"games": 8}}
 ROWS = [{"env_steps": 10, "loss/total": 1.0, "notice": "hello"}, {"env_steps": 20, "loss/total": 0.5}]
@@ -91,7 +91,7 @@ def test_runs_that_have_nothing_in_common_but_a_place_are_two_runs_there(wandb, 
     def ids(out, uri=None):
         run = wandb()
         with open_run(out, {}, "matrix_game", (0,)) as (folder, _):
-            request = request_for("matrix_game", SMOKE, "sync", 0, folder, "sync-seed0")
+            request = make_request("matrix_game", SMOKE, "sync", 0, folder, "sync-seed0")
             tuning.train_trial({"request": request | ({"uri": f"{uri}/trials/sync-seed0"} if uri else {})})
         return id_of(run)
 

@@ -238,7 +238,7 @@ def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand()
 
 
 def test_worlds_side_by_side_have_rounds_of_their_own():
-    config = dataclasses.replace(SMOKE, planner="noisy")
+    config = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
     found = planned_episodes(config, SAMA_HERE, team_of(config), 3)
     again = planned_episodes(config, SAMA_HERE, team_of(config), 3)
     assert found["soups"].shape == (3,)

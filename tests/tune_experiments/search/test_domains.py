@@ -8,7 +8,7 @@ from tests.tune_experiments.run.refusals import assert_contract, refusal
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.search.domains import space_over
+from tune_experiments.search.domains import parse_search_space
 from tune_experiments.search.settings import all_settings, draw_settings
 
 
@@ -31,7 +31,9 @@ class Config:
 
 
 def values(words, count):
-    return [one.values for one in draw_settings(space_over(words, Config(), None), Config(), "sync", count, 0)][1:]
+    return [one.values for one in draw_settings(parse_search_space(words, Config(), None), Config(), "sync", count, 0)][
+        1:
+    ]
 
 
 def test_every_kind_draws_values_of_the_fields_type():
@@ -45,20 +47,20 @@ def test_every_kind_draws_values_of_the_fields_type():
 
 
 def test_a_grid_keeps_types_too():
-    space = space_over(["epochs=grid:1,3", "inner.learning_rate=grid:1,0.5"], Config(), None)
+    space = parse_search_space(["epochs=grid:1,3", "inner.learning_rate=grid:1,0.5"], Config(), None)
     tried = {(one.config.epochs, one.config.inner.learning_rate) for one in all_settings(space, Config(), "sync")[1:]}
     assert tried == {(1, 1.0), (1, 0.5), (3, 1.0), (3, 0.5)}
 
 
 def test_a_field_of_several_values_takes_lists():
-    space = space_over(["widths=grid:[4],[16, 16],[]", "epochs=grid:1,2"], Config(), None)
+    space = parse_search_space(["widths=grid:[4],[16, 16],[]", "epochs=grid:1,2"], Config(), None)
     tried = {(one.config.widths, one.config.epochs) for one in all_settings(space, Config(), "sync")}
     assert tried == {(widths, epochs) for widths in ((4,), (16, 16), ()) for epochs in (1, 2)} | {((8,), 2)}
 
 
 def test_objective_and_uses_stay_the_experiments():
     declared = SearchSpace({}, lambda config, method, path: path != "epochs", "valid/value")
-    space = space_over(["epochs=grid:1,3", "kind=grid:a,b"], Config(), declared)
+    space = parse_search_space(["epochs=grid:1,3", "kind=grid:a,b"], Config(), declared)
     assert space.objective == "valid/value"
     assert {one.config.epochs for one in all_settings(space, Config(), "sync")} == {2}
 
@@ -78,16 +80,16 @@ def test_objective_and_uses_stay_the_experiments():
     ],
 )
 def test_what_makes_no_sense_is_refused(word, named):
-    assert_contract(refusal(lambda: space_over([word], Config(), None)), named)
+    assert_contract(refusal(lambda: parse_search_space([word], Config(), None)), named)
 
 
 def test_a_field_has_one_domain():
     with pytest.raises(UserError, match="--search-over"):
-        space_over(["epochs=grid:1", "epochs=grid:2"], Config(), None)
+        parse_search_space(["epochs=grid:1", "epochs=grid:2"], Config(), None)
 
 
 def test_a_grid_has_no_ranges():
-    space = space_over(["inner.learning_rate=uniform:0:1"], Config(), None)
+    space = parse_search_space(["inner.learning_rate=uniform:0:1"], Config(), None)
     with pytest.raises(UserError, match=r"--search-by grid .*inner\.learning_rate"):
         all_settings(space, Config(), "sync")
 
@@ -99,7 +101,7 @@ def test_a_grid_needs_no_number():
 
 def test_a_path_may_be_written_like_a_flag():
     one, other = (
-        space_over([f"{path}=uniform:0.1:0.2"], Config(), None)
+        parse_search_space([f"{path}=uniform:0.1:0.2"], Config(), None)
         for path in ("inner.learning_rate", "inner.learning-rate")
     )
     assert one.domains.keys() == other.domains.keys() == {"inner.learning_rate"}

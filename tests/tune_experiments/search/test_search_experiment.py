@@ -17,7 +17,7 @@ from ray.tune.search.sample import Categorical
 from rl_models.training.checkpoint import load_checkpoint, path_of
 from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments import furnmove_methods, matrix_game
-from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, method_of
+from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, parse_method
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError
@@ -64,10 +64,10 @@ def test_every_method_has_as_many_settings_as_asked_for(method, preset):
     settings = draw_settings(SPACE, PRESETS[preset], method, 12, seed=0)
     assert len({json.dumps(config_to_json(one.config)) for one in settings}) == 12
     assert settings[0].config == PRESETS[preset]
-    rates = {one.values[f"{method_of(method).family}.learning_rate"] for one in settings}
+    rates = {one.values[f"{parse_method(method).family}.learning_rate"] for one in settings}
     assert len(rates) == 12
     assert {one.config.learner.algorithm for one in settings} == {"ppo", "impala"}
-    if method_of(method).family != "central":
+    if parse_method(method).family != "central":
         assert {one.config.learner.joint_ratio for one in settings} == {True, False}
 
 
@@ -87,7 +87,7 @@ def training(config, method):
 def test_a_method_is_tried_with_what_changes_its_training_and_with_nothing_else(method, preset):
     config = PRESETS[preset]
     for path, domain in SPACE.domains.items():
-        if path == "learner.joint_ratio" and method_of(method).family == "central":
+        if path == "learner.joint_ratio" and parse_method(method).family == "central":
             continue  # changes the loss's form, but a central policy has one probability in either
         changed = with_overrides(config, {path: next(one for one in ends(domain) if one != value_at(config, path))})
         does_change = training(changed, method) != training(config, method)

@@ -23,7 +23,7 @@ from tune_experiments.verco import prompted, supervised_stages
 from tune_experiments.verco.config import CorpusSettings, ImitationSettings, make_world
 from tune_experiments.verco.evaluation import SILENT, TAUGHT, evaluate, evaluate_lookup
 from tune_experiments.verco.lookup import Answers, LookupNetwork, distances_to_corpus, lookup_team
-from tune_experiments.verco.supervised_data import build_corpus
+from tune_experiments.verco.supervised_data import read_corpus
 from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
@@ -58,7 +58,7 @@ def test_a_memory_suffices_where_the_corpus_holds_the_kitchen_itself(task, said,
     config = dataclasses.replace(SMOKE, task=task, max_episode_steps=0, test_episodes=6)
     world = make_world(config, 8)
     told = collect_corpus(world, 300, seed=3, expert_share=1.0, follow_share=1.0)
-    leaking, honest = (LookupNetwork(Narrator(world), 2, read) for read in (told, build_corpus(config)))
+    leaking, honest = (LookupNetwork(Narrator(world), 2, read) for read in (told, read_corpus(config)))
     leaked, kept = (
         dict(evaluate_lookup(config, network))[Tested(task, said)]["success"] for network in (leaking, honest)
     )
@@ -79,7 +79,7 @@ def test_the_distance_counts_prompts_that_stand_in_the_corpus(monkeypatch):
 
     met = sorted(lookup.met_prompts(make_world(SMOKE, 8), 2 * SMOKE.max_episode_steps, 0.0))
     assert met
-    monkeypatch.setattr(lookup, "build_corpus", lambda config: Corpus((), tuple((prompt, "wait") for prompt in met)))
+    monkeypatch.setattr(lookup, "read_corpus", lambda config: Corpus((), tuple((prompt, "wait") for prompt in met)))
     found = distances_to_corpus(SMOKE)
     assert found["prompts_in_corpus"][0] > 0.05 and found["median_prompt_distance"][0] < 0.2
 
@@ -154,7 +154,7 @@ def test_the_record_in_the_documents_answers_every_question_of_its_table(tmp_pat
 
 @pytest.mark.long
 def test_the_corpus_holds_messages_and_actions_apart():
-    read = build_corpus(IMITATING)
+    read = read_corpus(IMITATING)
     assert all(prompt.endswith(" should") for prompt, _ in read.actions)
     assert all(prompt.endswith((" tells Bob:", " tells Alice:")) for prompt, _ in read.messages)
 

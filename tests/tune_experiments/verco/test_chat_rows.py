@@ -12,7 +12,7 @@ from rl_models.chat.exchange import ChatReply
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.verco import prompted
 from tune_experiments.verco.config import make_world
-from tune_experiments.verco.evaluation import episodes_of, writes
+from tune_experiments.verco.evaluation import play_team, writes
 from tune_experiments.verco.trials import plan
 
 EXPERIMENT = find_experiment("verco_salad")
@@ -58,7 +58,7 @@ def test_a_prompted_model_plays_what_it_names_and_is_not_asked_twice(answering):
 
 def test_a_prompted_model_that_talks_nonsense_waits(answering):
     answering("I would rather dance.")
-    episodes = episodes_of(make_world(SMOKE, 2), prompted.prompted_team(SMOKE, 0, None))
+    episodes = play_team(make_world(SMOKE, 2), prompted.prompted_team(SMOKE, 0, None))
     assert (episodes["success"] == 0).all() and (episodes["length"] == SMOKE.max_episode_steps).all()
 
 

@@ -143,5 +143,7 @@ def test_an_opened_prompted_team_does_what_its_model_said_where_it_was_asked_the
     monkeypatch.delenv("OPENAI_API_KEY")
     team = load_policy(tmp_path / "trials" / trial_name("api", 0))
     again = EXPERIMENT.evaluate_trial(team.config, "api", team.policy, team.trial_folder)
-    counts = prompted.client(prompted.chat_of(team.config, team.trial_folder), team.config.concurrency).counts
+    counts = prompted.client(
+        prompted.trial_chat_settings(team.config, team.trial_folder), team.config.concurrency
+    ).counts
     assert counts["answered"] > 0 and again

@@ -9,7 +9,7 @@ from rl_envs.salad.tasks import TASKS, TESTED
 from rl_models.llm.distillation import is_held_out
 from tune_experiments.verco.config import make_kitchens
 from tune_experiments.verco.lookup import met_prompts
-from tune_experiments.verco.supervised_data import build_corpus, corpus, message_pairs
+from tune_experiments.verco.supervised_data import corpus, message_pairs, read_corpus
 from tune_experiments.verco_salad import LAPTOP
 
 HELD_OUT = (*TESTED, "tuning_order")
@@ -67,6 +67,6 @@ def test_no_held_out_prompt_of_the_message_adapter_was_read_by_the_base_model(ta
     config = dataclasses.replace(LAPTOP, task=task)
     share = config.distillation.held_out
     held_out = {prompt for prompt, _ in message_pairs(config, 0, 0) if is_held_out(prompt, share)}
-    spoken = {prompt for prompt, _ in build_corpus(config).messages}
+    spoken = {prompt for prompt, _ in read_corpus(config).messages}
     assert len(held_out) > 3 and not held_out & spoken
     assert not [prompt for prompt in spoken if is_held_out(prompt, share)]

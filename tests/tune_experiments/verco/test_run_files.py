@@ -16,7 +16,7 @@ from tune_experiments.play.loading import load_policy
 from tune_experiments.run.trial import Trial
 from tune_experiments.verco import run_files
 from tune_experiments.verco.config import LANGUAGE_MODEL
-from tune_experiments.verco.evaluation import episodes_of, make_world
+from tune_experiments.verco.evaluation import make_world, play_team
 from tune_experiments.verco.run_files import keep_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
@@ -33,9 +33,9 @@ def trained(tmp_path_factory):
 
 @pytest.mark.long
 def test_a_team_is_opened_with_the_model_beside_it_where_the_cache_holds_none(trained, monkeypatch):
-    here = episodes_of(make_world(CONFIG, 4), load_policy(trained).policy)
+    here = play_team(make_world(CONFIG, 4), load_policy(trained).policy)
     monkeypatch.setattr(language_teams, "small_model", _none)
-    elsewhere = episodes_of(make_world(CONFIG, 4), load_policy(trained).policy)
+    elsewhere = play_team(make_world(CONFIG, 4), load_policy(trained).policy)
     for name, values in here.items():
         np.testing.assert_array_equal(values, elsewhere[name])
 

@@ -17,11 +17,11 @@ from rl_models.training.loop import Learner
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.verco.config import make_world
-from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, episodes_of, evaluate, hearing, writes
+from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, evaluate, hearing, play_team, writes
 from tune_experiments.verco.replay import Episode, Moment, replay, transcript
 from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
 from tune_experiments.verco.supervised_stages import MessageWarmStart
-from tune_experiments.verco.teacher_messages import make_taught_world, writer_of
+from tune_experiments.verco.teacher_messages import get_writer, make_taught_world
 from tune_experiments.verco.trials import ROWS, plan
 
 EXPERIMENT = find_experiment("verco_salad")
@@ -171,7 +171,7 @@ def test_a_named_model_is_the_teams():
 
 def test_taught_worlds_say_what_the_scripted_teacher_says():
     world = make_taught_world(SMOKE, None, 3)
-    writer = writer_of(cooking("verco").build_policy())
+    writer = get_writer(cooking("verco").build_policy())
     seen = world.reset(0)
     random = np.random.default_rng(0)
     for _ in range(8):
@@ -185,10 +185,10 @@ def test_taught_worlds_say_what_the_scripted_teacher_says():
 def test_only_teams_that_hear_their_own_messages_are_ablated_and_heal_afterwards():
     verco, twosome = cooking("verco").build_policy(), cooking("twosome").build_policy()
     assert writes(verco) and not writes(twosome) and not writes(cooking("symbolic_ppo").build_policy())
-    before = episodes_of(make_world(SMOKE, 4), verco)
+    before = play_team(make_world(SMOKE, 4), verco)
     with hearing(verco, "silence"):
         assert not writes(verco)
-    for name, values in episodes_of(make_world(SMOKE, 4), verco).items():
+    for name, values in play_team(make_world(SMOKE, 4), verco).items():
         np.testing.assert_array_equal(values, before[name])
 
 

@@ -71,12 +71,12 @@ function show() {
   document.title = `Concord: ${view.caption}`;
   byId("caption").textContent = view.caption;
   const alone = view.agents.length === 1;
-  const others = alone ? [`; you play instead of the team ${view.team}.`] : [`; the others are the team ${view.team}.`];
+  const others = alone ? [`; you replace the policy ${view.team}.`] : [`; the policy ${view.team} plays the others.`];
   byId("who").replaceChildren("You are ", dot(view.you), view.you, ...others);
   byId("score").textContent = view.score;
   byId("reward").textContent = view.reward;
   byId("step").textContent = `${view.step} of ${view.limit}`;
-  byId("last").replaceChildren(...Object.entries(view.done).map(([name, done]) => make("span", "", dot(name), `${name}: ${done || "carries on"}`)));
+  byId("last").replaceChildren(...Object.entries(view.done).map(([name, done]) => make("span", "", dot(name), `${name}: ${done || "busy"}`)));
   byId("heard").replaceChildren(...Object.entries(view.heard).filter(([, text]) => text).map(([name, text]) => make("p", "said", dot(name), `${name}: ${text}`)));
   byId("talk").hidden = !view.reads;
   byId("actions").replaceChildren(...view.actions.map(button));
@@ -105,8 +105,8 @@ socket.addEventListener("message", (event) => {
 socket.addEventListener("close", (event) => {
   isWaiting = true;
   clearTimeout(timer);
-  const lost = "The game cannot be reached any more; load the page again while its command runs.";
-  byId("trouble").textContent = event.code === data.occupied ? "Somebody plays this game already: close the other tab and load this page again." : lost;
+  const lost = "The connection to the game is lost; reload this page while the command is running.";
+  byId("trouble").textContent = event.code === data.occupied ? "This game is already open in another tab: close that tab and reload this page." : lost;
 });
 
 document.addEventListener("keydown", (event) => {

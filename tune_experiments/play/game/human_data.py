@@ -1,9 +1,8 @@
-"""Episodes that people played, as data: what the team saw, did and was paid, and the start to replay it from.
+"""Episodes with a person as files: observations, actions, rewards, and a snapshot of the start for replays.
 
 NAME.html           the page of the episode, as every other
 NAME.safetensors    start/KEY snapshot of the world; obs/KEY [T, N, ...]; actions [T, N]; rewards [T, N]
-NAME.json           experiment, configuration, method, seed, which agent the person was, and what was written
-
+NAME.json           experiment, configuration, method, seed, which agent the person was, and the messages
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class HumanEpisode:
     """Stored episode of a person with a team.
 
     Attributes:
-        about: as in the JSON file.
+        about: contents of the JSON file.
         start: snapshot of the world, name -> [1, ...].
         obs: name -> [T, N, ...].
         actions: [T, N] int64, the person's own among them.
@@ -46,10 +45,10 @@ def about(loaded: LoadedPolicy, agent: int, seed: int, messages: Sequence[str], 
     """Contents of the JSON file.
 
     Args:
-        loaded: the team.
-        agent: number of the person's agent.
+        loaded: team.
+        agent: index of the person's agent.
         seed: seed of the world.
-        messages: what the person wrote at each step.
+        messages: the person's message at each step, "" for none.
         metrics: metrics of the episode; empty if it was left before its end.
     """
     return {

@@ -25,11 +25,11 @@ from tune_experiments.core.drawing import Missing, describe_drawings, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
-from tune_experiments.play.episode import Episode, EpisodeRecorder, metrics_of
+from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
 from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
 from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.spectator import picture_of
-from tune_experiments.play.viewer.page import ShownTeam, page_of
+from tune_experiments.play.spectator import checked_drawing
+from tune_experiments.play.viewer.page import ShownTeam, render_page
 
 MAX_MESSAGE = 500
 """Characters of a message that a person writes."""
@@ -56,37 +56,37 @@ _OTHER_KEYS = string.digits[1:] + string.ascii_lowercase
 
 
 class RefusedError(ValueError):
-    """Something that a person cannot do now: one sentence."""
+    """A request that is not possible now; the message is one sentence."""
 
 
 class HumanGame:
     """One team, one person, episode after episode.
 
     Attributes:
-        agent: number of the person's agent.
-        saved: paths of the episodes that were kept, without suffix.
+        agent: index of the person's agent.
+        saved: paths of saved episodes, without suffix.
     """
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
         """Begin the first episode.
 
         Args:
-            loaded: the team.
+            loaded: team.
             name: name of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
             seed: seed of the world.
-            folder: where episodes are kept; it is made with the first one.
+            folder: folder of saved episodes, created with the first one.
 
         Raises:
-            UserError: no such agent, actions that no key can choose, or a folder that cannot be had.
+            UserError: no such agent, factored actions, or a folder that cannot be written.
         """
         _refuse_no_folder(folder)
         self._world = loaded.make_world(1)
         if isinstance(self._world.action_spec, dict):
-            raise UserError(f"{loaded.experiment.name} has actions of several parts, which no key can choose")
-        self.agent = _number_of(name, self._world.agents)
+            raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
+        self.agent = _agent_number(name, self._world.agents)
         self._loaded, self._seed, self._folder = loaded, seed, folder
         names = tuple(getattr(self._world, "action_names", ())) or tuple(map(str, range(self._world.action_spec)))
-        self._names, self._keys = names, keys_of(names)
+        self._names, self._keys = names, assign_keys(names)
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(contextlib.closing(self._world))
         self._stack.enter_context(loaded.showing_attention())
@@ -102,7 +102,7 @@ class HumanGame:
     # ------------------------------------------------------------------------------------------------------ playing
 
     def choose(self, action: int, message: str = "") -> None:
-        """Do an action, and write a message to the others; a person who carries on may name any action.
+        """Take an action and send a message; while the agent is busy, any action is accepted and ignored.
 
         Raises:
             RefusedError: the episode is over, or that cannot be done now.
@@ -112,7 +112,7 @@ class HumanGame:
         if not 0 <= action < len(self._names):
             raise RefusedError(f"There is no action {action}.")
         if self._decides() and not self._legal()[action]:
-            raise RefusedError(f"{self._names[action]} is not possible now.")
+            raise RefusedError(f"{self._names[action]} is not available now.")
         obs, message = self._with_message(message[:MAX_MESSAGE])
         actions = np.array(self._loaded.act(obs, self._first))
         actions[0, self.agent] = action
@@ -125,41 +125,41 @@ class HumanGame:
         self._recorder.reward(reward[0])
         over = self._first = terminated | truncated
         if over[0]:
-            self._finish(metrics_of(info, 0))
+            self._finish(episode_metrics(info, 0))
         elif len(self._actions) >= MAX_STEPS:
             self._finish({})
         else:
             self._listen()
 
     def again(self) -> None:
-        """Begin the next episode; one that is not over is kept as far as it went."""
+        """Start the next episode; an unfinished one is saved."""
         if self._ended is None and self._actions:
             self._finish({})
         self._begin(self._world.next_episode(np.array([0])), np.ones(1, bool))
 
     def leave(self) -> None:
-        """Keep an episode that is not over as far as it went, and let go of the world.
+        """Save an unfinished episode and close the world.
 
         Raises:
-            RefusedError: it cannot be kept.
+            RefusedError: it cannot be saved.
         """
         with self._stack:
             if self._ended is None and self._actions:
                 self._finish({})
 
     def missing(self) -> list[str]:
-        """Lines on what of the present page could not be made, one for each cause."""
+        """Lines on parts of the page that cannot be shown, one per cause."""
         self.view()
         return describe_drawings([Missing(*one) for one in self._recorder.episode.missing.items()])
 
     def view(self) -> dict[str, Any]:
-        """Present contents of the page: plain JSON."""
+        """Contents of the page, as JSON."""
         agents, legal = self._world.agents, self._legal()
         rows = zip(self._names, self._keys, legal, strict=True)
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
         missing, draw = self._recorder.episode.missing, self._spectator.picture_for
-        picture = tried(missing, "pictures", lambda: picture_of(draw, self._world, 0, self.agent), None)
+        picture = tried(missing, "pictures", lambda: checked_drawing(draw, self._world, 0, self.agent), None)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
@@ -201,7 +201,7 @@ class HumanGame:
         try:
             self.saved.append(self._keep(episode))
         except OSError as error:
-            raise RefusedError(f"The episode cannot be kept in {self._folder} ({error.strerror}).") from error
+            raise RefusedError(f"The episode cannot be saved in {self._folder} ({error.strerror}).") from error
 
     def _keep(self, episode: Episode) -> Path:
         """Write page and data under the first free number."""
@@ -215,8 +215,8 @@ class HumanGame:
         save_episode(
             HumanEpisode(description, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path
         )
-        team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a person in it", [episode])
-        write_atomically(path.with_suffix(".html"), page_of(self._loaded.experiment.caption, [team]))
+        team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a human player", [episode])
+        write_atomically(path.with_suffix(".html"), render_page(self._loaded.experiment.caption, [team]))
         return path
 
     def _decides(self) -> bool:
@@ -228,7 +228,7 @@ class HumanGame:
         return np.ones(len(self._names), bool) if legal is None else legal[0, self.agent].astype(bool)
 
     def _listen(self) -> None:
-        """Let the team write its messages of this moment, if it writes; [1, N, L] token ids."""
+        """Generate the team's messages for this step, if it has any; [1, N, L] token ids."""
         self._received = None
         speech = make_speech(self._loaded.policy.network)
         if speech is not None and hasattr(self._loaded.policy.network, "message_row"):
@@ -237,7 +237,7 @@ class HumanGame:
             self._received = messages if messages.shape[-1] else None
 
     def _heard(self) -> dict[str, str]:
-        """Present messages of the other agents, name of the agent -> text."""
+        """Messages of the other agents at this step, name of the agent -> text."""
         if self._received is None or self._ended is not None:
             return {}
         text, agents = self._loaded.policy.network.message_text, self._world.agents  # type: ignore[attr-defined]
@@ -253,12 +253,8 @@ class HumanGame:
         return self._obs | {MESSAGES: messages}, message
 
 
-def _number_of(name: str, agents: tuple[str, ...]) -> int:
-    """The number of an agent.
-
-    Raises:
-        UserError: there is none of that name.
-    """
+def _agent_number(name: str, agents: tuple[str, ...]) -> int:
+    """Index of the agent of this name, or of the one that `NAME_0` means."""
     if name in agents:
         return agents.index(name)
     _, _, number = name.rpartition("_")
@@ -267,7 +263,7 @@ def _number_of(name: str, agents: tuple[str, ...]) -> int:
     raise UserError(f"this team has no agent {name!r}; --human can be {', '.join(agents)}")
 
 
-def keys_of(names: Sequence[str]) -> list[str]:
+def assign_keys(names: Sequence[str]) -> list[str]:
     """A key for each action, as the browser calls it; "" for actions beyond all keys, which have buttons.
 
     Arrows are for directions and the space bar for waiting; all others get digits and letters.
@@ -288,7 +284,7 @@ def _png(picture: Any) -> str:
 
 
 def _refuse_no_folder(folder: Path) -> None:
-    """Refuse, before anything is played, a folder that is a file or in which none can be made."""
+    """Refuse a folder that cannot be written, before the game starts."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
-        raise UserError(f"episodes cannot be kept in {folder}: name another folder with --record")
+        raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")

@@ -34,8 +34,8 @@ class GameServer:
     """Serves one game.
 
     Attributes:
-        port: where it listens; set by `start`.
-        token: part of its address.
+        port: port that it listens on; set by `start`.
+        token: secret part of its address.
     """
 
     def __init__(self, game: HumanGame) -> None:
@@ -53,10 +53,10 @@ class GameServer:
         """Listen.
 
         Args:
-            port: 0 for any free one.
+            port: port; 0 takes any free one.
 
         Raises:
-            UserError: the port cannot be had.
+            UserError: the port cannot be used.
         """
         app = web.Application(middlewares=[self._guard])
         app.router.add_get("/{token}/", self._page)
@@ -67,11 +67,11 @@ class GameServer:
         try:
             await site.start()
         except OSError as error:
-            raise UserError(f"port {port} cannot be had ({error.strerror}); name another with --port") from error
+            raise UserError(f"port {port} cannot be used ({error.strerror}): choose another with --port") from error
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Send the player away, keep what was played, and listen no more."""
+        """Close the connection, save an unfinished episode, and stop listening."""
         if self._player is not None:
             await self._player.close(code=WSCloseCode.GOING_AWAY, message=b"the game has ended")
         if self._runner is not None:
@@ -87,13 +87,13 @@ class GameServer:
         """Refuse a request without the token, to another host name or from another page."""
         own = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
         if request.host not in own:
-            raise web.HTTPForbidden(text="This game answers to 127.0.0.1 alone.")
+            raise web.HTTPForbidden(text="This game is served at 127.0.0.1 only.")
         origin = request.headers.get("Origin")
         if origin is not None and origin not in {f"http://{host}" for host in own}:
-            raise web.HTTPForbidden(text="Another page may not play this game.")
+            raise web.HTTPForbidden(text="Requests from other pages are refused.")
         token = request.match_info.get("token", "")
         if not secrets.compare_digest(token.encode(), self.token.encode()):
-            raise web.HTTPNotFound(text="There is no game here: open the whole address that the command printed.")
+            raise web.HTTPNotFound(text="No game here: open the full address that the command printed.")
         return await handler(request)
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
@@ -105,11 +105,11 @@ class GameServer:
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Origin") is None:
-            raise web.HTTPForbidden(text="A socket must come from this game's page.")
+            raise web.HTTPForbidden(text="Connections are accepted from this game's page only.")
         socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=_MAX_REQUEST_BYTES)
         await socket.prepare(request)
         if self._player is not None:
-            await socket.close(code=OCCUPIED, message=b"somebody plays this game already")
+            await socket.close(code=OCCUPIED, message=b"this game is already open in another tab")
             return socket
         self._player = socket
         try:
@@ -119,13 +119,13 @@ class GameServer:
         return socket
 
     async def _talk(self, socket: web.WebSocketResponse) -> None:
-        """Show the game, and do what the player asks until the tab is closed."""
+        """Send the view and handle requests until the tab is closed."""
         await self._show(socket)
         async for message in socket:
             if message.type != WSMsgType.TEXT:
                 continue
             try:
-                act = _act_of(message.data)
+                act = _parse_request(message.data)
                 async with self._lock:
                     await asyncio.to_thread(act, self.game)
             except RefusedError as error:
@@ -139,26 +139,22 @@ class GameServer:
 
 
 async def _send(socket: web.WebSocketResponse, message: Any) -> None:
-    """Tell a player something; one who closes the tab at this moment does not hear it."""
+    """Send a message, unless the tab has just been closed."""
     with contextlib.suppress(ConnectionResetError):
         await socket.send_json(message)
 
 
-def _act_of(text: str) -> Callable[[HumanGame], None]:
-    """Call on the game that carries out a player's request.
-
-    Raises:
-        RefusedError: nothing that can be understood.
-    """
+def _parse_request(text: str) -> Callable[[HumanGame], None]:
+    """Call on the game that carries out a player's request."""
     try:
         asked: Any = json.loads(text)
         if asked == {"again": True}:
             return HumanGame.again
         action, message = asked["action"], asked.get("message", "")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise RefusedError("That was not understood.") from error
+        raise RefusedError("The request is not valid.") from error
     if type(action) is not int or type(message) is not str:
-        raise RefusedError("That was not understood.")
+        raise RefusedError("The request is not valid.")
     return lambda game: game.choose(action, message)
 
 
@@ -167,7 +163,7 @@ async def serve(game: HumanGame, port: int, say: Callable[[str], None]) -> None:
     server = GameServer(game)
     try:
         await server.start(port)
-        say(f"open {server.address} in a browser of this machine; Control-C ends the game")
+        say(f"open {server.address} in a browser on this machine; press Control-C to end the game")
         await asyncio.Event().wait()
     finally:
         await server.stop()

@@ -37,10 +37,10 @@ class ShownTeam:
     """One team on a page.
 
     Attributes:
-        name: what it is called there.
-        about: how long it was trained, and by what.
-        episodes: recorded ones; teams that played the same start have equal digests there.
-        curves: curves of its training; empty where there is no log.
+        name: name on the page.
+        about: line on its experiment and training.
+        episodes: recorded episodes; equal start digests mean the same start.
+        curves: training curves; empty without a log.
     """
 
     name: str
@@ -49,13 +49,13 @@ class ShownTeam:
     curves: Curves = field(default_factory=dict)
 
 
-def page_of(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
+def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
     """The whole page as HTML.
 
     Args:
-        title: above it.
-        teams: at least one; the first one is shown first.
-        note: a sentence below the title.
+        title: title of the page.
+        teams: teams, at least one; the first is shown first.
+        note: sentence below the title.
         beside: whether the second team is shown beside the first one from the beginning.
     """
     data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
@@ -67,8 +67,8 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
 
     Args:
         template: path of the template without its suffix.
-        data: for the program.
-        more_policy: a further directive, such as whom the program may connect to.
+        data: JSON data of the program.
+        more_policy: further directive of the Content-Security-Policy.
     """
     style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
     allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"
@@ -76,12 +76,12 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
     policy += f"; {more_policy}" if more_policy else ""
     text = template.with_suffix(".html").read_text(encoding="utf-8")
     # The data come last, so that nothing in them is taken for a mark.
-    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", json_of(data))):
+    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", escaped_json(data))):
         text = text.replace(f"%{mark}%", value, 1)
     return text
 
 
-def json_of(data: Any) -> str:
+def escaped_json(data: Any) -> str:
     """JSON that may stand inside an HTML element; numbers that are not finite become null."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
@@ -114,7 +114,7 @@ def _episode(episode: Episode) -> dict[str, Any]:
         "colours": episode.colours,
         "actions": episode.actions,
         "steps": steps,
-        "pictures": pieces_of(pictures),
+        "pictures": encode_pictures(pictures),
         "texts": list(texts),
         "last_notes": [[note.title, note.text] for note in episode.last_notes],
         "metrics": {name: _short(value) for name, value in episode.metrics.items()},
@@ -159,7 +159,7 @@ def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
 # ---- pictures --------------------------------------------------------------------------------------------------------
 
 
-def pieces_of(pictures: Iterable[Array | None]) -> list[Piece]:
+def encode_pictures(pictures: Iterable[Array | None]) -> list[Piece]:
     """One piece of PNG for each picture, [H, W, 3] uint8; None for a picture that is not there.
 
     Each is only the rectangle that changed since the one before, and the page draws them one over another. Every

@@ -98,7 +98,7 @@ function bars(likely, action) {
 function jointMap(joint, episode, step) {
   const values = bytes(joint), side = Math.round(Math.sqrt(values.length)), cell = `${Math.max(6, Math.floor(220 / side))}px`;
   const names = Array.from({length: side}, (_, number) => episode.actions[number] ?? String(number));
-  const said = make("p", {class: "quiet"}, `rows: ${episode.agents[0]}, columns: ${episode.agents[1]}; the stronger the colour, the likelier`);
+  const said = make("p", {class: "quiet"}, `rows: ${episode.agents[0]}, columns: ${episode.agents[1]}; stronger colours mean higher probabilities`);
   const box = (row, column) => {
     const root = values[row * side + column], text = `${names[row]} and ${names[column]}: ${percent((root / 255) ** 2)}`;
     const say = () => { said.textContent = text; }, made = make("td", {"aria-label": text, onpointermove: say, onpointerdown: say});
@@ -109,7 +109,7 @@ function jointMap(joint, episode, step) {
   const head = make("tr", {}, make("td"), ...names.map((name) => make("th", {scope: "col"}, name)));
   const rows = names.map((name, row) => make("tr", {}, make("th", {scope: "row"}, name), ...names.map((_, column) => box(row, column))));
   const map = make("table", {class: "map", "aria-label": "joint policy"}, head, ...rows);
-  return [heading(`joint policy${step.weights.length ? `, mixture of ${step.weights.length}` : ""}`), make("div", {class: "scroll"}, map), said];
+  return [heading(`joint policy${step.weights.length ? ` (mixture of ${step.weights.length})` : ""}`), make("div", {class: "scroll"}, map), said];
 }
 
 function attention(map, episode, key) {
@@ -138,14 +138,14 @@ function agentPart(episode, step, number, side) {
   const agent = step.agents[number], reward = step.rewards[number];
   const box = make("div", {class: "agent", "data-number": number % 4});
   if (episode.colours[number]) box.style.borderColor = episode.colours[number];
-  const done = agent.action || "carries on";
+  const done = agent.action || "busy";
   box.append(make("span", {class: "reward", title: "reward"}, reward === undefined ? "" : signed(reward)),
     make("span", {}, `${episode.agents[number]}: `), make("span", {class: "action"}, done));
   if (agent.message !== null) box.append(longText("div", "message", episode.texts[agent.message]));
   if (agent.likely.length) box.append(bars(agent.likely, agent.action));
   if (agent.entities !== null) {
     const chips = agent.entities.map((name) => make("span", {}, name));
-    box.append(heading("takes on"), make("div", {class: "chips"}, ...(chips.length ? chips : ["nothing"])));
+    box.append(heading("own entities"), make("div", {class: "chips"}, ...(chips.length ? chips : ["none"])));
   }
   for (const map of agent.attention) box.append(attention(map, episode, `${side}/${number}/${map.name}`));
   return box;
@@ -171,7 +171,7 @@ function leftPart(episode, step, isEnd) {
   const parts = [];
   if (step) {
     if (step.joint) parts.push(...jointMap(step.joint, episode, step));
-    if (step.weights.length) parts.push(heading("weights of the mixture"), bars(step.weights.map((weight, number) => [`component ${number + 1}`, weight]), ""));
+    if (step.weights.length) parts.push(heading("mixture weights"), bars(step.weights.map((weight, number) => [`component ${number + 1}`, weight]), ""));
     const attended = step.agents.some((agent) => agent.attention.length);
     for (const [key, text] of Object.entries(step.texts)) if (!attended || key !== "document") parts.push(heading(key), longText("div", "text", episode.texts[text]));
   }
@@ -192,13 +192,13 @@ function showTeam(side) {
   video.draw(canvas, at);
   section.querySelector(".left").replaceChildren(...leftPart(episode, step, isEnd));
   const right = section.querySelector(".right");
-  if (isEnd) right.replaceChildren(heading("the end"), ending(episode));
+  if (isEnd) right.replaceChildren(heading("end of the episode"), ending(episode));
   else right.replaceChildren(...step.agents.map((_, agent) => agentPart(episode, step, agent, side)));
 }
 
 function ending(episode) {
   const found = Object.entries(episode.metrics).map(([name, value]) => make("span", {}, `${name} `, make("b", {}, String(value))));
-  return make("div", {class: "metrics"}, ...(found.length ? found : ["The record was cut here; the episode went on."]));
+  return make("div", {class: "metrics"}, ...(found.length ? found : ["The recording stops here, before the end of the episode."]));
 }
 
 // ---- the player -----------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ function show() {
   state.step = Math.max(0, Math.min(state.step, last));
   byId("scrub").max = last;
   byId("scrub").value = state.step;
-  byId("where").value = state.step === last ? `the end, after ${last}` : `step ${state.step + 1} of ${last}`;
+  byId("where").value = state.step === last ? `end, after ${last} steps` : `step ${state.step + 1} of ${last}`;
   shownTeams().forEach((_, side) => showTeam(side));
   if (state.step === last) pause();
 }
@@ -239,7 +239,7 @@ function layOut() {
     make("h2", {}, data.teams[number].name), make("p", {class: "quiet"}, data.teams[number].about),
     make("div", {class: "body"}, make("div", {}, make("canvas", {class: "world", width: 1, height: 1}), make("div", {class: "left"})), make("div", {class: "right"})))));
   const starts = new Set(teams.map((number) => data.teams[number].episodes[state.start].start));
-  byId("same").textContent = teams.length < 2 ? "" : starts.size === 1 ? "Both teams begin at the same start." : "These teams begin at different starts: their worlds differ.";
+  byId("same").textContent = teams.length < 2 ? "" : starts.size === 1 ? "Both teams start from the same state." : "These teams start from different states, because their environments differ.";
   state.step = 0;
   pause();
   show();
@@ -320,7 +320,7 @@ function begin() {
   byId("title").textContent = data.title;
   byId("note").textContent = data.note;
   byId("first").append(...data.teams.map((team, number) => option(number, team.name)));
-  byId("second").append(option(-1, "nobody"), ...data.teams.map((team, number) => option(number, team.name)));
+  byId("second").append(option(-1, "none"), ...data.teams.map((team, number) => option(number, team.name)));
   byId("second").parentElement.hidden = data.teams.length < 2;
   if (data.beside) state.teams[1] = 1;
   byId("second").value = state.teams[1];

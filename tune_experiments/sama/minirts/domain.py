@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -157,8 +157,9 @@ class RtsDomain(RuleDomain[Subgoal]):
     def _choices(self, scene: Scene, goal: str | None) -> Iterator[tuple[Subgoal, ...]]:
         return choices(scene, goal)
 
-    def _cost(self, scene: Scene, agent: int, one: Subgoal) -> int:
-        return cost(scene, agent, one)
+    def _costs(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
+        scene, kinds = self._scene(state), [self.kinds[text] for text in subgoals]
+        return [[cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
         return wording.thoughts(scene, goal, texts, wanted(scene))

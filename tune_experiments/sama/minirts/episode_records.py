@@ -9,7 +9,7 @@ import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.core.drawing import tried
-from tune_experiments.play.episode import AgentStep, Episode, Step, digest_of
+from tune_experiments.play.episode import AgentStep, Episode, Step, state_digest
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note
 from tune_experiments.sama.minirts.trials import planned
@@ -58,7 +58,7 @@ class _Recorder:
 
     def __call__(self, world: PlannedRts, loop: PlanningLoop) -> None:
         if self.episode is None:
-            self.episode = Episode(self._title, digest_of(world, 0), tuple(world.agents), ())
+            self.episode = Episode(self._title, state_digest(world, 0), tuple(world.agents), ())
         if len(self.episode.steps) > self._most:
             self.is_cut = True
             return

@@ -1,90 +1,175 @@
 """Which sub-goals the chefs of a kitchen should have now: every pair that can begin, weighed.
 
-The order of scores follows the soup: what is nearest to being served comes first (SAMA, section 3.2: goals that lead to
-the reward).
+A pair is worth the work that it does on the next soups, by env step of the round, which lasts as long as the longer of
+its two sub-goals (SAMA, section 3.2: goals that lead to the reward). Work on a soup is three onions, a dish, to fill it
+and to serve it; a thing that is handed over is half done.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
 from rl_envs.overcooked.words import POT_ONIONS
-from tune_experiments.sama.overcooked.scene import FAR, MIDDLE_COUNTER, Scene
-from tune_experiments.sama.overcooked.subgoals import Subgoal, cost
-from tune_experiments.sama.rule_domain import ranked
+from tune_experiments.sama.overcooked.scene import COUNTER, FAR, MIDDLE_COUNTER, Scene
+from tune_experiments.sama.overcooked.subgoals import Subgoal, cost, emptied_pots
 
-_STEP_PRICE = 1.0
-_OF_THE_GOAL = 200.0
-"""Score of belonging to a goal that is given: above every other."""
+_ONION, _DISH, _FILL, _SERVE = 1.0, 0.8, 1.5, 1.5
+_OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5
+"""Added for each onion that lies in the pot already, and for the one that lets it cook."""
+_HANDED_OVER = 0.5
+"""Share of the work that is done when a thing lies on the middle counter."""
+_TURNS, _AT_HAND = 2, 0.0001
+_TIDY = 0.02
+"""Worth of empty hands or a free counter where nothing else can go on."""
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
-    """All compatible ways to occupy the chefs, in their order, the best first; ties by the order of sub-goals."""
-    options = [
-        [
-            (one, _score(scene, chef, one) - _STEP_PRICE * steps + _OF_THE_GOAL * (one.goal == goal))
-            for one in subgoals
-            if (steps := cost(scene, chef, one)) < FAR
+    """All compatible ways to occupy the chefs, in their order, the best first; ties by the order of sub-goals.
+
+    Args:
+        scene: the state.
+        subgoals: sub-goals of the kitchen.
+        goal: goal that the sub-goals should belong to, before all else; None for any.
+    """
+    emptied = frozenset(scene.ways.pots)
+    options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]
+    found = []
+    for chosen in itertools.product(*options):
+        steps = _steps(scene, chosen)
+        if max(steps) < FAR and _compatible(scene, chosen):
+            rank = sum(one.goal == goal for one in chosen), value_per_step(scene, chosen), -sum(steps)
+            found.append((rank, chosen))
+    found.sort(key=lambda one: one[0], reverse=True)
+    return [chosen for _, chosen in found]
+
+
+def value_per_step(scene: Scene, chosen: Sequence[Subgoal]) -> float:
+    """Work of a pair of sub-goals on the next soups, by env step of its round."""
+    return _Work(scene, chosen).worth() / (1 + max(_steps(scene, chosen)))
+
+
+def _steps(scene: Scene, chosen: Sequence[Subgoal]) -> list[int]:
+    emptied = emptied_pots(chosen)
+    return [cost(scene, chef, one, emptied) for chef, one in enumerate(chosen)]
+
+
+class _Work:
+    """What a pair of sub-goals does for the next soups."""
+
+    def __init__(self, scene: Scene, chosen: Sequence[Subgoal]) -> None:
+        self._scene, self._chosen, self._ways = scene, chosen, scene.ways
+        self._on_middle = _on_middle(scene)
+        self._onions = Counter(one.target for one in chosen if one.kind == "bring" and one.target in self._ways.pots)
+
+    def worth(self) -> float:
+        """Sum over the chefs; 0 if both are idle."""
+        return sum(self._of_pots()) + sum(self._of_one(chef, one) for chef, one in enumerate(self._chosen))
+
+    def _of_pots(self) -> list[float]:
+        """Of the onions that go into pots."""
+        emptied, found = emptied_pots(self._chosen), []
+        for name, number in self._onions.items():
+            before = 0 if name in emptied else self._scene.pot(name).onions
+            is_last = before + number == POT_ONIONS
+            found.append(number * (_ONION + _OF_A_FULLER_POT * before) + is_last * _LAST_ONION)
+        return found
+
+    def _of_one(self, chef: int, one: Subgoal) -> float:
+        if one.kind == "bring" and one.target in self._ways.pots:
+            return -_HANDED_OVER * _ONION if one.origin == MIDDLE_COUNTER else 0.0
+        if one.kind == "clear":
+            return _TIDY if self._is_useless(chef, one.thing) else -_TIDY
+        if one.thing == "dish" and one.kind in ("fetch", "bring"):
+            return self._of_a_dish(chef, one)
+        if one.thing == "onion":
+            return self._of_handing_onions(chef) if one.kind == "bring" else self._of_freeing()
+        if one.kind == "fetch":  # a soup that lies somewhere
+            return _FILL * _HANDED_OVER if self._ways.reaches(self._scene.at[chef], "hatch") else 0.0
+        if one.kind == "fill":
+            return _FILL * self._aptitude(chef)
+        if one.kind == "serve":
+            return _SERVE
+        return _AT_HAND if one.target == MIDDLE_COUNTER else 0.0
+
+    def _aptitude(self, chef: int) -> float:
+        """How well a chef is placed to serve: 1 for the shortest way from a pot to the hatch."""
+        ways = [_TURNS + self._ways.trip(at, "pot", "hatch") for at in self._scene.at]
+        return (min(ways) / ways[chef]) ** 2
+
+    def _of_handing_onions(self, chef: int) -> float:
+        """Onions for the middle counter: as many as pots take; all but the first leave one cell free for a dish."""
+        stock, room = self._on_middle["onion"], sum(POT_ONIONS - pot.onions for pot in self._scene.pots)
+        is_free = self._on_middle.total() < len(self._ways.cells[MIDDLE_COUNTER]) - (stock > 0)
+        if stock >= max(room, POT_ONIONS) or not is_free:
+            return -_HANDED_OVER
+        return _HANDED_OVER * _ONION * (1.0 if stock < room else 0.5)
+
+    def _of_freeing(self) -> float:
+        """To take something from a middle counter that is full of what nobody needs now, or that a chef must lay on."""
+        is_full = self._ways.hands_over and self._on_middle.total() == len(self._ways.cells[MIDDLE_COUNTER])
+        has_room = any(pot.has_room for pot in self._scene.pots)
+        is_needed = self._on_middle["soup"] or (self._on_middle["onion"] and has_room)
+        is_needed = is_needed or (self._on_middle["dish"] and self._soups())
+        return _TIDY if is_full and (self._blocks_hands() or not is_needed) else -_TIDY
+
+    def _blocks_hands(self) -> bool:
+        """Whether a chef holds what nobody needs now and has no counter to lay it on."""
+        scene, ways = self._scene, self._ways
+        free = tuple(cell for cell in ways.cells[COUNTER] if cell not in scene.lying)
+        return any(
+            holds != "nothing" and self._is_useless(chef, holds) and ways.to_nearest(at, free)[0] >= FAR
+            for chef, (at, holds) in enumerate(zip(scene.at, scene.holds, strict=True))
+        )
+
+    def _of_a_dish(self, chef: int, one: Subgoal) -> float:
+        held = sum(
+            holds == "dish" and self._ways.reaches(at, "pot")
+            for at, holds in zip(self._scene.at, self._scene.holds, strict=True)
+        )
+        lying = self._on_middle["dish"] if self._ways.hands_over else 0
+        is_taken_up = one.origin == MIDDLE_COUNTER
+        if not one.target and not self._ways.reaches(self._scene.at[chef], "pot"):
+            return self._of_freeing() if is_taken_up else -_DISH
+        if self._soups() - held - (0 if is_taken_up else lying) <= 0:
+            return self._of_freeing() if is_taken_up else -_DISH
+        if one.target == MIDDLE_COUNTER:
+            needs_help = not any(
+                self._ways.reaches(at, "dish store") and self._ways.reaches(at, "pot") for at in self._scene.at
+            )
+            return _HANDED_OVER * _DISH if needs_help else 0.0
+        others_can = any(holds != "onion" for other, holds in enumerate(self._scene.holds) if other != chef)
+        return _DISH * (2 * self._aptitude(chef) - 1 if others_can else 1)
+
+    def _soups(self) -> int:
+        """Pots that need a dish: full ones, and those that are full after the round."""
+        pots = zip(self._ways.pots, self._scene.pots, strict=True)
+        return sum(not pot.has_room or pot.onions + self._onions[name] == POT_ONIONS for name, pot in pots)
+
+    def _is_useless(self, chef: int, thing: str) -> bool:
+        """Whether what a chef holds keeps the kitchen from going on."""
+        scene, ways = self._scene, self._ways
+        if thing == "soup":
+            return not ways.reaches(scene.at[chef], "hatch")
+        others = [
+            holds
+            for other, (at, holds) in enumerate(zip(scene.at, scene.holds, strict=True))
+            if other != chef and ways.reaches(at, "pot")
         ]
-        for chef in range(len(scene.at))
-    ]
-    return [chosen for chosen in ranked(options) if _compatible(scene, chosen)]
-
-
-def _score(scene: Scene, chef: int, one: Subgoal) -> float:
-    if one.kind == "serve":
-        return 100.0
-    if one.kind == "fill":
-        return 90.0 - scene.pot(one.target).steps_left
-    if one.kind == "wait":
-        return 3.0 if one.target == MIDDLE_COUNTER else 1.0
-    if one.kind == "clear":
-        return _score_of_clearing(scene, chef, one)
-    return _score_of_a_dish(scene, one) if one.thing == "dish" else _score_of_an_onion(scene, chef, one)
-
-
-def _score_of_an_onion(scene: Scene, chef: int, one: Subgoal) -> float:
-    ways = scene.ways
-    if one.target in ways.pots:
-        # Fuller pots first, and what lies ready before what must be fetched.
-        lies_ready = 8.0 if one.origin == MIDDLE_COUNTER else 0.0
-        return 50.0 + 6.0 * scene.pot(one.target).onions + lies_ready
-    on_middle = _on_middle(scene)
-    stock, room = on_middle["onion"], sum(POT_ONIONS - pot.onions for pot in scene.pots)
-    # One cell stays free: with onions everywhere no dish could be handed over, and nothing would move again.
-    is_needed = stock < max(room, POT_ONIONS) and on_middle.total() < len(ways.cells[MIDDLE_COUNTER]) - 1
-    must = not ways.reaches(scene.at[chef], "pot")
-    return (60.0 if must else 52.0) - 8.0 * stock if is_needed else -5.0
-
-
-def _score_of_a_dish(scene: Scene, one: Subgoal) -> float:
-    ways, full = scene.ways, [pot for pot in scene.pots if not pot.has_room]
-    is_passed_on = one.origin == MIDDLE_COUNTER
-    lying = Counter(scene.lying.values())["dish"] if ways.hands_over and not is_passed_on else 0
-    if len(full) - scene.holds.count("dish") - lying <= 0:
-        return -10.0
-    urgency = 80.0 - min(pot.steps_left for pot in full)
-    one_can_do_both = any(ways.reaches(at, "dish store") and ways.reaches(at, "pot 0") for at in scene.at)
-    if one.target == MIDDLE_COUNTER and one_can_do_both:
-        return urgency - 60.0
-    return urgency + (5.0 if is_passed_on else 0.0)
-
-
-def _score_of_clearing(scene: Scene, chef: int, one: Subgoal) -> float:
-    """Empty hands are wanted when a soup waits for a dish that no chef can fetch, or dishes keep pots from filling."""
-    others_free = any(held in ("nothing", "dish") for other, held in enumerate(scene.holds) if other != chef)
-    waiting = any(not pot.has_room for pot in scene.pots)
-    if one.thing == "onion":
-        return 40.0 if waiting and not others_free else 0.5
-    return 20.0 if not waiting else 0.5
+        full = sum(not pot.has_room for pot in scene.pots)
+        if thing == "dish":
+            return full <= others.count("dish")
+        return full == len(scene.pots) and not {"nothing", "dish"}.intersection(others)
 
 
 def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     """Whether all can be done in the same round without one taking the other's onion, pot or dish."""
     into_pots = Counter(one.target for one in chosen if one.kind == "bring" and one.target in scene.ways.pots)
-    if any(POT_ONIONS - scene.pot(pot).onions < number for pot, number in into_pots.items()):
-        return False
+    emptied = emptied_pots(chosen)
+    for pot, number in into_pots.items():
+        if number > (POT_ONIONS if pot in emptied else POT_ONIONS - scene.pot(pot).onions):
+            return False
     # If both chefs hand over, none is left to receive.
     exclusive = [
         (one.kind, one.target)
@@ -94,11 +179,19 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     if len(set(exclusive)) < len(exclusive):
         return False
     on_middle = _on_middle(scene)
+    is_cleared, is_handed = (any(_lays(one, kind) for one in chosen) for kind in ("clear", "bring"))
+    if is_cleared and is_handed and len(scene.ways.cells[MIDDLE_COUNTER]) - on_middle.total() < 2:
+        return False
     takers = Counter(one.thing for one in chosen if one.origin == MIDDLE_COUNTER)
     if any(number > on_middle[thing] + scene.holds.count(thing) for thing, number in takers.items()):
         return False
     dishes = sum(one.thing == "dish" and one.kind in ("fetch", "bring") for one in chosen)
     return dishes <= max(1, sum(not pot.has_room for pot in scene.pots))
+
+
+def _lays(one: Subgoal, kind: str) -> bool:
+    """Whether a sub-goal may lay something on the middle counter."""
+    return one.kind == kind and one.target in (COUNTER, MIDDLE_COUNTER)
 
 
 def _on_middle(scene: Scene) -> Counter[str]:

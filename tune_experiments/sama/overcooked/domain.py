@@ -22,8 +22,8 @@ from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS
 from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.overcooked import wording
-from tune_experiments.sama.overcooked.choice import choices
-from tune_experiments.sama.overcooked.scene import COUNTER, FAR, HATCH, Reachability, Scene
+from tune_experiments.sama.overcooked.choice import choices, value_per_step
+from tune_experiments.sama.overcooked.scene import COUNTER, FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import (
     GOALS,
     MAKE,
@@ -32,6 +32,7 @@ from tune_experiments.sama.overcooked.subgoals import (
     WAIT,
     Subgoal,
     cost,
+    emptied_pots,
     make_subgoals,
     reward_code,
 )
@@ -44,7 +45,7 @@ FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at h
 _SCENES_KEPT = 4096
 _MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
-_LYING = ("onion", "onion", "dish")
+_LYING = ("onion", "onion", "onion", "dish", "dish", "soup")
 """Things to draw for counters of diverse states; a thing that stands here twice is twice as likely."""
 
 
@@ -137,15 +138,24 @@ class KitchenDomain(RuleDomain[Subgoal]):
     def _choices(self, scene: Scene, goal: str | None) -> Sequence[tuple[Subgoal, ...]]:
         return choices(scene, tuple(self.kinds.values()), goal)
 
-    def _cost(self, scene: Scene, agent: int, one: Subgoal) -> int:
-        return cost(scene, agent, one)
+    def _costs(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
+        kinds = [self.kinds[text] for text in subgoals]
+        emptied, scene = emptied_pots(kinds), self._scene(state)
+        return [[cost(scene, chef, one, emptied) for one in kinds] for chef in range(len(self.agents))]
+
+    def _allocations(self, state: str, subgoals: Sequence[str]) -> list[tuple[tuple[int, ...], int]]:
+        """Those that both chefs can begin with first; of these the one that is worth most."""
+        kinds, scene = [self.kinds[text] for text in subgoals], self._scene(state)
+        found = super()._allocations(state, subgoals)
+        worth = {order: value_per_step(scene, [kinds[which] for which in order]) for order, _ in found}
+        return sorted(found, key=lambda one: (one[1] >= FAR, -worth[one[0]]))
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
         return wording.thoughts(scene, goal, texts)
 
 
 def _draw(ways: Reachability, numbers: random.Random) -> str:
-    """A legal state: chefs stand in the room they began in, and none holds a soup where there is no hatch."""
+    """A legal state: chefs stand in the room they began in."""
     kitchen = ways.kitchen
     contents = kitchen.contents.copy()
     for pot in kitchen.pots:
@@ -156,11 +166,10 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
         contents[cell] = THINGS.index(numbers.choice(_LYING))
     state = {"episode_length": numbers.randrange(300), "soups": numbers.randrange(5), "contents": contents}
     cells, headings, held = list[int](), list[int](), list[int]()
-    for start, reach in zip(kitchen.starts.tolist(), kitchen.reach & kitchen.is_floor, strict=True):
-        can_hold = [thing for thing in _HELD if thing != "soup" or ways.reaches(start, HATCH)]
+    for reach in kitchen.reach & kitchen.is_floor:
         cells.append(numbers.choice([cell for cell in np.flatnonzero(reach).tolist() if cell not in cells]))
         headings.append(numbers.randrange(len(HEADINGS)))
-        held.append(THINGS.index(numbers.choice(can_hold)))
+        held.append(THINGS.index(numbers.choice(_HELD)))
     state |= {"agent_cells": cells, "headings": headings, "held": held}
     return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
 

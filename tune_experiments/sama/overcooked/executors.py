@@ -6,9 +6,9 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestWays
-from rl_envs.overcooked.words import NOTHING, STAY, THINGS
+from rl_envs.overcooked.words import FULL, NOTHING, STAY, THINGS
 from tune_experiments.sama.overcooked.domain import domain_of
-from tune_experiments.sama.overcooked.scene import DISH_STORE, ONION_STORE
+from tune_experiments.sama.overcooked.scene import DISH_STORE, MIDDLE_COUNTER, ONION_STORE
 from tune_experiments.sama.overcooked.subgoals import Subgoal
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 
@@ -49,6 +49,11 @@ class ScriptedExecutor:
         if held != one.thing or one.kind == "fetch":
             return nothing
         cells = world.kitchen.cells_of(one.target)
+        if one.target.startswith("pot"):  # which is not ready for it yet: make way
+            return cells & ((contents >= FULL) == (one.kind == "fill"))
+        if one.kind == "clear":  # rather not where things are handed over
+            aside = cells & ~world.kitchen.cells_of(MIDDLE_COUNTER) & world.kitchen.reach[chef] & (contents == NOTHING)
+            cells = aside if aside.any() else cells
         return cells & (contents == NOTHING) if "counter" in one.target else cells
 
 

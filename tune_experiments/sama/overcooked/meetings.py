@@ -26,7 +26,7 @@ from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, Kitchens, MixedTeam, play_pair
-from tune_experiments.overcooked.evaluation import episodes_of
+from tune_experiments.overcooked.evaluation import play_team
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
 from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
@@ -114,7 +114,7 @@ class MeetingKitchen(CommandedKitchen):
 
 
 def meet(first: LoadedPolicy, second: LoadedPolicy, episodes: int) -> Episodes:
-    """Episodes of one team's chef 0 with another's chef 1, side by side, as `episodes_of`."""
+    """Episodes of one team's chef 0 with another's chef 1, side by side, as `play_team`."""
     pair = first, second
     layout, limit = KITCHENS[first.experiment.name](first), first.config.max_episode_steps
     if not any(map(_relocates, pair)):
@@ -125,7 +125,7 @@ def meet(first: LoadedPolicy, second: LoadedPolicy, episodes: int) -> Episodes:
     world = MeetingKitchen(episodes, commanders, layout=layout, actions=kinds, max_episode_steps=limit)
     with closing(world):
         unknown = [() if _relocates(team) else ("legal",) for team in pair]
-        return episodes_of(world, MixedTeam([first.policy, second.policy], unknown))
+        return play_team(world, MixedTeam([first.policy, second.policy], unknown))
 
 
 def _relocates(team: LoadedPolicy) -> bool:

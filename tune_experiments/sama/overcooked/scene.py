@@ -34,6 +34,8 @@ class Reachability:
         cells: cells of each place, in reading order.
         to_nearest: (start, cells) -> steps to stand beside the nearest of the cells, and where one then stands; `FAR`
             steps if there is no way.
+        trip: (start, place, place) -> steps between standing beside two places, for a chef that is at `start`; `FAR` if
+            there is no way.
     """
 
     def __init__(self, kitchen: Kitchen) -> None:
@@ -43,6 +45,7 @@ class Reachability:
         places = (*PLACES, *self.pots)
         self.cells = {place: tuple(np.flatnonzero(kitchen.cells_of(place)).tolist()) for place in places}
         self.to_nearest = functools.cache(self._to_nearest)
+        self.trip = functools.cache(self._trip)
 
     def _to_nearest(self, start: int, cells: tuple[int, ...]) -> tuple[int, int]:
         stands = self._stands(cells)
@@ -50,6 +53,11 @@ class Reachability:
         if steps.min(initial=self.kitchen.size) == self.kitchen.size:
             return FAR, start
         return int(steps.min()), int(stands[steps.argmin()])
+
+    def _trip(self, start: int, origin: str, target: str) -> int:
+        reached = self.kitchen.distances[start] < self.kitchen.size
+        ends = [[cell for cell in self._stands(self.cells[place]) if reached[cell]] for place in (origin, target)]
+        return int(self.kitchen.distances[np.ix_(*ends)].min(initial=FAR))
 
     def _stands(self, cells: Iterable[int]) -> Array:
         """Floor cells from which some of these cells are used, in reading order."""

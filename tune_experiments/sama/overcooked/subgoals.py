@@ -5,10 +5,13 @@ Words and deeds are ours; the kinds are those of SAMA's listing 23 with doubles 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from rl_envs.overcooked.goals import Goal
+from rl_envs.overcooked.text import WITH_ARTICLE
+from rl_envs.overcooked.words import THINGS
 from tune_experiments.sama.overcooked.scene import (
     COUNTER,
     DISH_STORE,
@@ -33,7 +36,7 @@ class Subgoal:
         text: the chef's command.
         deed: when it is reached.
         goal: the team's goal it belongs to.
-        kind: `bring` a thing from one place to another, `fetch` a dish into the hands, `fill` a dish at a pot, `serve`
+        kind: `bring` a thing from one place to another, `fetch` a thing into the hands, `fill` a dish at a pot, `serve`
             a soup, `clear` the hands, `wait` somewhere.
         thing: carried object.
         origin, target: places; empty where there is none.
@@ -60,12 +63,16 @@ def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
     found += [Subgoal("bring a soup to the hatch", Goal("put", "soup", HATCH), SERVE, "serve", "soup", "", HATCH)]
     found += [_clear("onion"), _clear("dish")]
     found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if ways.hands_over else []))]
+    found += [_fetch(MIDDLE_COUNTER, "onion")] * ways.hands_over + [_fetch(COUNTER, "dish"), _fetch(COUNTER, "soup")]
+    # Whoever cannot serve a soup must be able to get rid of one.
+    found += [_clear("soup")] * (not all(ways.reaches(start, HATCH) for start in ways.kitchen.starts.tolist()))
     return tuple(one for one in found if _somebody_can(ways, one))
 
 
 def _somebody_can(ways: Reachability, one: Subgoal) -> bool:
     """Whether one room has all that a sub-goal needs; a dish that is taken into the hands needs a pot to go to."""
-    needed = [place for place in (one.origin, one.target or "pot 0") if place]
+    needed = [one.origin or one.target] if COUNTER in (one.origin, one.target) else [one.origin, one.target or "pot 0"]
+    needed = [place for place in needed if place]
     return any(all(ways.reaches(start, place) for place in needed) for start in ways.kitchen.starts.tolist())
 
 
@@ -75,9 +82,11 @@ def _bring(thing: str, origin: str, target: str, goal: str) -> Subgoal:
     return Subgoal(text, Goal("put", thing, target), goal, "bring", thing, origin, target)
 
 
-def _fetch(origin: str) -> Subgoal:
-    deed = Goal("take", "dish", origin)
-    return Subgoal(f"take a dish from the {origin}", deed, PREPARE, "fetch", "dish", origin)
+def _fetch(origin: str, thing: str = "dish") -> Subgoal:
+    goal = {"onion": MAKE, "dish": PREPARE, "soup": SERVE}[thing]
+    place = "a counter" if origin == COUNTER else f"the {origin}"
+    text = f"take {WITH_ARTICLE[THINGS.index(thing)]} from {place}"
+    return Subgoal(text, Goal("take", thing, origin), goal, "fetch", thing, origin)
 
 
 def _fill(pot: str) -> Subgoal:
@@ -101,35 +110,54 @@ def _the(place: str) -> str:
 # ------------------------------------------------------------------------------- price
 
 
-def cost(scene: Scene, agent: int, one: Subgoal) -> int:
-    """Steps that a chef needs for a sub-goal from here, others aside; `FAR` if it cannot begin with it now."""
+def emptied_pots(subgoals: Iterable[Subgoal]) -> frozenset[str]:
+    """Pots whose soups are taken out by one of these sub-goals."""
+    return frozenset(one.target for one in subgoals if one.kind == "fill")
+
+
+def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = frozenset()) -> int:
+    """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin with it now.
+
+    Args:
+        scene: the state.
+        agent: number of the chef.
+        one: the sub-goal.
+        emptied: pots whose soups another chef takes out meanwhile, so that an onion goes in afterwards.
+    """
     ways, here, holds = scene.ways, scene.at[agent], scene.holds[agent]
     if one.kind == "wait":
         return ways.to_nearest(here, ways.cells[one.target])[0]
     if one.kind == "fetch":
         return _to_act(scene, here, _with_thing(scene, one)) if holds == "nothing" else FAR
     if one.kind == "bring":
-        return _bringing(scene, agent, one)
+        return _bringing(scene, agent, one, emptied)
     if holds != one.thing:
         return FAR
     if one.kind == "fill":
         pot, steps = scene.pot(one.target), _to_act(scene, here, ways.cells[one.target])
         return FAR if pot.has_room else max(steps, pot.steps_left)
-    return _to_act(scene, here, _free(scene, one.target))
+    free = _free(scene, one.target)
+    # What nobody needs now is laid down where nothing is handed over, if there is room.
+    aside = tuple(cell for cell in free if cell not in ways.cells[MIDDLE_COUNTER]) if ways.hands_over else free
+    steps = _to_act(scene, here, aside)
+    return steps if steps < FAR else _to_act(scene, here, free)
 
 
-def _bringing(scene: Scene, agent: int, one: Subgoal) -> int:
+def _bringing(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str]) -> int:
     """Steps from the chef to the origin and on to the target; the first part is 0 if the thing is in hand."""
-    here, steps, holds = scene.at[agent], 0, scene.holds[agent]
-    is_full = one.target in scene.ways.pots and not scene.pot(one.target).has_room
-    if is_full or holds not in ("nothing", one.thing):
+    here, steps, holds, until_empty = scene.at[agent], 0, scene.holds[agent], 0
+    if one.target in scene.ways.pots and not (pot := scene.pot(one.target)).has_room:
+        if one.target not in emptied:
+            return FAR
+        until_empty = pot.steps_left + 2
+    if holds not in ("nothing", one.thing):
         return FAR
     if holds == "nothing":
         steps, here = scene.ways.to_nearest(here, _with_thing(scene, one))
         steps += 1
     elif not scene.ways.reaches(here, one.origin):
         return FAR
-    return min(FAR, steps + _to_act(scene, here, _free(scene, one.target)))
+    return min(FAR, max(until_empty, steps + _to_act(scene, here, _free(scene, one.target))))
 
 
 def _to_act(scene: Scene, start: int, cells: tuple[int, ...]) -> int:
@@ -170,7 +198,7 @@ def reward_code(ways: Reachability, one: Subgoal) -> str:
     cells = str([list(ways.kitchen.place(cell)) for cell in ways.cells[one.target or one.origin]])
     if one.kind == "wait":
         return _FACED.format(moment="now", test="", cells=cells)
-    hands = {"fill": ("dish", "soup"), "fetch": ("nothing", "dish")}
+    hands = {"fill": ("dish", "soup"), "fetch": ("nothing", one.thing)}
     before, after = hands.get(one.kind, (one.thing, "nothing"))
     test = f'was["holds"] == "{before}" and now["holds"] == "{after}" and '
     return _FACED.format(moment="was", test=test, cells=cells)

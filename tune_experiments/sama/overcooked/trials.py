@@ -27,8 +27,8 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, make_team_algorithm
 from tune_experiments.overcooked import trials as overcooked
-from tune_experiments.overcooked.config import OvercookedConfig, arguments_of
-from tune_experiments.overcooked.evaluation import EVALUATION_SEED, episodes_of
+from tune_experiments.overcooked.config import OvercookedConfig, world_arguments
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
 from tune_experiments.sama.manuals import read_manual
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import command_texts, domain_of, manual_sentences
@@ -67,7 +67,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         return _unplanned(config, row, layout, seed)
     config = of_row(config, row)
     return dataclasses.replace(
-        overcooked.plan_of(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
@@ -138,7 +138,7 @@ def make_symbol_kitchen(
     settings: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any
 ) -> SymbolKitchen:
     """Whole episodes of the game, seen and played as SAMA's network does it."""
-    return SymbolKitchen(num_worlds, first_world, **arguments_of(settings) | arguments)
+    return SymbolKitchen(num_worlds, first_world, **world_arguments(settings) | arguments)
 
 
 UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
@@ -154,7 +154,7 @@ def play_unplanned(
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
     """Whole episodes of such a method's team, paid for soups alone."""
-    return episodes_of(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy, seed=seed)
+    return play_team(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy, seed=seed)
 
 
 def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
@@ -165,7 +165,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
     if row == SELF_PLAY:
         build = functools.partial(overcooked.self_play_team, settings, seed)
     return dataclasses.replace(
-        overcooked.plan_of(settings, UNPLANNED[row], seed),
+        overcooked.make_plan(settings, UNPLANNED[row], seed),
         build_policy=build,
         validate=functools.partial(
             play_unplanned, row, settings, settings.valid_episodes, config.is_greedy, seed=VALIDATION_SEED

@@ -1,0 +1,100 @@
+"""From every state that play comes to, the rules go on: chefs idle only while something cooks, and soups are served."""
+
+import numpy as np
+import pytest
+
+from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.text import read_states
+from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.executors import ScriptedExecutor
+from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
+from tune_experiments.sama.overcooked.subgoals import cost
+from tune_experiments.sama.overcooked.world import CommandedKitchen
+
+EPISODE, ROUND, WORLDS = 100, 40, 20
+RANDOM_COMMANDS, RANDOM_CELLS = 0.2, 0.15
+
+
+def planned(domain, state):
+    found = domain.decompose(state, None, ())
+    return [found.subgoals[which] for which in domain.allocate(state, found.subgoals, ()).order]
+
+
+def reachable(layout, count):
+    """States of play by chefs who err: some commands are random, and half of the teams now and then choose any cell."""
+    domain, execute, numbers = domain_of(layout), ScriptedExecutor(layout), np.random.default_rng(0)
+    world, found, step = CommandedKitchen(WORLDS, layout=layout), {}, 0
+    ways, errs = Reachability(world.kitchen), np.arange(WORLDS)[:, None] % 2 == 0
+    while len(found) < count:
+        if step % EPISODE == 0:
+            world.reset(step)
+            world.state["reached"][:] = True
+        for b, n in np.argwhere(world.state["reached"] | (numbers.random((WORLDS, 2)) < 0.05)).tolist():
+            commands = planned(domain, world.in_words(b))
+            if numbers.random() < RANDOM_COMMANDS:
+                scene = Scene(ways, world.in_words(b))
+                able = [one.text for one in domain.kinds.values() if cost(scene, n, one) < FAR]
+                commands = [str(numbers.choice(able))] * 2
+            world.command([b], [commands], [n])
+        legal = world.observe()["legal"]
+        anywhere = (numbers.random(legal.shape) * legal).argmax(-1)
+        is_random = errs & (numbers.random((WORLDS, 2)) < RANDOM_CELLS)
+        world.step(np.where(is_random, anywhere, execute(world)))
+        step += 1
+        if step % 20 == 0:
+            found |= dict.fromkeys(map(world.in_words, range(WORLDS)))
+    return list(found)[:count]
+
+
+def check(layout, count):
+    domain, states = domain_of(layout), reachable(layout, count)
+    for state in states:
+        commands = planned(domain, state)
+        if all(domain.kinds[text].kind == "wait" for text in commands):
+            assert "has cooked for" in state, (state, commands)
+    assert not unserved(layout, states)
+
+
+def unserved(layout, states):
+    """States from which scripted chefs under the rules serve no soup in 300 env steps."""
+    domain, execute, world = domain_of(layout), ScriptedExecutor(layout), CommandedKitchen(len(states), layout=layout)
+    world.reset(0)
+    starts = read_states(world.kitchen, states)
+    world.restore(starts | {"episode_length": np.zeros(len(states), int)})
+    in_round, served = np.full(len(states), ROUND), np.zeros(len(states), bool)
+    for _ in range(300):
+        over = np.flatnonzero((world.state["reached"].all(1) | (in_round >= ROUND)) & ~served)
+        for b in over.tolist():
+            world.command([b], [planned(domain, world.in_words(b))])
+            in_round[b] = 0
+        world.step(execute(world))
+        in_round += 1
+        served |= world.state["soups"] > starts["soups"]
+        if served.all():
+            break
+    return [state for state, is_served in zip(states, served, strict=True) if not is_served]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_chefs_idle_only_while_something_cooks_and_serve_from_every_state(layout):
+    check(layout, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_same_from_three_thousand_states(layout):
+    check(layout, 3000)
+
+
+def test_a_dish_in_a_hand_that_reaches_no_pot_is_handed_over():
+    state = """Step 40, soups served: 0.
+Pot 0 at row 0, column 3: a soup that is done.
+Pot 1 at row 1, column 4: 2 onions.
+On the counters: {lying}.
+Chef 0 at row 1, column 3 faces west and holds nothing.
+Chef 1 at row 3, column 1 faces east and holds {held}."""
+    domain = domain_of("forced_coordination")
+    lies = planned(domain, state.format(lying="a dish at row 2, column 2", held="a dish"))
+    assert lies[0] == "take a dish from the middle counter"
+    in_hand = planned(domain, state.format(lying="nothing", held="a dish"))
+    assert in_hand[1] == "bring a dish from the dish store to the middle counter"
