@@ -1,7 +1,7 @@
 """vmas scenarios as PettingZoo parallel environments: `--env benchmarks.trainers.vmas_env:parallel_env`.
 
-vmas (`pip install vmas`) steps many environments as one batch of tensors. Here each environment is a batch of one, so
-its steps cost more than in BenchMARL, which steps them together.
+vmas, which BenchMARL can bring, steps many environments as one batch of tensors. Here each environment is a batch of
+one, so its steps cost more than in BenchMARL, which steps them together.
 """
 
 from __future__ import annotations
