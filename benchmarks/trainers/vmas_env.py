@@ -1,7 +1,7 @@
 """vmas scenarios as PettingZoo parallel environments: `--env benchmarks.trainers.vmas_env:parallel_env`.
 
-vmas (`pip install vmas`) steps many environments as one batch of tensors. Here each environment is a batch of one, so
-its steps cost more than in BenchMARL, which steps them together.
+vmas, which BenchMARL can bring, steps many environments as one batch of tensors. Here each environment is a batch of
+one, so its steps cost more than in BenchMARL, which steps them together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ class VmasParallelEnv(ParallelEnv):
     metadata: dict[str, Any] = {"name": "vmas", "render_modes": []}  # noqa: RUF012 (PettingZoo's form)
 
     def __init__(
-        self, scenario: str = "balance", max_steps: int = 100, continuous_actions: bool = True, **arguments: Any
+        self,
+        scenario: str = "balance",
+        max_steps: int = 100,
+        continuous_actions: bool = True,
+        render_mode: str | None = None,
+        **arguments: Any,
     ) -> None:
         """Build a scenario.
 
@@ -29,6 +34,7 @@ class VmasParallelEnv(ParallelEnv):
             scenario: Name of a vmas scenario.
             max_steps: Time limit in env steps.
             continuous_actions: Box actions, else Discrete ones.
+            render_mode: Ignored; nothing is rendered.
             arguments: Keyword arguments of the scenario.
         """
         self._env = vmas.make_env(
