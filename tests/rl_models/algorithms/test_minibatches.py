@@ -20,7 +20,7 @@ def worlds_of(worlds, wanted, seed=0, epochs=1, **arguments):
 
 @pytest.mark.parametrize("worlds", [4, 5, 6, 7, 9])
 def test_there_are_as_many_minibatches_as_the_objective_says_and_nearly_equal_ones(worlds):
-    found = worlds_of(worlds, 4, epochs=2)
+    found = worlds_of(worlds, 4, seed=1, epochs=2)
     sizes = [len(part) for part in found]
     assert len(sizes) == 8
     assert max(sizes) - min(sizes) <= 1

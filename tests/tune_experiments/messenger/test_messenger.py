@@ -242,7 +242,7 @@ def test_the_last_table_says_what_games_are_lost_to():
 
 def test_deviations_name_the_grounding_loss_our_sentences_and_the_movement_contrast():
     laptop, paper = (" ".join(EXPERIMENT.deviation_notes(PRESETS[name])) for name in ("laptop", "paper"))
-    assert "row emma_grounding: a contrastive grounding loss of weight 1" in laptop and "grounding" not in paper
+    assert "emma_grounding: a contrastive grounding loss of weight 1" in laptop and "grounding" not in paper
     assert "sentences are our own" in laptop
     moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",))
     said = EXPERIMENT.deviations(moving)

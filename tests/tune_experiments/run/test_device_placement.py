@@ -181,7 +181,7 @@ def test_partners_and_executors_act_on_an_emulated_device(gpu, places):
     partner = stubborn_team(overcooked_selfplay.SMOKE, STAY).to(DEVICE)
     world = KitchenWithPartners(3, 0, partners=[partner], max_episode_steps=5)
     world.reset(0)
-    world._partners_actions()
+    world.partners_actions()
     one = sama_plan(sama_overcooked.SMOKE, "sama-cramped_room", 0)
     kitchen = one.make_world(num_worlds=2, first_world=0)
     kitchen.reset(0)

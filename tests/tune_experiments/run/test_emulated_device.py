@@ -215,7 +215,7 @@ CROSSINGS = {
 def test_copies_that_no_graph_can_hold_are_noticed_on_an_emulated_device(name):
     with emulated_device():
         there = torch.arange(3.0).to(DEVICE)
-        with cuda_graph._Watch() as watch:
+        with cuda_graph.Watch() as watch:
             CROSSINGS[name](there)
     assert watch.waits == (name != "none")
 

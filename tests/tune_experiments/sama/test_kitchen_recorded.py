@@ -13,18 +13,18 @@ from tune_experiments.sama.overcooked.domain import KitchenDomain
 
 RECORDED = {
     "choices": {
-        "asymmetric_advantages": "77d353e12a6a0ef2",
-        "coordination_ring": "68a07fb09b4b2e16",
-        "counter_circuit_o_1order": "29faeb2aebc5e8d8",
-        "cramped_room": "5ebf2d0688e1bec3",
-        "forced_coordination": "6b4a7365e03c5025",
+        "asymmetric_advantages": "0d7bf1fc77ca3154",
+        "coordination_ring": "f6daaab6a6007ca3",
+        "counter_circuit_o_1order": "9b4aec4293a4946d",
+        "cramped_room": "e7605ec6f8de227e",
+        "forced_coordination": "8b61a5864da707f3",
     },
     "words": {
-        "asymmetric_advantages": "b3f1f4e69af3f1c7",
-        "coordination_ring": "58826d150dd57ab4",
-        "counter_circuit_o_1order": "fb909752f36706a3",
-        "cramped_room": "239653a3d4f47fad",
-        "forced_coordination": "a0cf730512a00182",
+        "asymmetric_advantages": "692ad3bfec6417ed",
+        "coordination_ring": "e805029268e4880f",
+        "counter_circuit_o_1order": "b81678e0f0cd8ee0",
+        "cramped_room": "c726cde8e2694e20",
+        "forced_coordination": "9549c50d46d4909c",
     },
 }
 

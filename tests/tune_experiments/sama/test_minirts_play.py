@@ -337,7 +337,7 @@ def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch
     ("changes", "sentence"),
     [
         ({"methods": ("learned_2",)}, "need a team that RED has trained: add --team RUN"),
-        ({"team": "runs/red"}, "--team is for the rows learned_2 and learned_3"),
+        ({"team": "runs/red"}, "--team .* learned_2 and learned_3"),
         ({"opponents": ("medum",)}, "--opponents: no opponent is called 'medum'"),
         ({"tests": ()}, "--tests"),
         ({"min_round_steps": 13}, "--min-round-steps must be at most --round-steps"),

@@ -67,8 +67,8 @@ def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_pa
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--methods", "blind"], "has no finished trial of these rows"),
-        (["--tasks", "coordination_ring"], "has no finished trial of these rows"),
+        (["--methods", "blind"], "has no finished trial"),
+        (["--tasks", "coordination_ring"], "has no finished trial"),
         (["--episodes", "-1"], "--episodes must be at least 0"),
         (["--planners", "noisy"], "--planners"),
         (["--planner", "openai"], "OPENAI_API_KEY"),
