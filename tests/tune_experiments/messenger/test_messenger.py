@@ -246,8 +246,8 @@ def test_deviations_name_the_grounding_loss_our_sentences_and_the_movement_contr
     assert "sentences are our own" in laptop
     moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",))
     said = EXPERIMENT.deviations(moving)
-    assert any(note.startswith("row emma_movement_grounding: a sprite's query says") for note in said)
-    contrast = "row emma_movement_grounding: a movement contrast of weight 1; the paper has none"
+    assert any(note.startswith("method emma_movement_grounding: a sprite's query says") for note in said)
+    contrast = "method emma_movement_grounding: a movement contrast of weight 1; the paper has none"
     assert contrast in said
     assert contrast not in EXPERIMENT.deviations(dataclasses.replace(moving, movement_grounding_coef=0.0))
 

@@ -91,7 +91,7 @@ def test_planners_plan_the_episode_that_is_played_and_no_other(monkeypatch):
 @pytest.mark.long
 def test_a_team_of_sama_that_meets_itself_plays_as_under_its_planner_without_reflections():
     team = load_policy(PRETRAINED / "sama_cramped_room")
-    unreflected = dataclasses.replace(team.config, reflections=0)
+    unreflected = dataclasses.replace(team.config, reflections=0, is_greedy=False)
     alone = planned_episodes(unreflected, team.method, team.policy, 3)
     met = meet(team, team, 3)
     np.testing.assert_array_equal(met["soups"], alone["soups"])

@@ -41,7 +41,6 @@ _TOLD_APART = (
     "round_steps",
     "max_episode_steps",
     "is_greedy",
-    "also_tests",
     "budget_env_steps",
 )
 """Fields that make two tests different kinds, beside planner, model and episodes; the last one tells runs apart."""
@@ -119,7 +118,7 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     larger one.
     """
     kind = {"experiment": experiment.name, "planner": config.planner, "episodes": config.test_episodes}
-    kind |= {name: getattr(config, name) for name in _TOLD_APART}
+    kind |= {name: getattr(config, name) for name in _TOLD_APART} | {"also_tests": list(config.also_tests)}
     if config.planner not in RULES:
         kind["model"] = config.model.name
     elif config.planner == "noisy":
