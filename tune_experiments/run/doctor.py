@@ -32,7 +32,7 @@ BUSY = "speed/learner_busy_share"
 LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50
 _MIN_WORLDS = 16
-"""A runner with fewer worlds spends its time on Python and not on networks."""
+"""Smallest number of environments per runner; with fewer, Python takes more time than the networks."""
 _WORTH_IT = 1.15
 """Factor below which no change of processes is proposed."""
 
@@ -64,7 +64,7 @@ class Diagnosis:
 
     @property
     def other(self) -> float:
-        """Seconds for 1,000 env steps of neither playing nor learning: tests, checkpoints, weights on their way."""
+        """Seconds for 1,000 env steps in other work: validation, checkpoints, transfer of weights."""
         return max(0.0, self.whole - playing_and_learning(self.playing, self.learning, self.takes_turns))
 
     @property
@@ -88,7 +88,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     """Diagnosis from the newest rows of a trial's log.
 
     Raises:
-        UserError: the log does not tell.
+        UserError: the log lacks these numbers.
     """
     measured = [row for row in rows if _tells(row)][-_ROWS:]
     if not measured:
@@ -112,7 +112,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
 
 
 def _tells(row: Mapping[str, float]) -> bool:
-    """Whether a row has all three numbers, and they can be true."""
+    """Whether a row has all three numbers with plausible values."""
     speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
     return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
 
@@ -173,7 +173,7 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
         allow: Modules from outside that may be imported; without the environment's it is not played.
 
     Raises:
-        UserError: a damaged checkpoint, or one that does not say its processes; or the log does not tell.
+        UserError: a damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
     """
     try:
         state = load_state(checkpoint)

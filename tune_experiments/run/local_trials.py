@@ -1,4 +1,4 @@
-"""Trials without Ray: one after another in the process that leads the run."""
+"""Trials without Ray: one after another in the driver."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
 
-After each generation it hands Tune its folder of checkpoints, without which Tune skips every exploit in silence. Given
+After each generation it hands Tune its folder of checkpoints, without which Tune silently skips every exploit. Given
 another member's folder and changed values, it continues from those weights with these values.
 """
 
@@ -64,7 +64,7 @@ def member_values(
 
 
 def own_request(request: Request, name: str) -> Request:
-    """The request of a member of this name, with its values, from that of the member that it takes over from."""
+    """Request of the member `name` with its own values, made from the request of the member that it exploits."""
     config = read_configuration(find_experiment(request["experiment"]), request["config"])
     return request | {
         "name": name,
@@ -110,7 +110,7 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     """
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}
-    # The newest last: a crash before leaves the target some past of its own.
+    # The newest is replaced last: after a crash the target still has a checkpoint of its own.
     kept = [_copied(path_of(source, number), target, config) for number in (*sorted(needed), newest)]
     for _, path in numbered_checkpoints(target):
         if path not in kept:

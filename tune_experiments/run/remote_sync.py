@@ -123,7 +123,7 @@ class RemoteSync:
     """A folder on this machine and the URI of a store that it is uploaded to.
 
     Attributes:
-        is_behind: Whether the folder may hold what the store lacks, so that it must not be deleted.
+        is_behind: Whether the folder may hold files that are not uploaded yet, so that it must not be deleted.
 
     Raises:
         UserError: no such kind of store.
@@ -240,7 +240,7 @@ class RemoteSync:
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
-        """Turn errors of the store into sentences; only some may pass when a trial starts again."""
+        """Turn errors of the store into a UserError, or a StoreUnavailableError if a retry may succeed."""
         try:
             yield
         except (OSError, ValueError) as error:

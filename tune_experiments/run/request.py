@@ -64,7 +64,7 @@ class SearchScheduler(Protocol):
 def as_searcher(scheduler: SearchScheduler) -> Any:
     """The scheduler as a Ray Tune `Searcher`.
 
-    `failure` is what it has raised.
+    Its attribute `failure` is the exception that the scheduler has raised, or None.
     """
     from ray.tune.search import Searcher
 

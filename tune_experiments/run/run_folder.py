@@ -62,7 +62,7 @@ _SET_ASIDE = ".of_other_flags"
 
 @dataclass
 class RunFolder:
-    """An open run folder; `close` it, or leave its `with` block, to let another process have it.
+    """An open run folder; `close` it, or leave its `with` block, to release its lock.
 
     Attributes:
         continued: Whether it held this run already.
@@ -87,10 +87,10 @@ class RunFolder:
     ) -> RunFolder:
         """Create the folder of a run, or continue it.
 
-        A run without any checkpoint takes every configuration; what its trials have left is set aside.
+        A run without checkpoints accepts any configuration; the files of its trials are moved aside.
 
         Raises:
-            UserError: not writable, in use, foreign, of another experiment or a configuration that cannot follow.
+            UserError: not writable, in use, no run folder, of another experiment, or a change that is not allowed.
         """
         out = Path(out)
         try:
@@ -135,11 +135,11 @@ class RunFolder:
         write_json(self.path / MANIFEST_FILE, document)
 
     def close(self) -> None:
-        """Give the lock back. The system does it too when the process dies, however it dies."""
+        """Release the lock; the operating system does so too when the process dies."""
         self._lock.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """State that is sent to another process: all but the lock, which stays here."""
+        """Pickled state: everything but the lock."""
         return vars(self) | {"_lock": ExitStack()}
 
     def __enter__(self) -> RunFolder:

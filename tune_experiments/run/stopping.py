@@ -1,4 +1,4 @@
-"""How a run ends when it is told to: by Control-C, SIGTERM, which Slurm and containers send, or a closed terminal."""
+"""Graceful stop of a run by Control-C, by SIGTERM (sent by Slurm and containers) or by a closed terminal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
             in_vain.start()
         signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
 
-    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}

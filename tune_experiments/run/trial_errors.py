@@ -15,7 +15,7 @@ from tune_experiments.core.errors import StoreUnavailableError, UserError, first
 __all__ = ["ERROR_FILE", "Refusal", "refusal_of", "with_advice"]
 
 ERROR_FILE = "error.txt"
-"""File in a trial's folder with the traceback of an error that nobody has foreseen."""
+"""File in a trial's folder with the traceback of an unexpected error."""
 _TOLD = (UserError, CustomEnvError, InputError)
 _OF_CODE = (
     ValueError,
@@ -33,11 +33,11 @@ _PASSING = (StoreUnavailableError, CheckpointError)
 
 
 class Refusal(str):
-    """Why a trial has failed, of an error that would come again."""
+    """Why a trial has failed, if a restart would fail again."""
 
 
 def refusal_of(error: Exception, folder: Path) -> str | None:
-    """Why it is no use to start a trial again, in one sentence; None where it is.
+    """Reason not to restart a trial, in one sentence; None if a restart may help.
 
     The traceback of an unforeseen error is written into the trial's folder.
     """

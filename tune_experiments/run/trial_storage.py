@@ -28,7 +28,7 @@ _LOCK_FILE = ".writer.lock"
 def patient_storage(
     folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
 ) -> Iterator[None]:
-    """Own a trial's folder, and hold back the error of a disk that refuses until the disk takes files again.
+    """Own a trial's folder; after a disk error, wait until the disk accepts files again.
 
     Raises:
         FileNotFoundError: no such folder on this machine.

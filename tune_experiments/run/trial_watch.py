@@ -35,14 +35,14 @@ class Callback:
 
 
 class TrialWatch:
-    """Tells callbacks what is new in trials' folders, each thing once.
+    """Calls callbacks for new rows and checkpoints of trials, once each.
 
     Attributes:
         failure: The error that a callback has raised; no callback is called after it.
     """
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
-        """Remember what there is already."""
+        """Record the rows and checkpoints that exist already."""
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
         self._callbacks: Sequence[Callback] = ()
@@ -51,7 +51,7 @@ class TrialWatch:
         self._callbacks = callbacks
 
     def look(self, is_due: bool = False) -> None:
-        """Tell what is new, unless the last look was a moment ago and this one `is_due` in any case."""
+        """Report new rows and checkpoints if the last poll is long enough ago, or if `is_due`."""
         began = time.monotonic()
         if self.failure is not None or (began < self._next_at and not is_due):
             return

@@ -124,7 +124,7 @@ def run_trials(
         columns: what a trial's live line shows, heading -> key of its log.
         uri: URI of the run, where an object store keeps it; trials then work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
-        scheduler: hands out the requests instead, one at a time, as it sees fit.
+        scheduler: hands out the requests one at a time, in its own order.
         tune_scheduler: one of Ray Tune's, which stops trials or lets them take over from others.
         watch: tells callbacks what trials write.
 
@@ -203,7 +203,7 @@ def _keep_tune_quiet() -> None:
     os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
     os.environ["TUNE_DISABLE_STRICT_METRIC_CHECKING"] = "1"  # not every row of a trial is a validation
     os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
-    # A death that is mended is a sentence of ours, not a traceback; the last one is printed at the end.
+    # A restart prints one sentence and no traceback; the last error is printed at the end.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
 
 
