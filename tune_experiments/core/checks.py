@@ -18,7 +18,7 @@ from tune_experiments.core.errors import UserError
 __all__ = ["check_precision_of_values", "check_ranges", "check_some"]
 
 _MAX_SHOWN = 2**63
-"""Whole numbers are below this in size, as arrays hold them."""
+"""Bound of the absolute value of integers: they must fit into int64 arrays."""
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""
 
@@ -40,8 +40,8 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
 
     Args:
         config: A dataclass.
-        path: What stands before the names of its fields: empty, or a dotted path that ends with a dot.
-        also_types: Whether a value of another type is refused, too, which is otherwise told where it is read.
+        path: Prefix of the names of its fields: empty, or a dotted path that ends with a dot.
+        also_types: Whether a value of another type is refused here, too, and not only where it is read.
 
     Raises:
         UserError: which flag, and what it must be.

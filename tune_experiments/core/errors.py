@@ -1,4 +1,4 @@
-"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback."""
+"""The exception for errors that the user can correct: printed as one sentence, without a traceback."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def one_line(said: object) -> str:
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     """Wrap a script's `main`: a `UserError` becomes `error: <sentence>` on stderr and exit code 2.
 
-    Control-C becomes exit code 130, and a reader that wants no more (`| head`) 141, as shells expect, without a
+    Control-C becomes exit code 130, and a broken pipe (`| head`) 141, as shells expect, without a
     traceback.
     """
 
@@ -65,7 +65,7 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
                 raise
             return EXIT_CODE
         except KeyboardInterrupt as stop:
-            if not stop.args:  # else whoever raised it has printed its sentence
+            if not stop.args:  # otherwise its sentence has been printed already
                 print("interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:
@@ -90,7 +90,7 @@ def _sentence_for(error: OSError) -> str:
 def drop_what_nobody_reads() -> list[TextIO]:
     """Close stdout and stderr if their reader has gone; the closed streams.
 
-    What is left to print goes nowhere then, also at the interpreter's end.
+    The rest of the output is then discarded, also at the interpreter's end.
     """
     gone = []
     for stream in (sys.stdout, sys.stderr):

@@ -26,7 +26,7 @@ from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment,
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
 UNNAMED = "unnamed:"
-"""What stands before the name of an environment that only the process that trains it knows."""
+"""Prefix of the name of an environment that exists only in the training process."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
 
@@ -94,7 +94,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
     """Context in which files of exactly this experiment and configuration are trusted.
 
-    Both are at hand already, so such a file brings in nothing. Any other file is checked as everywhere.
+    Both are imported already, so such a file imports nothing new. Any other file is checked as usual.
     """
     token = _AT_HAND.set((experiment.entry_point, _as_stored(config), experiment.module))
     try:
@@ -122,7 +122,7 @@ def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[st
 
 
 def _module_of(text: str) -> str | None:
-    """Module that a name imports, of an environment or another object; None for what this package brings.
+    """Module that a name imports, of an environment or another object; None for a name of this package.
 
     `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
     themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
@@ -192,7 +192,7 @@ def _is_installed(module: str) -> bool:
     """Whether there is a package of this name; nothing is imported. Other texts may look like entry points, too."""
     try:
         return importlib.util.find_spec(module.split(".")[0]) is not None
-    except ValueError:  # a module that was made by hand
+    except ValueError:  # a module without a spec, made at run time
         return True
 
 

@@ -1,7 +1,7 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
-Several seeds: the mean over seeds with Student's t interval, or all seeds where that says nothing (`intervals.py`). One
-seed: its value with the interval over its episodes. The caption says which.
+Several seeds: the mean over seeds with Student's t interval, or all seeds where the interval is not informative
+(`intervals.py`). One seed: its value with the interval over its episodes. The caption says which.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PaperTable:
         metrics: The columns.
         rows: (label, one number a metric or None); the paper's rows have labels that end in ", paper".
         caption: What the intervals are over, and how long the methods trained.
-        missing: Metric -> what a cell without a number says; it stays empty where nothing is named.
+        missing: Metric -> text of a cell without a number; empty by default.
     """
 
     title: str
@@ -131,7 +131,7 @@ def make_table(
         table: Which lines belong to it.
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
-        missing: Metric -> what a cell without a number says.
+        missing: Metric -> text of a cell without a number.
         says_world: Whether the caption names the world where all rows have the same; labels name it where they differ.
 
     Raises:
@@ -211,7 +211,7 @@ def _said_of(rows_of: Mapping[str, Sequence[str]]) -> str:
 
 
 def _training(lines: Sequence[Result]) -> str:
-    """How long the methods trained, and what that cost where the lines say so."""
+    """How long the methods trained, and the CPU-seconds that it took, if they are known."""
     steps = sorted({line.env_steps for line in lines if line.env_steps is not None})
     if not steps:
         return ""

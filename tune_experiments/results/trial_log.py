@@ -1,4 +1,4 @@
-"""Log of one trial in training: `metrics.jsonl` is the truth, the TensorBoard events are derived from it.
+"""Log of one trial in training: `metrics.jsonl`, and TensorBoard events that are derived from it.
 
     folder/metrics.jsonl           one line per training iteration: env_steps, wall_time and flat scalar names
     folder/texts/<tag>.md          texts
@@ -66,7 +66,7 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
 class TrialLog:
     """The log of the trial that owns `folder` (created when missing); one process writes it at a time.
 
-    A folder that has a past is continued: call `rewind` with the env steps of the checkpoint that training starts from.
+    To continue an existing log, call `rewind` with the env steps of the checkpoint that training starts from.
     """
 
     def __init__(self, folder: Path) -> None:

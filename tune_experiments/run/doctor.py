@@ -188,7 +188,7 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
     except UserError as error:
         environment = [f"environment: not checked: {error}"]
     except (KeyError, TypeError, ValueError):
-        pass  # of an older version
+        pass  # the checkpoint is of an older version
     if plan is None:
         workers, takes_turns = _stored_processes(checkpoint, state.get("config", {}))
     else:
@@ -219,14 +219,14 @@ def environment_report(make_world: MakeWorld) -> list[str]:
         seen = probe(make_world)
     except CustomEnvError as error:
         return [f"environment: {error}"]
-    said = f"environment: what it gave in {seen.env_steps:,} env steps of random play is what its spaces say"
+    said = f"environment: all values in {seen.env_steps:,} env steps of random play match its spaces"
     return [said, *seen.lines()]
 
 
 _MEANINGS = {
     "playing": "playing; more runners help",
     "learning": "learning; a GPU, more learners, fewer epochs or a smaller network help, runners do not",
-    "neither": "what is neither playing nor learning: validation, checkpoints, weights on their way, a busy machine",
+    "neither": "other work: validation, checkpoints, transfer of weights, other processes on the machine",
 }
-_AGGREGATORS = "batches are then joined in processes of their own; the log does not tell what that is worth"
-_NOTHING = "no other number of runners or learners promises much: give the CPUs to more trials (--seeds, methods)"
+_AGGREGATORS = "separate processes then assemble the batches; the log does not show how much that gains"
+_NOTHING = "more or fewer runners or learners would change little: use the CPUs for more trials (--seeds, --methods)"

@@ -21,7 +21,7 @@ from tune_experiments.experiment.search_space import SearchSpace
 __all__ = ["DRAWS_PER_SETTING", "Setting", "all_settings", "draw_settings", "finite_choices", "rounded"]
 
 DRAWS_PER_SETTING = 20
-"""Attempts to draw a setting unlike those before it."""
+"""Attempts to draw a setting different from earlier ones."""
 _SIGNIFICANT_DIGITS = 3
 
 
@@ -44,7 +44,7 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
     """The configuration itself and `count - 1` others, no two alike.
 
     Raises:
-        UserError: the space holds no so many, or a draw that the configuration refuses.
+        UserError: the space has fewer settings, or a draw is invalid for the configuration.
     """
     configs = [config]
     for number in range(1, count * DRAWS_PER_SETTING):
@@ -65,7 +65,7 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
     """The configuration itself and every combination of the values of a finite space, each once.
 
     Raises:
-        UserError: a range, which has no end of values, or a combination that the configuration refuses.
+        UserError: a continuous range, or a combination that is invalid for the configuration.
     """
     configs = [config]
     for combination in itertools.product(*(_values_of(path, domain) for path, domain in space.domains.items())):
