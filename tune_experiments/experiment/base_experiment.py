@@ -169,7 +169,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return () if self.main is None else (self.main,)
 
     def deviations(self, config: Config) -> list[str]:
-        """Deviations of a configuration from the paper: `deviation_notes`, and flags with values other than the paper's.
+        """Deviations of a configuration from the paper: `deviation_notes`, and all flags that differ from the paper's.
 
         The paper's flags are those of the preset `reference_preset`; an experiment without that preset has notes alone.
         """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CANDIDATES = 16
 SEED = 226
 _SOLVED = {"success", "win_rate"}
-"""Metrics by which worlds say that an episode is solved."""
+"""Metrics of environments that mean a solved episode."""
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -155,13 +155,13 @@ def candidate_worlds(policy: LoadedPolicy) -> World:
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
-    """The episode of median length among those that the team solves: neither lucky nor slow."""
+    """The solved episode of median length."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
     return _of_middle_length(length, solved) if solved.any() else 0
 
 
 def failed_episode(policy: LoadedPolicy, seed: int) -> int | None:
-    """The episode of median length among those that the team does not solve; None if it solves all."""
+    """The unsolved episode of median length; None if all are solved."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
     return None if solved.all() else _of_middle_length(length, ~solved)
 

@@ -251,7 +251,7 @@ def truncated_checkpoint(cluster: LocalCluster) -> Finding:
     os.truncate(weights, weights.stat().st_size // 2)
     job.saved = job.trial.saved()
     job.submit_again()
-    return job.finding("driver killed and newest checkpoint truncated", seen="nothing but the steps that are repeated")
+    return job.finding("driver killed and newest checkpoint truncated", seen="only repeated env steps")
 
 
 def built_in(fault: str, cluster: LocalCluster) -> Finding:

@@ -244,7 +244,7 @@ class HumanGame:
         return {name: text(self._received[0, n]) for n, name in enumerate(agents) if n != self.agent}
 
     def _with_message(self, message: str) -> tuple[Arrays, str]:
-        """Observations in which the person's message stands for what the policy would have written."""
+        """Observations with the person's message in place of the policy's."""
         if self._received is None:
             return self._obs, message
         network: Any = self._loaded.policy.network
