@@ -130,7 +130,7 @@ class Writer:
 
     def from_texts(self, texts: Sequence[str]) -> Array:
         """Given texts (a teacher's) as messages, [R, L] int32."""
-        return self.table([self._language.tokens.behind(text) if text else () for text in texts])
+        return self.table([self._language.tokens.completion(text) if text else () for text in texts])
 
     def _generate(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
         language, most = self._language, self._settings.max_tokens

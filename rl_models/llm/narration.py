@@ -103,7 +103,7 @@ class Narration:
         """See `Speech.narrate`: messages as they reach the others, prompts and phrases."""
         codes, rows = situations(obs, self._keys)
         messages = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
-        texts, heard = self._hear(messages)
+        texts, heard = self._received_texts(messages)
         keys = np.concatenate([rows[..., None], heard], axis=-1)
         distinct, which = np.unique(keys.reshape(-1, keys.shape[-1]), axis=0, return_inverse=True)
         prompts = [
@@ -111,7 +111,7 @@ class Narration:
             for code, *others in distinct.tolist()
         ]
         prompt = self._tables[PROMPT].add(prompts)[which.ravel()].reshape(rows.shape)
-        phrases = [self._tables[PHRASES].add([*map(self._tokens.behind, self._narrator.actions(c))]) for c in codes]
+        phrases = [self._tables[PHRASES].add([*map(self._tokens.completion, self._narrator.actions(c))]) for c in codes]
         found = {MESSAGES: messages, PROMPT: prompt, PHRASES: np.stack(phrases)[rows]}
         return {key: torch.from_numpy(value) for key, value in found.items()}
 
@@ -141,7 +141,7 @@ class Narration:
             return table
         return np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)
 
-    def _hear(self, messages: Array) -> tuple[list[str], Array]:
+    def _received_texts(self, messages: Array) -> tuple[list[str], Array]:
         """Distinct texts, and which of them each agent hears from agents i + 1, i + 2, ..., [B, T, N, N - 1]."""
         *lead, agents, length = messages.shape
         if length == 0:

@@ -61,7 +61,7 @@ class Tokens:
         # Some tokenizers put a space before every text themselves, and a second one would be a token of its own.
         self._gap = "" if tokenizer.tokenize("a")[0].startswith("▁") else " "
         self.prompt = functools.lru_cache(_TEXTS_KEPT)(self._prompt)
-        self.behind = functools.lru_cache(_TEXTS_KEPT)(self._behind)
+        self.completion = functools.lru_cache(_TEXTS_KEPT)(self._completion)
         self.text = functools.lru_cache(_TEXTS_KEPT)(self._text)
         self.words = functools.lru_cache(_TEXTS_KEPT)(self._words)
 
@@ -88,7 +88,7 @@ class Tokens:
             raise LanguageModelError("a prompt has no token; the narrator must say something in every situation")
         return ids
 
-    def _behind(self, text: str) -> Ids:
+    def _completion(self, text: str) -> Ids:
         """Token ids of a text that stands behind another, a space between them."""
         return tuple(self._tokenizer(self._gap + text.strip(), add_special_tokens=False)["input_ids"])
 

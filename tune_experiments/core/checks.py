@@ -24,7 +24,7 @@ _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"
 
 
 @functools.cache
-def _reader_of(hint: Any) -> TypeAdapter[Any]:
+def _range_adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
@@ -56,7 +56,7 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
             check_ranges(value, f"{path}{name}.", also_types)
         elif name in hints:
             try:
-                _reader_of(hints[name]).validate_python(value)
+                _range_adapter(hints[name]).validate_python(value)
             except ValidationError as error:
                 for fault in error.errors(include_url=False):
                     if also_types or fault["type"] in _OUTSIDE:

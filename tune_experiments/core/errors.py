@@ -17,7 +17,7 @@ __all__ = [
     "EXIT_CODE",
     "StoreUnavailableError",
     "UserError",
-    "drop_what_nobody_reads",
+    "close_broken_pipes",
     "exits_with_one_sentence",
     "first_line",
     "one_line",
@@ -69,7 +69,7 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
                 print("interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:
-            if sys.stdout not in drop_what_nobody_reads():
+            if sys.stdout not in close_broken_pipes():
                 raise
             return 141
         except OSError as error:
@@ -87,7 +87,7 @@ def _sentence_for(error: OSError) -> str:
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
-def drop_what_nobody_reads() -> list[TextIO]:
+def close_broken_pipes() -> list[TextIO]:
     """Close stdout and stderr if their reader has gone; the closed streams.
 
     The rest of the output is then discarded, also at the interpreter's end.

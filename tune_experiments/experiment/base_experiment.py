@@ -160,7 +160,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Split of the test results of an environment; by default the experiment's."""
         return self.split
 
-    def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    def training_results(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Results of training itself, for split "train": environment -> metric -> value, from the rows of a log."""
         return {}
 

@@ -83,16 +83,16 @@ class MessageChannel:
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
             self.traffic += MessageStats(1, mine.nbytes)
-        heard = {agent: self._hear(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
+        heard = {agent: self._receive(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
 
-    def _hear(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
+    def _receive(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
         if not pipe.poll(self._patience_seconds):
             raise TimeoutError
         return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
 
 
-def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
+def run_agent(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
     """Return an action for each observation until None arrives, then the message statistics.
 
     Errors are sent as a sentence in place of an action.

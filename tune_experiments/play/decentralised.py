@@ -22,7 +22,7 @@ import numpy as np
 
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, live
+from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, run_agent
 
 PATIENCE_SECONDS = 600.0
 """Time limit of one answer, including the start of the process (import of torch, loading of weights).
@@ -56,7 +56,7 @@ class SeparateAgents:
         self._env_steps += 1
         return np.array([actions], np.int64)
 
-    def dismiss(self) -> MessageStats:
+    def end_episode(self) -> MessageStats:
         """End the episode and return the statistics of all messages.
 
         Raises:
@@ -69,7 +69,7 @@ class SeparateAgents:
         """Start one agent's process. Its ends of the pipes to the others are closed here, because they are its own."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=live, args=(role, theirs, others), daemon=True)
+        process = context.Process(target=run_agent, args=(role, theirs, others), daemon=True)
         process.start()
         self.processes.append(process)
         self._pipes.append(ours)

@@ -36,7 +36,7 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.play.team_paths import in_package
-from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.curriculum_state import restore_curriculum
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
@@ -77,7 +77,7 @@ class LoadedPolicy:
         self.method: str = state["method"]
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
-        self.curriculum = curriculum_behind(experiment.plan(config, self.method, self.seed, trial_folder), state)
+        self.curriculum = restore_curriculum(experiment.plan(config, self.method, self.seed, trial_folder), state)
         self.is_greedy = experiment.is_greedy
         self.draws_noise = experiment.draws_noise(config)
         self.last_output: TeamOutput | None = None
@@ -194,7 +194,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
-        policy = built_on(place, curriculum_behind(plan, state).plan.build_policy)
+        policy = built_on(place, restore_curriculum(plan, state).plan.build_policy)
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:

@@ -61,7 +61,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
-        traffic = team.dismiss()
+        traffic = team.end_episode()
         yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
 
 

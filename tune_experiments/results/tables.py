@@ -196,10 +196,10 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
         kinds.setdefault(_kind(lines, rules), []).append(label)
     lists = LISTED * any(_lists_seeds(lines) for lines in rows.values())
     training = _training([line for lines in rows.values() for line in lines])
-    return f"Intervals of 95 %: {_said_of(kinds)}.{lists}{training}"
+    return f"Intervals of 95 %: {_describe_groups(kinds)}.{lists}{training}"
 
 
-def _said_of(rows_of: Mapping[str, Sequence[str]]) -> str:
+def _describe_groups(rows_of: Mapping[str, Sequence[str]]) -> str:
     """Sentence on rows, from `saying -> rows`: that of most rows comes first and stands for all that are not named."""
     usual = max(rows_of, key=lambda saying: len(rows_of[saying]))
     named = {
@@ -228,7 +228,9 @@ def _training(lines: Sequence[Result]) -> str:
     for method, spent in seconds.items():
         methods.setdefault(f"{round(sum(spent.values()) / len(spent)):,}", []).append(method)
     is_of_each = len(seconds) == len(methods) > 1
-    means = "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _said_of(methods)
+    means = (
+        "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _describe_groups(methods)
+    )
     return f"{sentence} CPU-seconds of a trial's training: {means}."
 
 

@@ -14,7 +14,7 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind", "needed_checkpoints"]
+__all__ = ["Choice", "CurriculumState", "StageEnd", "needed_checkpoints", "restore_curriculum"]
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ class CurriculumState:
         here = [one.name for one in self.stages] if self.is_staged else [None]
         if there != here[: len(there)]:
             raise ValueError(
-                f"the checkpoint was written in {_way(there)}, but what is to be trained now has {_way(here)}: "
-                f"go back to that or begin in another folder"
+                f"the checkpoint was written in {_describe_stages(there)}, but the configuration now has "
+                f"{_describe_stages(here)}: restore the former stages, or give --out another folder"
             )
         self.ended, self.validated_at = ended, state["validated_at"]
         self.choice = Choice(**state["choice"]) if "choice" in state else None
@@ -239,7 +239,7 @@ def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
 
-def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
+def restore_curriculum(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
     """Curriculum state of a checkpoint."""
     curriculum = CurriculumState(declared)
     if curriculum.is_staged:
@@ -247,5 +247,5 @@ def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]
     return curriculum
 
 
-def _way(names: Sequence[str | None]) -> str:
+def _describe_stages(names: Sequence[str | None]) -> str:
     return "no stages" if None in names else f"the stage{'s' * (len(names) > 1)} {', '.join(map(str, names))}"

@@ -24,7 +24,7 @@ from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.results.trial_log import SPEED
-from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.curriculum_state import restore_curriculum
 from tune_experiments.run.environment_probe import probe
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
@@ -90,7 +90,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     Raises:
         UserError: the log lacks these numbers.
     """
-    measured = [row for row in rows if _tells(row)][-_ROWS:]
+    measured = [row for row in rows if _has_speeds(row)][-_ROWS:]
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
@@ -111,7 +111,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     )
 
 
-def _tells(row: Mapping[str, float]) -> bool:
+def _has_speeds(row: Mapping[str, float]) -> bool:
     """Whether a row has all three numbers with plausible values."""
     speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
     return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
@@ -184,7 +184,7 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
     try:
         experiment, config = find_stored(state.get("experiment"), state.get("config", {}), allow, checkpoint)
         declared = experiment.plan(config, state["method"], int(state["seed"]), checkpoint.parent.parent)
-        plan = curriculum_behind(declared, state).plan
+        plan = restore_curriculum(declared, state).plan
     except UserError as error:
         environment = [f"environment: not checked: {error}"]
     except (KeyError, TypeError, ValueError):

@@ -152,7 +152,7 @@ def make_training_results(
             interval=NONE,
             bounds=_bounds(experiment, metric),
         )
-        for world, metrics in experiment.of_training(method, rows).items()
+        for world, metrics in experiment.training_results(method, rows).items()
         for metric, value in metrics.items()
     ]
 

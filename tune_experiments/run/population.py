@@ -37,8 +37,8 @@ __all__ = [
     "GENERATIONS",
     "exploit",
     "generation_ends",
+    "member_request",
     "member_values",
-    "own_request",
     "train_member",
 ]
 
@@ -63,7 +63,7 @@ def member_values(
     return {path: value_at(config, path) for path in paths}
 
 
-def own_request(request: Request, name: str) -> Request:
+def member_request(request: Request, name: str) -> Request:
     """Request of the member `name` with its own values, made from the request of the member that it exploits."""
     config = read_configuration(find_experiment(request["experiment"]), request["config"])
     return request | {

@@ -57,7 +57,7 @@ class Claim:
             raise self._lost
 
     def __enter__(self) -> Claim:
-        self._refuse_the_living()
+        self._refuse_active_owner()
         self._write()
         time.sleep(SETTLES_AFTER_SECONDS)
         self._refuse(self._read())
@@ -74,7 +74,7 @@ class Claim:
         except (OSError, UserError) as error:
             logger.warning("%s stays claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
 
-    def _refuse_the_living(self) -> None:
+    def _refuse_active_owner(self) -> None:
         """Refuse a claim that its owner still renews."""
         found = now = self._read()
         deadline = time.monotonic() + PATIENCE_SECONDS

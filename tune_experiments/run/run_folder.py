@@ -254,12 +254,12 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     sessions = read_json(path).get("sessions")
     if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
         raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
-    if not may_be_missing and not (sessions and all(map(_says_how, sessions))):
+    if not may_be_missing and not (sessions and all(map(_has_provenance, sessions))):
         raise UserError(f"{path} has a session without command, commit or versions, or no session; restore it")
     return sessions
 
 
-def _says_how(session: Mapping[str, Any]) -> bool:
+def _has_provenance(session: Mapping[str, Any]) -> bool:
     """Whether a session has a command, versions, and a commit (or null where the code was no checkout)."""
     git = session.get("git", {})
     if isinstance(git, dict):

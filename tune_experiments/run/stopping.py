@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tune_experiments.core.errors import drop_what_nobody_reads
+from tune_experiments.core.errors import close_broken_pipes
 
 __all__ = ["STOPPED", "graceful_stop"]
 
@@ -39,7 +39,7 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
             raise KeyboardInterrupt
         asked.append(number)
         if number == signal.SIGHUP:
-            drop_what_nobody_reads()
+            close_broken_pipes()
         say("stopping; the newest checkpoints are kept")
         if number in (signal.SIGTERM, signal.SIGHUP):
             in_vain.start()

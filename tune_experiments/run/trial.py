@@ -152,13 +152,13 @@ class Trial(Generic[Config]):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {end.name: stage.evaluate}
-                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
+                results += self._test_results(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
         whole = make_evaluations(self.experiment, self.config, self.method, curriculum, self.folder)
-        return results + self._results_of(
+        return results + self._test_results(
             curriculum.end().checkpoint_env_steps, curriculum.plan, whole, rows_at, report
         )
 
-    def _results_of(
+    def _test_results(
         self,
         env_steps: int,
         plan: TrialPlan,

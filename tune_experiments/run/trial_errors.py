@@ -12,7 +12,7 @@ from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line, one_line
 
-__all__ = ["ERROR_FILE", "Refusal", "refusal_of", "with_advice"]
+__all__ = ["ERROR_FILE", "Refusal", "find_refusal", "with_advice"]
 
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
@@ -36,7 +36,7 @@ class Refusal(str):
     """Why a trial has failed, if a restart would fail again."""
 
 
-def refusal_of(error: Exception, folder: Path) -> str | None:
+def find_refusal(error: Exception, folder: Path) -> str | None:
     """Reason not to restart a trial, in one sentence; None if a restart may help.
 
     The traceback of an unforeseen error is written into the trial's folder.

@@ -157,7 +157,9 @@ class Search:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
-                parts.append(Part(members, None, pbt, functools.partial(_lost, [one["name"] for one in requests])))
+                parts.append(
+                    Part(members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests]))
+                )
         return parts
 
     def _optuna_part(self, folder: RunFolder) -> Part:
@@ -310,7 +312,7 @@ def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
     return set(asha.stopped)
 
 
-def _lost(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
+def _failed_population(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
     """All members of a population of which one has failed for good."""
     return population if set(population) & set(failed) else ()
 

@@ -68,7 +68,7 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
         UserError: a continuous range, or a combination that is invalid for the configuration.
     """
     configs = [config]
-    for combination in itertools.product(*(_values_of(path, domain) for path, domain in space.domains.items())):
+    for combination in itertools.product(*(_finite_values(path, domain) for path, domain in space.domains.items())):
         changed = config
         for path, value in zip(space.domains, combination, strict=True):
             if space.uses(changed, method, path):
@@ -91,7 +91,7 @@ def rounded(value: Any, domain: Any) -> Any:
     return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value
 
 
-def _values_of(path: str, domain: Any) -> Sequence[Any]:
+def _finite_values(path: str, domain: Any) -> Sequence[Any]:
     values = finite_choices(domain)
     if values is None:
         raise UserError(f"--search-by grid needs a list of values, and {path} has a range; write {path}=grid:a,b,c")

@@ -30,7 +30,7 @@ PLANNED_BY_RULES = (
 )
 
 
-def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
     """How often built-in rewards stood in for a model's; nothing where no model wrote any.
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
