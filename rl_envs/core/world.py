@@ -136,7 +136,7 @@ class World(ABC):
 
         Args:
             actions: [B, N] int, or a dict of such arrays where `action_spec` is a dict. Entries of agents that do
-                not decide at this moment, or are out of the game, are ignored and may be any number.
+                not act at this step, or have left the game, are ignored and may be any number.
             chance: recorded outcomes of the draws that the world would make in this step (`recorded_draws`).
 
         Returns:

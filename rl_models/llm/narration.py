@@ -1,7 +1,7 @@
-"""Narration: what an experiment passes in so that a language model can act in a world, states in and token ids out.
+"""Narration: turns states of a world into token ids, so that a language model can act in it.
 
-A narration runs beside the world and makes prompts, messages and phrases. What learns reads token ids alone, and this
-file knows no words itself.
+A narration runs beside the world and makes prompts, messages and phrases. The learner reads token ids alone; the texts
+come from the experiment's `Narrator`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rl_models.runtime.texts import TEXTS, MissingTextsError
 Array = NDArray[Any]
 
 PROMPT, PHRASES = "prompt", "phrases"
-"""Observation keys: [B, T, N] int32 and [B, T, N, A] int32, rows of the prompt that an agent's action follows and of
-what its A actions are called; the token ids lie beside them, -1 behind the end."""
+"""Observation keys: [B, T, N] int32 and [B, T, N, A] int32, rows of an agent's action prompt and of
+the phrases of its A actions; the token ids lie beside them, padded with -1."""
 
 
 class Narrator(Protocol):
-    """Puts one agent's moment into words. Equal codes must give equal words in every process."""
+    """Turns an agent's situation into prompts and phrases. Equal codes must give equal texts in every process."""
 
     def message_prompt(self, code: Array) -> str:
         """Prompt that an agent reads before it writes; `code` [F] is its situation."""
@@ -57,7 +57,7 @@ class TokenTable:
 
     @property
     def table(self) -> Array:
-        """[D, L] int32, -1 behind the end of a text."""
+        """[D, L] int32, padded with -1."""
         known = len(self._table)
         new = list(self._rows)[known:]
         if new:
@@ -83,7 +83,7 @@ class Narration:
     """The `Speech` of a team on one language model."""
 
     def __init__(self, narrator: Narrator, writer: Writer, tokens: Tokens, settings: LanguageTeamSettings) -> None:
-        """Begin without texts.
+        """Start with empty tables.
 
         Args:
             narrator: puts codes into words.

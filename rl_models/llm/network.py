@@ -37,7 +37,7 @@ _ILLEGAL = -1
 
 @dataclass(frozen=True)
 class Decision:
-    """All that an agent's choice depends on; equal ones are computed once.
+    """Inputs of an agent's action distribution; equal ones are computed once.
 
     Attributes:
         prompt: situation and messages heard.

@@ -107,7 +107,7 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
 
 
 def _present(is_node: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Places of the nodes of each frame in order, [K, X], 0 behind the last; and their number [K].
+    """Places of the nodes of each frame in order, [K, X], 0 after the last; and their number [K].
 
     Args:
         is_node: [K, places] bool.

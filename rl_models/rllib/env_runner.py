@@ -49,7 +49,7 @@ class FailedFragment:
     """Error of an environment in a runner that Ray has just restarted, in place of a fragment; the trial fails with it.
 
     RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
-    gets a piece of it; one that got none would wait for the others in vain.
+    gets a piece of it; one that got none would wait for the others forever.
     """
 
     error: Exception

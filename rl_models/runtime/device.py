@@ -247,7 +247,7 @@ def distinct_rows(*tables: Tensor, asks: bool = True) -> list[tuple[Tensor, Tens
 
     Args:
         tables: [K, C] int each, numbers from 0.
-        asks: False lets the host not wait for an accelerator: there are K rows then, zeros behind the last distinct
+        asks: False lets the host not wait for an accelerator: there are K rows then, zeros after the last distinct
             one.
 
     Returns:

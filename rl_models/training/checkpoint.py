@@ -175,7 +175,7 @@ def _warn_once(sentence: str) -> None:
 def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
     """Delete all but the `keep` newest checkpoints, the newest whole one and those in `always`; never during a save.
 
-    What crashed saves have left behind goes, too.
+    Leftovers of crashed saves are deleted, too.
     """
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)

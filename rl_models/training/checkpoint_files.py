@@ -225,7 +225,7 @@ def _check_size(path: Path, expected: int | None, limit: int) -> None:
 
 def _check_digest(path: Path, found: str, expected: str) -> None:
     if found != expected:
-        raise CheckpointError(f"{path} differs from its recorded SHA-256; use an earlier checkpoint or copy it anew")
+        raise CheckpointError(f"{path} differs from its recorded SHA-256; use an earlier checkpoint or copy it again")
 
 
 def _read(path: Path) -> bytes:

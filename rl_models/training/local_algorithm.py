@@ -1,4 +1,4 @@
-"""Training in the trial's own process without Ray, behind the same calls as RLlib's algorithm.
+"""Training in the trial's own process without Ray, with the interface of RLlib's algorithm.
 
 For worlds so small that starting RLlib costs more than learning, and for worlds that must know something about the
 policy before each fragment, such as an adversary who sees it.

@@ -234,7 +234,7 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 class Divergence:
     """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners.
 
-    Each part reports its mean and the number of entries behind it. Both are summed and divided once, so the mean does
+    Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does
     not depend on how the minibatch is cut.
 
     Attributes:

@@ -151,7 +151,7 @@ class PettingZooWorld(World):
 
     @property
     def has_given_limit(self) -> bool:
-        """Whether whoever built this world has chosen its time limit."""
+        """Whether the time limit was given as an argument."""
         return self._arguments["max_episode_steps"] is not None
 
     def snapshot(self) -> Arrays:
@@ -226,7 +226,7 @@ class PettingZooWorld(World):
             raise ValueError(f"restore: played must hold actions 0 .. {self.action_spec - 1}")  # type: ignore[operator]
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        """Replay the present episodes; those that give other observations begin anew."""
+        """Replay the current episodes; those with different observations are reset."""
         went_on = self._replay(rows)
         known = self.state["fingerprint"]
         same = (known == 0) | (known == _fingerprints(self._present(), self.num_worlds))
