@@ -248,7 +248,7 @@ class World(ABC):
         return self.colours[: self.num_agents]
 
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
-        """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
+        """Release resources such as processes; the world is not stepped again."""
 
     @abstractmethod
     def _begin(self, rows: Array) -> None:

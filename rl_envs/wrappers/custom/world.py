@@ -234,8 +234,8 @@ class PettingZooWorld(World):
         self.restarted = np.isin(rows, lost)
         if lost.size:
             logger.warning(
-                "%d of %d games cannot be restored, because their environment has chance that its seed does not fix: "
-                "their episodes begin anew",
+                "%d of %d games cannot be restored, because their seeds do not determine their randomness: they start "
+                "new episodes",
                 lost.size,
                 self.num_worlds,
             )
@@ -243,7 +243,7 @@ class PettingZooWorld(World):
             self._start(lost)
 
     def _say_limit(self) -> None:
-        """Warn once that episodes are cut at a limit that nobody asked for."""
+        """Warn once that episodes are cut at a limit that was not set by the user."""
         if self._has_said_limit or self._arguments["max_episode_steps"] is not None:
             return
         self._has_said_limit = True
