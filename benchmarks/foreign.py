@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import psutil
@@ -54,11 +54,8 @@ class Walkers:
         self._places = [place + actions[name] - 1 for place, name in zip(self._places, self.agents, strict=True)]
         self._time += 1
         over, reward = self._time == self.max_cycles, -float(abs(self._places[0] - self._places[1]))
-        observations, rewards, infos = (
-            self._observations(),
-            {"left": reward, "right": reward},
-            {"left": {}, "right": {}},
-        )
+        observations, rewards = self._observations(), {"left": reward, "right": reward}
+        infos: dict[str, dict[str, Any]] = {"left": {}, "right": {}}
         if over:
             self.agents = []
         return observations, rewards, {"left": False, "right": False}, {"left": over, "right": over}, infos
@@ -141,7 +138,7 @@ class Border:
         """Step the world."""
         shape = (COPIES, self.world.num_agents)
         if "legal" not in self._observations:
-            for joint in self._draws.integers(self.world.action_spec, size=(steps, *shape)):
+            for joint in self._draws.integers(cast(int, self.world.action_spec), size=(steps, *shape)):
                 self.world.step(joint)
             return
         for _ in range(steps):

@@ -87,7 +87,8 @@ def _rate(world: MiniRts, advance: Callable[[MiniRts, Arrays], None]) -> float:
         for _ in range(STEPS):
             assert isinstance(world.action_spec, dict)
             shape = (WORLDS, world.num_agents)
-            actions = {name: random.integers(size, size=shape) for name, size in world.action_spec.items()}
+            sizes = {name: size for name, size in world.action_spec.items() if isinstance(size, int)}
+            actions = {name: random.integers(size, size=shape) for name, size in sizes.items()}
             seconds += timed(advance, world, actions)[1]
         rates.append(WORLDS * STEPS * DECISION_TICKS / seconds)
     return median(rates[1:])

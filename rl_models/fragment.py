@@ -29,7 +29,8 @@ class Fragment:
         steps: name -> [B, T, ...]: `reward` [B, T, N] float32, `terminated` and `truncated` [B, T] bool,
             `log_prob` and `component` [B, T], `agent_log_prob` and `values` [B, T, N] float32,
             `final_values` [B, T, N] float32 (values of the final observation where the episode was truncated) and
-            `actions` [B, T, N] int, or `actions/NAME` for each factor.
+            `actions` [B, T, N] int, or `actions/NAME` for each factor; numbers are `actions/continuous` and, before
+            tanh, `actions/before_tanh`, [B, T, N, D] float32.
         ends: name -> [B, ...]: `last_values` [B, N] float32 and `state/NAME`, the recurrent state before the first
             step.
         texts: observation key -> [D, L] int, the token rows that the numbers under this key point at.

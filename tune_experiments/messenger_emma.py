@@ -104,9 +104,9 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Games of training, new games, and the same with permuted roles; and what is read, by methods that read."""
-        from tune_experiments.messenger.trials import evaluation_of
+        from tune_experiments.messenger.trials import choose_evaluation
 
-        return evaluation_of(method)(config, config.last_stage, policy)
+        return choose_evaluation(method)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then what games are lost to, and to whose sentences sprites attend."""

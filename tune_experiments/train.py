@@ -39,7 +39,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.teams.config import LANGUAGE_ROWS, Config
-from tune_experiments.teams.environment_names import how_to_name, name_of, run_label
+from tune_experiments.teams.environment_names import find_name, how_to_name, run_label
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -59,6 +59,14 @@ SMOKE = dataclasses.replace(
     test_episodes=8,
 )
 TOO_MANY = "too many joint actions"
+DEPENDENCE = (
+    "tvd",
+    "tvd_estimate",
+    "tvd_estimate_interval",
+    "mutual_information",
+    "mutual_information_interval",
+)
+"""Metrics of how far agents act together; an environment's actions say which there are."""
 UNNAMED_FILE = "environment.txt"
 """File of a run folder that says how its environment, which has no name, gets one."""
 
@@ -95,8 +103,10 @@ class Train(Experiment[Config]):
         return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Returns, and how entities were divided; a joint policy that is too large has no distance to its marginals."""
-        table = make_table(results, self.caption, ("return", "episode_length", "tvd"), missing={"tvd": TOO_MANY})
+        """Returns; how far agents act together (exact, or an estimate with its interval); division of entities."""
+        known = {one.metric for one in results}
+        found = [metric for metric in DEPENDENCE if metric in known] or ["tvd"]
+        table = make_table(results, self.caption, ("return", "episode_length", *found), missing={"tvd": TOO_MANY})
         games = {one.world: one.world for one in results}
         title = f"{self.caption}: {', '.join(games)}"
         return [dataclasses.replace(table, title=title), *division_table(results, self.caption, games)]
@@ -128,10 +138,8 @@ class Train(Experiment[Config]):
         """
         from rl_envs.wrappers import hangs
         from tune_experiments.teams.inspection import inspect_environment
-        from tune_experiments.teams.trials import check_actions
 
         hangs.watch(lambda said: None)
-        check_actions(config)
         return inspect_environment(config, say)
 
     def check(self, config: Config) -> None:
@@ -202,7 +210,7 @@ def train(
     Raises:
         UserError: what is wrong, where, and how to mend it.
     """
-    named = name_of(env)
+    named = find_name(env)
     arguments = options.pop("env_arguments", {})
     if named.arguments or not isinstance(arguments, str):
         given = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)

@@ -15,8 +15,29 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]
 Actions: TypeAlias = Array | Arrays
-ActionSpec: TypeAlias = int | dict[str, int]
-"""Number of actions of an agent, or one number for each factor of a factored action."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersSpec:
+    """A part of an action that is a vector of numbers.
+
+    Attributes:
+        low, high: [N, D] float32, inclusive bounds of each agent; equal where an agent has no such number.
+    """
+
+    low: Array
+    high: Array
+
+    def is_valid(self, num_agents: int) -> bool:
+        """Whether the bounds are finite, in order and of the right shape and type."""
+        shapes = {self.low.shape, self.high.shape}
+        is_shaped = len(shapes) == 1 and self.low.ndim == 2 and len(self.low) == num_agents
+        is_finite = np.isfinite(self.low).all() and np.isfinite(self.high).all()
+        return bool(is_shaped and is_finite and self.low.dtype == np.float32 and (self.low <= self.high).all())
+
+
+ActionSpec: TypeAlias = int | dict[str, int | NumbersSpec]
+"""Number of actions of an agent, or for each part of a factored action its number of choices or its bounds."""
 
 RESERVED_KEYS = ("decides", "alive")
 """Observation keys with a fixed meaning, in worlds that need them: `decides` [B, N] bool, the agent chooses an action

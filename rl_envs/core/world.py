@@ -23,6 +23,7 @@ from rl_envs.core.spec import (
     Arrays,
     ArraySpec,
     EntitySpec,
+    NumbersSpec,
     TextSpec,
     deciding,
     exactly,
@@ -44,7 +45,7 @@ class World(ABC):
         agents: names of the N agents, in the order of every `N` axis.
         observation_spec: key -> what one agent sees; observations are dicts of `[B, N, ...]` arrays.
         text_spec: further keys, which hold rows of a token table instead of values.
-        action_spec: number of actions, or a dict of numbers for factored actions.
+        action_spec: number of actions, or for factored actions each part's number of choices or its bounds.
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
         metric_ranges: metric -> its range, of those that have one.
@@ -319,7 +320,12 @@ class World(ABC):
         if isinstance(self.action_spec, dict):
             if not isinstance(actions, dict) or set(actions) != set(self.action_spec):
                 raise ValueError(f"actions must be a dict with keys {sorted(self.action_spec)}")
-            return {name: self._in_range(actions[name], size) for name, size in self.action_spec.items()}
+            return {
+                name: self._in_range(actions[name], size)
+                if isinstance(size, int)
+                else self._in_bounds(actions[name], size)
+                for name, size in self.action_spec.items()
+            }
         return self._in_range(actions, self.action_spec)
 
     def _in_range(self, actions: Any, size: int) -> Array:
@@ -331,6 +337,18 @@ class World(ABC):
             actions = self._without_ignored(actions)
         if actions.min() < 0 or actions.max() >= size:
             raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
+        return actions
+
+    def _in_bounds(self, actions: Any, spec: NumbersSpec) -> Array:
+        actions = np.asarray(actions)
+        if actions.shape != (wanted := (self.num_worlds, *spec.low.shape)) or actions.dtype.kind not in "fiu":
+            raise ValueError(f"actions must be numbers of shape {wanted}, got {actions.dtype} {actions.shape}")
+        if not _is_between(actions, spec):
+            decides = deciding(self.observe())
+            actions = actions if decides is None else np.where(decides[..., None], actions, spec.low)
+        if not _is_between(actions, spec):
+            low, high = spec.low.min(), spec.high.max()
+            raise ValueError(f"actions must lie in {low} .. {high}, got {actions.min()} .. {actions.max()}")
         return actions
 
     def _without_ignored(self, actions: Array) -> Array:
@@ -352,6 +370,10 @@ class World(ABC):
             draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
             if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
                 raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
+
+
+def _is_between(actions: Array, spec: NumbersSpec) -> bool:
+    return bool(((actions >= spec.low) & (actions <= spec.high)).all())
 
 
 def _given(state: Arrays, targets: Arrays) -> Arrays:

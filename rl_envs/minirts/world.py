@@ -98,7 +98,7 @@ class MiniRts(World):
         self._facts = facts
         self._quirks = sum(1 << bit for bit, name in enumerate(QUIRKS) if quirks is None or name in quirks)
         self.max_episode_steps = max_episode_steps
-        self.action_spec = action_spec(actions)
+        self.action_spec = dict(action_spec(actions))
         self.observation_spec = _specs(facts)
         self.text_tables = dict.fromkeys(FACT_KEYS, "facts") if facts else {}
         self._player, self._capacity = Player(agents_per_side), MIN_LEARNED

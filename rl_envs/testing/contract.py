@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays
+from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import Info, StepResult, World
 from rl_envs.testing.requirement import require
 
@@ -16,10 +16,11 @@ def check_declaration(world: World) -> None:
         isinstance(names, tuple) and names and all(isinstance(name, str) for name in names) and _unique(names),
         f"agents must be a tuple of different names, got {names!r}",
     )
-    sizes = world.action_spec.values() if isinstance(world.action_spec, dict) else [world.action_spec]
+    sizes = [*world.action_spec.values()] if isinstance(world.action_spec, dict) else [world.action_spec]
     require(
-        sizes and all(isinstance(size, int) and size > 0 for size in sizes),
-        f"action_spec must be a positive number or a dict of positive numbers, got {world.action_spec!r}",
+        sizes
+        and all(size.is_valid(len(names)) if isinstance(size, NumbersSpec) else _is_count(size) for size in sizes),
+        f"action_spec must be a positive number or a dict of positive numbers or bounds, got {world.action_spec!r}",
     )
     require(
         isinstance(world.max_episode_steps, int) and world.max_episode_steps > 0,
@@ -191,3 +192,7 @@ def _unique(names: tuple[str, ...]) -> bool:
 
 def _extent(array: Array) -> str:
     return f"{array.min()} .. {array.max()}"
+
+
+def _is_count(size: object) -> bool:
+    return isinstance(size, int) and size > 0

@@ -153,7 +153,8 @@ def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
 
 def _unless(decides: Array | None, actions: Array) -> Array:
     """The actions, with another number (-1 or the next one) for every agent that does not decide."""
-    return np.where(decides, actions, np.where(actions == 0, -1, actions + 1))  # type: ignore[arg-type]
+    kept = decides if decides is None or actions.ndim == 2 else decides[..., None]
+    return np.where(kept, actions, np.where(actions == 0, -1, actions + 1))  # type: ignore[arg-type]
 
 
 @contextmanager

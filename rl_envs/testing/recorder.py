@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from rl_envs.core.spec import Actions, Array, Arrays
+from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import StepResult, World
 
 Record: TypeAlias = list[Arrays]
@@ -32,14 +32,21 @@ def random_actions(world: World) -> Actions:
     """Uniform actions from the world's own chance, so they are the same on every runner and in every batch.
 
     Returns:
-        [B, N] int64, or a dict of such arrays for factored actions.
+        [B, N] int64, or a dict of such arrays, and [B, N, D] float32 for numbers, for factored actions.
     """
     spec = world.action_spec
-    sizes = spec if isinstance(spec, dict) else {"": spec}
-    uniforms = world.chance.policy_uniforms(world.num_agents * len(sizes))
-    parts = np.split(uniforms, len(sizes), axis=1)
-    drawn = {name: (part * size).astype(np.int64) for (name, size), part in zip(sizes.items(), parts, strict=True)}
+    parts: dict[str, int | NumbersSpec] = spec if isinstance(spec, dict) else {"": spec}
+    widths = [world.num_agents if isinstance(part, int) else part.low.size for part in parts.values()]
+    uniforms = np.split(world.chance.policy_uniforms(sum(widths)), np.cumsum(widths)[:-1], axis=1)
+    drawn = {name: _drawn(part, own) for (name, part), own in zip(parts.items(), uniforms, strict=True)}
     return drawn if isinstance(spec, dict) else drawn[""]
+
+
+def _drawn(part: int | NumbersSpec, uniforms: Array) -> Array:
+    if isinstance(part, int):
+        return (uniforms * part).astype(np.int64)
+    drawn = part.low + (part.high - part.low) * uniforms.reshape(-1, *part.low.shape)
+    return np.clip(drawn.astype(np.float32), part.low, part.high)
 
 
 def with_texts(world: World, observations: Arrays) -> Arrays:

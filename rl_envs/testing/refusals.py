@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rl_envs.core.spec import Actions, Array, deciding
+from rl_envs.core.spec import Actions, Array, NumbersSpec, deciding
 from rl_envs.core.world import World
 from rl_envs.testing.recorder import begin, random_actions
 from rl_envs.testing.requirement import require
@@ -83,6 +83,13 @@ def _wrong_actions(world: World) -> Iterator[tuple[str, Actions]]:
 
 def _faults(world: World) -> list[tuple[str, Callable[[Array], Array]]]:
     size = next(iter(world.action_spec.values())) if isinstance(world.action_spec, dict) else world.action_spec
+    if isinstance(size, NumbersSpec):
+        beyond = size.high + 1
+        return [
+            ("of the wrong shape", lambda good: good[:, :, None]),
+            ("beyond the bounds", lambda good: np.broadcast_to(beyond, good.shape)),
+            ("that are no numbers", lambda good: np.full(good.shape, np.nan)),
+        ]
     return [
         ("of the wrong shape", lambda zeros: zeros[:, :, None]),
         ("of too many worlds", lambda zeros: np.concatenate([zeros, zeros])),
@@ -116,7 +123,12 @@ def _cannot_be_held(value: Array) -> list[Array]:
 
 def _zeros(world: World) -> Actions:
     zeros = np.zeros((world.num_worlds, world.num_agents), np.int64)
-    return dict.fromkeys(world.action_spec, zeros) if isinstance(world.action_spec, dict) else zeros
+    if not isinstance(world.action_spec, dict):
+        return zeros
+    worlds = (world.num_worlds, 1, 1)
+    return {
+        name: zeros if isinstance(one, int) else np.tile(one.low, worlds) for name, one in world.action_spec.items()
+    }
 
 
 def _raises(kind: type[Exception], act: Callable[[], object], naming: str = "") -> bool:

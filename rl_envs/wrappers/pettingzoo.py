@@ -48,7 +48,9 @@ class TeamParallelEnv(ParallelEnv):
         self.observation_spaces = {
             name: observation_space(self.world, (), text_tokens) for name in self.possible_agents
         }
-        self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.possible_agents}
+        self.action_spaces = {
+            name: agent_action_space(self.world.action_spec, index) for index, name in enumerate(self.possible_agents)
+        }
         size = spaces.flatdim(observation_space(self.world, (len(self.possible_agents),), text_tokens))
         self.state_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
 

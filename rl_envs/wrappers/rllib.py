@@ -58,7 +58,9 @@ class TeamMultiAgentEnv(MultiAgentEnv):
         default = "rgb_array" if self._roster.single_world.can_render else None
         self.render_mode = checked_render_mode(config.get("render_mode", default), self.world)
         self.observation_spaces = {name: observation_space(self.world, (), text_tokens) for name in self.agents}
-        self.action_spaces = {name: agent_action_space(self.world.action_spec) for name in self.agents}
+        self.action_spaces = {
+            name: agent_action_space(self.world.action_spec, index) for index, name in enumerate(self.agents)
+        }
 
     def reset(  # type: ignore[override]
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

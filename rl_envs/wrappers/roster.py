@@ -103,8 +103,13 @@ class Roster:
         spec = self.world.action_spec
         if isinstance(spec, dict):
             return {
-                factor: np.array([actions[name][factor] if name in actions else 0 for name in self.world.agents])
-                for factor in spec
+                part: np.array(
+                    [
+                        actions[name][part] if name in actions else 0 if isinstance(size, int) else size.low[index]
+                        for index, name in enumerate(self.world.agents)
+                    ]
+                )
+                for part, size in spec.items()
             }
         return np.array([actions.get(name, 0) for name in self.world.agents])
 

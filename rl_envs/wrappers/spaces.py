@@ -66,17 +66,29 @@ def _token_spec(world: World, key: str) -> ArraySpec:
     return ArraySpec((*ids.shape, table.shape[1]), table.dtype.name, 0, int(table.max()), ids.meaning)
 
 
-def agent_action_space(spec: ActionSpec) -> spaces.Space:
-    """The space of one agent's action: Discrete, or a Dict of Discrete where the action is factored."""
+def agent_action_space(spec: ActionSpec, agent: int = 0) -> spaces.Space:
+    """The space of one agent's action: Discrete, or a Dict where the action is factored, with a Box for numbers."""
     if isinstance(spec, dict):
-        return spaces.Dict({name: spaces.Discrete(size) for name, size in spec.items()})
+        return spaces.Dict(
+            {
+                name: spaces.Discrete(size) if isinstance(size, int) else spaces.Box(size.low[agent], size.high[agent])
+                for name, size in spec.items()
+            }
+        )
     return spaces.Discrete(spec)
 
 
 def team_action_space(spec: ActionSpec, num_agents: int) -> spaces.Space:
-    """The space of a joint action: MultiDiscrete [N], or a Dict of those where the action is factored."""
+    """The space of a joint action: MultiDiscrete [N], or a Dict where it is factored, with a Box for numbers."""
     if isinstance(spec, dict):
-        return spaces.Dict({name: spaces.MultiDiscrete([size] * num_agents) for name, size in spec.items()})
+        return spaces.Dict(
+            {
+                name: spaces.MultiDiscrete([size] * num_agents)
+                if isinstance(size, int)
+                else spaces.Box(size.low, size.high)
+                for name, size in spec.items()
+            }
+        )
     return spaces.MultiDiscrete([spec] * num_agents)
 
 

@@ -173,3 +173,11 @@ def inverse_cdf(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
     cumulative = log_probabilities.double().exp().cumsum(-1)
     index = (cumulative <= (uniform * cumulative[..., -1])[..., None]).sum(-1)
     return index.clamp_(max=log_probabilities.shape[-1] - 1)
+
+
+def select_component(values: Tensor, component: Tensor) -> Tensor:
+    """The values of one component: [..., N, M, D] at [...] int64 -> [..., N, D]."""
+    if values.shape[-2] == 1:
+        return values.squeeze(-2)
+    index = component[..., None, None, None].expand(*values.shape[:-2], 1, values.shape[-1])
+    return values.gather(-2, index).squeeze(-2)

@@ -6,19 +6,110 @@ component from a shared random stream and then act independently.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_policy import JointPolicy, inverse_cdf, l1_to_product
+from rl_models.distributions.joint_policy import JointPolicy, inverse_cdf, l1_to_product, select_component
 
 _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") else 8
 """Number of float32 that a vector register of this CPU holds."""
 
 
+class ProductMixture(ABC):
+    """What all mixtures of products over N agents share; subclasses say what an agent's component is.
+
+    Attributes:
+        log_weights: [..., M] float, log alpha, normalised over M.
+    """
+
+    log_weights: Tensor
+
+    @property
+    @abstractmethod
+    def num_agents(self) -> int:
+        """N."""
+
+    @property
+    @abstractmethod
+    def num_uniforms(self) -> int:
+        """U, number of uniform numbers that one sample takes."""
+
+    @abstractmethod
+    def sample(self, uniforms: Tensor) -> tuple[Any, Tensor]:
+        """Uniforms [..., U] in [0, 1) -> joint actions [..., N] (by part if they have several), component [...]."""
+
+    @abstractmethod
+    def repeat(self, times: int) -> Self:
+        """The policy of one step, batch shape [B, 1], as that of `times` equal steps."""
+
+    @property
+    def _is_product(self) -> bool:
+        """Whether there is one component, which nobody needs to select or to sum over."""
+        return self.log_weights.shape[-1] == 1
+
+    def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
+        """Exact joint log-probability, summed over components, [...] float32.
+
+        Args:
+            actions: [..., N] int64, joint actions (by part if they have several).
+            decides: [..., N] bool, agents whose actions count; None for all.
+        """
+        chosen = self._chosen(actions)
+        if decides is not None:
+            chosen = chosen.masked_fill(~decides[..., None], 0.0)
+        return self._log_sum(self.log_weights + chosen.sum(-2), -1)
+
+    def component_log_prob(self, actions: Any, component: Tensor) -> Tensor:
+        """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
+
+        The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages.
+
+        Args:
+            actions: [..., N] int64, joint actions (by part if they have several).
+            component: [...] int64, the drawn component.
+        """
+        chosen = self._chosen(actions)
+        if self._is_product:
+            return chosen.squeeze(-1) + self.log_weights
+        of_component = chosen.gather(-1, _as_last(component, self.num_agents)).squeeze(-1)
+        return of_component + self.log_weights.gather(-1, component[..., None])
+
+    def marginal_log_prob(self, actions: Any) -> Tensor:
+        """Log-probability of each agent's action under its own marginal policy, [..., N] float32.
+
+        Args:
+            actions: [..., N] int64, joint actions (by part if they have several).
+        """
+        return self._log_sum(self.log_weights[..., None, :] + self._chosen(actions), -1)
+
+    def component_entropy(self) -> Tensor:
+        """Entropy of (component, own action) for each agent, [..., N] float32: H(alpha) + sum_j alpha_j H(pi^i_j).
+
+        It is the entropy bonus of the authors' SYNC without CORDIAL, in nats.
+        """
+        weights = self.log_weights.exp()
+        weight_entropy = -(weights * self.log_weights).sum(-1, keepdim=True)
+        return weight_entropy + (weights[..., None, :] * self._component_entropies()).sum(-1)
+
+    def _log_sum(self, logs: Tensor, axis: int) -> Tensor:
+        """Log of the sum of exp(logs) over the axis of components."""
+        return logs.squeeze(axis) if self._is_product else torch.logsumexp(logs, dim=axis)
+
+    @abstractmethod
+    def _chosen(self, actions: Any) -> Tensor:
+        """[..., N, M], log pi^i_j(a_i)."""
+
+    @abstractmethod
+    def _component_entropies(self) -> Tensor:
+        """[..., N, M], H(pi^i_j)."""
+
+
 @dataclass(frozen=True)
-class MixtureOfMarginals:
+class MixtureOfMarginals(ProductMixture):
     """Joint policy of N agents.
 
     Attributes:
@@ -45,11 +136,6 @@ class MixtureOfMarginals:
         return self.log_marginals.shape[-1]
 
     @property
-    def _is_product(self) -> bool:
-        """Whether there is one component, which nobody needs to select or to sum over."""
-        return self.log_weights.shape[-1] == 1
-
-    @property
     def num_uniforms(self) -> int:
         """U = 1 + N: one shared draw of the component, then one draw an agent."""
         return 1 + self.num_agents
@@ -61,6 +147,11 @@ class MixtureOfMarginals:
     def select_worlds(self, worlds: slice) -> MixtureOfMarginals:
         """The policy in some of the worlds of its batch shape [B, ...]."""
         return MixtureOfMarginals(self.log_weights[worlds], self.log_marginals[worlds])
+
+    def repeat(self, times: int) -> MixtureOfMarginals:
+        """The policy of one step, batch shape [B, 1], as that of `times` equal steps."""
+        marginals = self.log_marginals.expand(-1, times, -1, -1, -1)
+        return MixtureOfMarginals(self.log_weights.expand(-1, times, -1), marginals)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """Draw joint actions by inverse CDF.
@@ -83,33 +174,6 @@ class MixtureOfMarginals:
         """
         component = self.log_weights.argmax(-1)
         return self._of_component(component).argmax(-1), component
-
-    def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, summed over components, [...] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions.
-            decides: [..., N] bool, agents whose actions count; None for all.
-        """
-        chosen = self._chosen(actions)
-        if decides is not None:
-            chosen = chosen.masked_fill(~decides[..., None], 0.0)
-        return self._log_sum(self.log_weights + chosen.sum(-2), -1)
-
-    def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
-        """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
-
-        The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages.
-
-        Args:
-            actions: [..., N] int64, joint actions.
-            component: [...] int64, the drawn component.
-        """
-        chosen = self._chosen(actions)
-        if self._is_product:
-            return chosen.squeeze(-1) + self.log_weights
-        of_component = chosen.gather(-1, _as_last(component, self.num_agents)).squeeze(-1)
-        return of_component + self.log_weights.gather(-1, component[..., None])
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
         """Log-probabilities of E joint actions a sample, [..., E] float32, at a cost of E * M * N whatever A**N is.
@@ -138,16 +202,6 @@ class MixtureOfMarginals:
         """Each agent's marginal policy, [..., N, A] float32: sum_j alpha_j pi^i_j."""
         return self._log_marginals_of_all().exp()
 
-    def component_entropy(self) -> Tensor:
-        """Entropy of (component, own action) for each agent, [..., N] float32: H(alpha) + sum_j alpha_j H(pi^i_j).
-
-        It is the entropy bonus of the authors' SYNC without CORDIAL, in nats.
-        """
-        weights = self.log_weights.exp()
-        weight_entropy = -(weights * self.log_weights).sum(-1, keepdim=True)
-        action_entropy = -(self.log_marginals.exp() * self.log_marginals).sum(-1)
-        return weight_entropy + (weights[..., None, :] * action_entropy).sum(-1)
-
     def marginal_entropy(self) -> Tensor:
         """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
         # By way of logarithms, because the gradient of -p log p is not finite at p = 0, an illegal action.
@@ -166,21 +220,27 @@ class MixtureOfMarginals:
         """[..., N, A], log of sum_j alpha_j pi^i_j."""
         return self._log_sum(self.log_weights[..., None, :, None] + self.log_marginals, -2)
 
-    def _log_sum(self, logs: Tensor, axis: int) -> Tensor:
-        """Log of the sum of exp(logs) over the axis of components."""
-        return logs.squeeze(axis) if self._is_product else torch.logsumexp(logs, dim=axis)
-
     def _chosen(self, actions: Tensor) -> Tensor:
         """[..., N, M], log pi^i_j(a_i)."""
-        index = actions[..., None, None].expand(*self.log_marginals.shape[:-1], 1)
-        return self.log_marginals.gather(-1, index).squeeze(-1)
+        return log_of_choice(self.log_marginals, actions)
+
+    def _component_entropies(self) -> Tensor:
+        return -(self.log_marginals.exp() * self.log_marginals).sum(-1)
 
     def _of_component(self, component: Tensor) -> Tensor:
         """[..., N, A], log marginals of a component [...] int64."""
-        if self._is_product:
-            return self.log_marginals.squeeze(-2)
-        index = component[..., None, None, None].expand(*self.log_marginals.shape[:-2], 1, self.log_marginals.shape[-1])
-        return self.log_marginals.gather(-2, index).squeeze(-2)
+        return select_component(self.log_marginals, component)
+
+
+def log_of_choice(log_probabilities: Tensor, actions: Tensor) -> Tensor:
+    """Log-probability of each agent's action under each component, [..., N, M] float32.
+
+    Args:
+        log_probabilities: [..., N, M, A] float32.
+        actions: [..., N] int64.
+    """
+    index = actions[..., None, None].expand(*log_probabilities.shape[:-1], 1)
+    return log_probabilities.gather(-1, index).squeeze(-1)
 
 
 def _log_softmax_of_few(logits: Tensor) -> Tensor:

@@ -108,6 +108,17 @@ def _layers(inputs: int, hidden_size: int, outputs: int, members: int) -> nn.Mod
 _MIXTURE_HIDDEN = 64
 
 
+def mixture_layers(inputs: int, components: int) -> nn.Sequential:
+    """Layers from all agents' messages, [..., inputs], to the logits of M components, [..., M]."""
+    return nn.Sequential(
+        nn.Linear(inputs, _MIXTURE_HIDDEN),
+        nn.ReLU(),
+        nn.Linear(_MIXTURE_HIDDEN, _MIXTURE_HIDDEN),
+        nn.ReLU(),
+        nn.Linear(_MIXTURE_HIDDEN, components),
+    )
+
+
 class MarginalHead(nn.Module):
     """Marginal policies: each agent draws its own action, a legal one if the network says which are legal."""
 
@@ -139,13 +150,7 @@ class SyncHead(nn.Module):
         super().__init__()
         self.components, self.num_actions = components, num_actions
         self.policies = nn.Linear(features, components * num_actions)
-        self.mixture = nn.Sequential(
-            nn.Linear(message_features * num_agents, _MIXTURE_HIDDEN),
-            nn.ReLU(),
-            nn.Linear(_MIXTURE_HIDDEN, _MIXTURE_HIDDEN),
-            nn.ReLU(),
-            nn.Linear(_MIXTURE_HIDDEN, components),
-        )
+        self.mixture = mixture_layers(message_features * num_agents, components)
         glorot_(self)
 
     def forward(self, features: Features) -> MixtureOfMarginals:

@@ -10,7 +10,7 @@ are those of the parts and `noise` [B, T, N, ...], one number for each entity.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from rl_models.layers.initialisation import glorot_
 from rl_models.layers.tracks import row_and_column, tracks
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
 from rl_models.networks.network_config import PartsConfig
-from rl_models.networks.parts import Part, TowersOfParts
+from rl_models.networks.parts import Part, PartsEncoder, TowersOfParts
 from rl_models.networks.text_readers import TextReader
 from rl_models.policy import Features, State
 from rl_models.runtime.added_observations import NOISE
@@ -118,8 +118,7 @@ class DividedParts(TowersOfParts):
 
     def _divide(self, obs: dict[str, Tensor]) -> Division:
         """Masks of the entities of K frames, from the goal grounded from the agent's side and from the others' side."""
-        encoder: Any = self.encoders[0]  # a module's attributes have no type
-        key = self._keys.key
+        encoder, key = cast(PartsEncoder, self.encoders[0]), self._keys.key
         said = encoder.entries(obs, key)
         said = (said[..., -1, :, :] if self._has_moments else said).flatten(3, -2)  # [B, T, N, E, width]
         if self.goal_reader is not None:

@@ -70,7 +70,7 @@ def make_nodes(
     most, further = places.shape[1], inventory.shape[1] + 1
     cells = places.div(names, rounding_mode="floor")
     offsets = torch.stack([cells.div(width, rounding_mode="floor"), cells % width], -1) - position[:, None]
-    near, beyond = offset_places(offsets, reach)
+    near, beyond = place_rows(offsets, reach)
     is_there = torch.arange(most, device=flat.device) < count[:, None]
     constant = torch.cat([inventory, goals[:, None] + len(kinds)], 1)
     things = torch.cat([flat.gather(1, places) * is_there, constant], 1)
@@ -86,7 +86,7 @@ def make_nodes(
     )
 
 
-def offset_places(offsets: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+def place_rows(offsets: Tensor, reach: int) -> tuple[Tensor, Tensor]:
     """Rows of places [...] int64 and what is beyond them [..., 2] int64, of (row, column) offsets [..., 2] int64."""
     near = offsets.clamp(-reach, reach)
     return (near[..., 0] + reach) * (2 * reach + 1) + near[..., 1] + reach, offsets - near
@@ -102,7 +102,7 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
     """
     is_in_grid = nodes.cells < offsets.shape[1]
     index = nodes.cells.clamp(max=offsets.shape[1] - 1)[..., None].expand(-1, -1, 2)
-    places, beyond = offset_places(offsets.gather(1, index), reach)
+    places, beyond = place_rows(offsets.gather(1, index), reach)
     return replace(nodes, places=places.where(is_in_grid, nodes.places), beyond=beyond * is_in_grid[..., None])
 
 

@@ -26,7 +26,7 @@ def is_listed(frames: Frames, name: str) -> Tensor:
     )
 
 
-def cells_of(frames: Frames, name: str, side: int) -> Tensor:
+def unit_cells(frames: Frames, name: str, side: int) -> Tensor:
     """[K, U] int64, cell y * side + x of each unit; of padding, too."""
     rows, columns = (frames[f"{name}_{axis}"].long().clamp(0, side - 1) for axis in "yx")
     return rows * side + columns
@@ -72,7 +72,7 @@ class UnitMap(nn.Module):
         kinds = drawn.last_kind - drawn.first_kind + 1
         kind = frames[f"{drawn.name}_type"].long() - drawn.first_kind
         counts = is_listed(frames, drawn.name) & (kind >= 0) & (kind < kinds)
-        place = cells_of(frames, drawn.name, spec.side) * kinds + kind.clamp(0, kinds - 1)
+        place = unit_cells(frames, drawn.name, spec.side) * kinds + kind.clamp(0, kinds - 1)
         planes = torch.zeros(len(kind), spec.side**2 * kinds, device=kind.device)
         return planes.scatter_add(1, place, counts.float()).view(-1, spec.side, spec.side, kinds)
 
@@ -89,7 +89,7 @@ def gather_at_units(features: Tensor, frames: Frames, spec: UnitSpec) -> dict[st
 
     One gather serves all lists: the gradient of each gather is as large as the map.
     """
-    cells = [cells_of(frames, one.name, spec.side) for one in spec.lists]
+    cells = [unit_cells(frames, one.name, spec.side) for one in spec.lists]
     found = features.gather(1, torch.cat(cells, 1)[..., None].expand(-1, -1, features.shape[-1]))
     pieces = found.split([each.shape[1] for each in cells], 1)
     return {one.name: piece for one, piece in zip(spec.lists, pieces, strict=True)}

@@ -6,6 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
+from torch import nn
+
+from rl_models.distributions.factored_mixture import ActionParts
+from rl_models.heads.factored_heads import FactoredHead, FactoredTower
 from rl_models.heads.mixture_heads import (
     LegalPolicyTower,
     MarginalHead,
@@ -29,7 +33,7 @@ def parts_team(
     config: PartsConfig,
     parts: Sequence[Part],
     num_agents: int,
-    num_actions: int,
+    actions: int | ActionParts,
     kind: Kind,
     components: int = 1,
     has_legal: bool = False,
@@ -42,7 +46,7 @@ def parts_team(
         config: widths of the network.
         parts: parts of an agent's observation; the agent's index should be one of them.
         num_agents: N.
-        num_actions: A; only legal actions are drawn if the game says which are legal.
+        actions: A, or the parts of an action; only legal actions are drawn if the game says which are legal.
         kind: `ippo` values an agent by its own observation, `mappo` by those of all; `commnet` averages messages,
             `tbone` exchanges them with an LSTM, `sync` draws one of several product policies with them.
         components: M, number of product policies (`sync`).
@@ -61,16 +65,12 @@ def parts_team(
             remembering = TboneOfParts(alone, parts, num_agents, has_legal)
             width = remembering.features
             value = ValueHead(width) if kind == "ippo" else TeamValueHead(width, num_agents)
-            return TeamPolicy(remembering, MarginalHead(width, num_actions), value)
+            return TeamPolicy(remembering, _head(width, actions), value)
         if kind in ("tbone", "sync"):
             talking = TboneOfParts(config, parts, num_agents, has_legal)
             width, messages = talking.features, talking.message_features
-            head = (
-                SyncHead(width, num_actions, components, num_agents, messages)
-                if kind == "sync"
-                else MarginalHead(width, num_actions)
-            )
-            return TeamPolicy(talking, head, ValueHead(width))
+            sync = (components, num_agents, messages) if kind == "sync" else ()
+            return TeamPolicy(talking, _head(width, actions, *sync), ValueHead(width))
         towers = TowersOfParts(
             config,
             parts,
@@ -78,7 +78,15 @@ def parts_team(
             critic="team" if kind == "mappo" else "own",
             rounds=_COMMNET_ROUNDS if kind == "commnet" else 0,
         )
-        return TeamPolicy(towers, LegalPolicyTower(towers.features, num_actions), ValueTower(towers.features))
+        make_tower = FactoredTower if isinstance(actions, ActionParts) else LegalPolicyTower
+        return TeamPolicy(towers, make_tower(towers.features, actions), ValueTower(towers.features))  # type: ignore[arg-type]
+
+
+def _head(width: int, actions: int | ActionParts, *sync: int) -> nn.Module:
+    """The policy head: marginal, or with the arguments of a mixture (M, N, width of a message)."""
+    if isinstance(actions, ActionParts):
+        return FactoredHead(width, actions, *sync)
+    return SyncHead(width, actions, *sync) if sync else MarginalHead(width, actions)
 
 
 def divided_parts_team(

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.distributions.factored_mixture import BEFORE_TANH
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import State, TeamOutput, TeamPolicy, fixed_weights
@@ -379,7 +380,9 @@ def _actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
     """Actions of `_flat` at one step, [B, 1, N] each, as a world takes them."""
     if "actions" in flat:
         return flat["actions"][:, 0]
-    return {name.removeprefix("actions/"): value[:, 0] for name, value in flat.items()}
+    named = {name.removeprefix("actions/"): value[:, 0] for name, value in flat.items()}
+    named.pop(BEFORE_TANH, None)  # the fragment needs it, the world does not
+    return named
 
 
 def to_numpy(actions: JointActions) -> Array | dict[str, Array]:

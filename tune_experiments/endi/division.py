@@ -87,7 +87,7 @@ def is_divided(row: str) -> bool:
     return row.startswith(DIVIDED)
 
 
-def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
+def make_losses(row: str, settings: DivisionSettings) -> DivisionLosses:
     """Losses of a method that divides, besides the algorithm's loss, with the weights of a run."""
     from rl_models.teams.endi_team import VARIANTS
 
@@ -101,7 +101,9 @@ def losses_of(row: str, settings: DivisionSettings) -> DivisionLosses:
     )
 
 
-def evaluation_of(settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any) -> Way:
+def make_evaluation(
+    settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any
+) -> Way:
     """An evaluation with the run's choice of masks, which measures divisions where there are any."""
     from rl_models.losses.division import division_probe
     from rl_models.teams.endi_team import divides

@@ -14,14 +14,14 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.endi_team import silg_entities_team
-from tune_experiments.endi.division import evaluation_of, is_divided, losses_of
+from tune_experiments.endi.division import is_divided, make_evaluation, make_losses
 from tune_experiments.endi.messenger_config import EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Tests
 from tune_experiments.messenger import evaluation
 from tune_experiments.messenger.config import GROUNDED, corpus_of_run
 from tune_experiments.messenger.evaluation import Way, WithRandomMoves
-from tune_experiments.messenger.trials import Row, encoder_of, plan_of, training_sentences
+from tune_experiments.messenger.trials import Row, make_encoder, plan_stages, training_sentences
 
 ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
 """Parameters of all agents that the release freezes after the first stage; symbols of the goal go on."""
@@ -37,7 +37,7 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
         evaluate=evaluate,
         validate=validate,
     )
-    return plan_of(config, row, seed)
+    return plan_stages(config, row, seed)
 
 
 def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
@@ -45,9 +45,9 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
     sizes = EmmaSizes(config.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
     if method == "silg":
         return silg_entities_team(
-            config.silg, sizes, len(ACTIONS), texts_of(config), config.division.shares_network, seed
+            config.silg, sizes, len(ACTIONS), run_sentences(config), config.division.shares_network, seed
         )
-    encoder, shares = functools.partial(encoder_of, config), config.division.shares_network
+    encoder, shares = functools.partial(make_encoder, config), config.division.shares_network
     if not is_divided(method):
         return emma_team(EmmaTeamConfig(config.network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
     network = DividedEmmaConfig(
@@ -55,12 +55,12 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         config.goal_features,
         # The contrastive loss grounds the policy's symbols; with these the divider is grounded, too.
         has_own_goal_table=not method.endswith(GROUNDED),
-        models_others=losses_of(_variant(method), config.division).modelling_coef > 0,
+        models_others=make_losses(_variant(method), config.division).modelling_coef > 0,
     )
     return emma_team(EmmaTeamConfig(network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
 
 
-def texts_of(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
+def run_sentences(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
     """All sentences, and those of training: SILG learns words of its own whatever encoder the others have."""
     corpus, _ = corpus_of_run(config)
     return corpus.sentences, training_sentences(config)
@@ -70,7 +70,7 @@ def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, .
     """Losses of a method's teams besides PPO's."""
     found: tuple[ExtraLoss, ...] = ()
     if is_divided(method):
-        found += losses_of(_variant(method), config.division).extra_losses()
+        found += make_losses(_variant(method), config.division).extra_losses()
     if method.endswith(GROUNDED):
         # The loss is a mean over agents; all others are sums, as of agents that learn alone.
         found += (GroundingLoss(Schedule.constant(config.learner.grounding_coef * config.num_agents)),)
@@ -88,7 +88,7 @@ def validate(config: EndiMessengerConfig, stage: int, policy: TeamPolicy) -> Epi
 
 
 def _way(config: EndiMessengerConfig) -> Way:
-    return functools.partial(evaluation_of, config.division, WithRandomMoves)
+    return functools.partial(make_evaluation, config.division, WithRandomMoves)
 
 
 def _variant(method: str) -> str:

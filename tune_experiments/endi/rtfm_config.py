@@ -169,11 +169,11 @@ class EndiRtfmConfig(
         return dataclasses.replace(self.learner, final_learning_rate_share=share)
 
 
-def task_of(config: EndiRtfmConfig, stage: int) -> TeamTask:
+def make_task(config: EndiRtfmConfig, stage: int) -> TeamTask:
     """The run's room with what a stage has in it."""
     return dataclasses.replace(config.task, **{**STAGES[f"S{stage}"], "size": config.task.size})
 
 
 def make_stage(config: EndiRtfmConfig, stage: int, num_worlds: int = 1, first_world: int = 0, **changes: str) -> World:
     """Worlds of a stage; `changes` are arguments to lay over, such as `split`."""
-    return make_world(task_of(config, stage), num_worlds, first_world, **changes)
+    return make_world(make_task(config, stage), num_worlds, first_world, **changes)

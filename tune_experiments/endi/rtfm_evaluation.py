@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import EVALUATIONS
-from tune_experiments.endi.division import evaluation_of
+from tune_experiments.endi.division import make_evaluation
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.rtfm.columns import SHUFFLED, TEST, UNSEEN
@@ -46,7 +46,7 @@ def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes
     from tune_experiments.rtfm.evaluation import VALIDATION_SEED, play
 
     worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "valid")]
-    way = functools.partial(evaluation_of, config.division, Evaluation)
+    way = functools.partial(make_evaluation, config.division, Evaluation)
     seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
     return seen | {"unseen_win_rate": unseen["win_rate"]}
 
@@ -67,4 +67,4 @@ def _play(config: EndiRtfmConfig, stage: int, policy: TeamPolicy, column: str) -
 
     world = make_stage(config, stage, config.test_episodes, **columns(config)[column])
     way = WithWrongDocuments if column == SHUFFLED else Evaluation
-    return play(world, policy, functools.partial(evaluation_of, config.division, way))
+    return play(world, policy, functools.partial(make_evaluation, config.division, way))

@@ -22,8 +22,8 @@ from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from tune_experiments.endi.division import is_divided, losses_of, on_matching
-from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, task_of
+from tune_experiments.endi.division import is_divided, make_losses, on_matching
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, make_task
 from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
@@ -58,9 +58,9 @@ def _plan(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPl
 def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
     """One stage of agents that learn for themselves, each from its own reward."""
     budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
-    task, learner = task_of(config, stage), config.learner_for(budget)
+    task, learner = make_task(config, stage), config.learner_for(budget)
     own = dataclasses.replace(config, task=task, learner=learner, budget_env_steps=budget)
-    losses = losses_of(method, config.division).extra_losses() if is_divided(method) else ()
+    losses = make_losses(method, config.division).extra_losses() if is_divided(method) else ()
     return dataclasses.replace(
         plan_one(own, "txt2pi", seed, losses),
         make_world=functools.partial(make_stage, config, stage),
@@ -74,8 +74,8 @@ def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> T
     settings = config.matching
     if stage != config.stages[0]:
         settings = dataclasses.replace(settings, budget_env_steps=config.budget_env_steps)
-    own = dataclasses.replace(config, task=task_of(config, stage), matching=settings)
-    losses = losses_of(row, config.division).extra_losses() if is_divided(row) else ()
+    own = dataclasses.replace(config, task=make_task(config, stage), matching=settings)
+    losses = make_losses(row, config.division).extra_losses() if is_divided(row) else ()
     plan = dataclasses.replace(
         matching_plan(own, "matching", seed, losses), validate=functools.partial(validate, config, stage)
     )
@@ -91,7 +91,7 @@ def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamP
     network = DividedMatchingConfig(
         config.matching.network(),
         config.matching_goal_features,
-        models_others=losses_of(row, config.division).modelling_coef > 0,
+        models_others=make_losses(row, config.division).modelling_coef > 0,
     )
     team = ReaderTeamConfig(network, shares_network=config.matching.shares_network)
     return reader_team(team, matching_sizes(config.task), world.action_spec, seed, is_entity=_is_entity(world))
@@ -112,7 +112,7 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
     network = DividedReadingConfig(
         dataclasses.replace(reads.network, features=config.divided_features),
         config.goal_channels,
-        models_others=losses_of(method, config.division).modelling_coef > 0,
+        models_others=make_losses(method, config.division).modelling_coef > 0,
     )
     team = ReaderTeamConfig(network, only_legal_moves=reads.only_legal_moves, shares_network=shares)
     return reader_team(team, of_world, actions, seed, is_entity=_is_entity(world))

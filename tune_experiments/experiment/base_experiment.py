@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 PACKAGE = "tune_experiments"
 TEST_EPISODES = 100
 """Number of episodes of the default test where a configuration has no `test_episodes`."""
-_OF_EVERY_TEST = {"episode_length": COUNT, "tvd": PROPORTION, "invalid_probability": PROPORTION}
+_OF_EVERY_TEST = {
+    "episode_length": COUNT,
+    "tvd": PROPORTION,
+    "tvd_estimate": PROPORTION,
+    "invalid_probability": PROPORTION,
+}
 """Ranges of metrics that every evaluation has."""
 
 

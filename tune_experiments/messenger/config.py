@@ -131,7 +131,7 @@ class MessengerRunConfig(
         if texts not in (OWN, PUBLISHED):
             object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(texts)))
 
-    def plan_arguments_of(self, stage: int) -> PlanArguments:
+    def stage_arguments(self, stage: int) -> PlanArguments:
         """Processes and lengths of a stage; the first one has lengths of its own."""
         if stage != self.stages[0]:
             return self.plan_arguments()

@@ -61,10 +61,10 @@ class Row:
 
 def plan(config: MessengerConfig, method: str, seed: int) -> Curriculum:
     """The stages of one method with one seed."""
-    return plan_of(config, _row(config, method, seed), seed)
+    return plan_stages(config, _row(config, method, seed), seed)
 
 
-def plan_of(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
+def plan_stages(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
     """The stages of a method with one seed."""
     return Curriculum(tuple(_stage(config, row, seed, stage) for stage in config.stages))
 
@@ -79,11 +79,11 @@ def _row(config: MessengerConfig, method: str, seed: int) -> Row:
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=losses,
         attention=ATTENTION if method != "game_id" else (),
-        evaluate=evaluation_of(method),
+        evaluate=choose_evaluation(method),
     )
 
 
-def evaluation_of(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
+def choose_evaluation(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
     """Test of a method's teams, `(config, stage, policy)`; of methods that read also whose sentences they read."""
     return evaluate if method == "game_id" else reading.evaluate
 
@@ -99,7 +99,7 @@ def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage
 
 
 def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> TrialPlan:
-    learner, arguments = config.learner.at_stage(stage), config.plan_arguments_of(stage)
+    learner, arguments = config.learner.at_stage(stage), config.stage_arguments(stage)
     budget = arguments["budget_env_steps"]
     return TrialPlan(
         make_world=functools.partial(make_world, config, stage),
@@ -119,7 +119,7 @@ def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPoli
     sees_movement = method.startswith(MOVING)
     team = EmmaTeamConfig(config.network, reads="manual" if reads else "roles", sees_movement=sees_movement)
     sizes = EmmaSizes(1, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
-    encoder = functools.partial(encoder_of, config) if reads else None
+    encoder = functools.partial(make_encoder, config) if reads else None
     return emma_team(team, sizes, len(ACTIONS), encoder, seed)
 
 
@@ -134,7 +134,7 @@ def training_sentences(config: MessengerRunConfig) -> list[str]:
     return [corpus.sentences[number] for number in numbers]
 
 
-def encoder_of(config: MessengerRunConfig) -> SentenceEncoder:
+def make_encoder(config: MessengerRunConfig) -> SentenceEncoder:
     """Encoder of the sentences of a run."""
     corpus, _ = corpus_of_run(config)
     return text_encoder(config.encoder, corpus.sentences, training_sentences(config))

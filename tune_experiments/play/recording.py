@@ -95,14 +95,19 @@ def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) 
     """Action of an agent in world `index`: its name or number, or each factor with its number.
 
     Args:
-        actions: [B, N] int, or factor -> such an array.
+        actions: [B, N] int, or factor -> such an array; numbers are [B, N, D].
         index: index of the world.
         agent: index of the agent.
         names: names of the first actions.
     """
     if isinstance(actions, dict):
-        return ", ".join(f"{factor} {values[index, agent]}" for factor, values in actions.items())
+        return ", ".join(f"{factor} {_entry_in_words(values[index, agent])}" for factor, values in actions.items())
     return action_name(int(actions[index, agent]), names)
+
+
+def _entry_in_words(value: Any) -> str:
+    """A choice, or a vector of numbers with three digits each."""
+    return " ".join(f"{number:.3g}" for number in value) if np.ndim(value) else str(value)
 
 
 def action_name(action: int, names: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ _HEAD_LINES = 3
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     """Frames of one episode with what the network attends to."""
-    return frames_of(watch_reading(policy, seed))
+    return draw_frames(watch_reading(policy, seed))
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
@@ -51,7 +51,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
         moments = watch_reading(policy)
         yield from attempt(
             f"video of {method}",
-            lambda: write_gif(frames_of(moments), out / f"videos/{method}.gif", _FRAME_SECONDS),
+            lambda: write_gif(draw_frames(moments), out / f"videos/{method}.gif", _FRAME_SECONDS),
         )
         if moments[0].attention:
             yield draw_attention(moments, out / f"plots/attention_{method}.png", method)
@@ -59,7 +59,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
     return [*draw_curves(out, trials, CURVES, BINS), *draw_teams(trials, {"attention": draw_episode})]
 
 
-def frames_of(moments: Sequence[Moment]) -> list[np.ndarray]:
+def draw_frames(moments: Sequence[Moment]) -> list[np.ndarray]:
     """One frame a moment, [H, W, 3] uint8, all of one size; for a mention-matching reader with lines."""
     if moments[0].mentions:
         return frames_with_lines(moments, CELL_PIXELS)

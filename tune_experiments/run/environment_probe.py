@@ -18,7 +18,8 @@ from typing import Any, cast
 import numpy as np
 
 from rl_envs import World
-from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.random_play import random_legal_actions
+from rl_envs.core.spec import Array, Arrays, NumbersSpec
 from rl_envs.wrappers.custom.values import space_in_words
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
@@ -70,7 +71,8 @@ class Probe:
         observations: keys with arrays.
         texts: keys with texts, each as a phrase.
         spaces: agent -> its observation space in words, where they differ.
-        actions: number of actions of each agent, or of each factor of a factored action.
+        actions: number of actions of each agent; of actions that are no such number, the space of each agent in words,
+            or in a world of `rl_envs` that of each part.
         legal_share: share of the actions that were legal; None where there are no masks.
         env_steps: length of the first copy's episode; where it takes longer than 10 seconds, what was played of it.
         ended: how it ended, `terminated` or `truncated`; empty where it was not played to its end.
@@ -92,7 +94,7 @@ class Probe:
     observations: tuple[SeenArray, ...]
     texts: tuple[str, ...]
     spaces: dict[str, str]
-    actions: dict[str, int]
+    actions: dict[str, int | str]
     legal_share: float | None
     env_steps: int
     ended: str
@@ -137,7 +139,10 @@ class Probe:
 
     def _actions(self) -> str:
         counts = set(self.actions.values())
-        each = str(counts.pop()) if len(counts) == 1 else _listed([f"{n} ({k})" for k, n in self.actions.items()])
+        several = [
+            f"{name}: {one}" if isinstance(one, str) else f"{one} ({name})" for name, one in self.actions.items()
+        ]
+        each = str(counts.pop()) if len(counts) == 1 else _listed(several)
         masks = "no masks" if self.legal_share is None else f"{self.legal_share:.0%} legal on average"
         return f"{each}, {masks}{', and agents that wait choose nothing' * self.waits}"
 
@@ -179,15 +184,6 @@ def probe(make_world: MakeWorld, seconds: float = _SECONDS) -> Probe:
         return seen.probe(None if before is None or after is None else max(0.0, after - before) / copies)
 
 
-def _random_actions(world: World, obs: Arrays, draws: np.random.Generator) -> Any:
-    """A random legal action of each agent, [B, N] int, or such an array for each factor of a factored action."""
-    shape = (world.num_worlds, world.num_agents)
-    if isinstance(world.action_spec, dict):
-        return {name: draws.integers(size, size=shape) for name, size in world.action_spec.items()}
-    chances = draws.random((*shape, world.action_spec))
-    return np.where(obs.get(_LEGAL, True), chances, -1.0).argmax(-1)
-
-
 @dataclass
 class _Seen:
     """Random play in some worlds, and what it showed."""
@@ -208,7 +204,7 @@ class _Seen:
         obs, stepping, length = self.world.reset(0), 0.0, np.zeros(self.world.num_worlds, int)
         self._look(obs)
         while not self.ended and time.monotonic() - began < seconds:
-            actions, at = _random_actions(self.world, obs, draws), time.perf_counter()
+            actions, at = random_legal_actions(self.world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = self.world.step(actions)
             stepping += time.perf_counter() - at
             self.rewards.append(reward)
@@ -290,12 +286,22 @@ class _Seen:
         said = [space_in_words(space) for space in self.world.declaration.observation_spaces]
         return dict(zip(self.world.agents, said, strict=True)) if len(set(said)) > 1 else {}
 
-    def _actions(self) -> dict[str, int]:
-        if isinstance(self.world.action_spec, dict):
-            return dict(self.world.action_spec)
-        declared = self.world.declaration.actions if isinstance(self.world, PettingZooWorld) else None
-        counts = declared or [self.world.action_spec] * self.world.num_agents
-        return dict(zip(self.world.agents, counts, strict=True))
+    def _actions(self) -> dict[str, int | str]:
+        spec, declared = self.world.action_spec, None
+        if isinstance(self.world, PettingZooWorld):
+            layout = self.world.declaration.action_layout
+            declared = layout.counts if layout.is_plain else map(layout.in_words, range(self.world.num_agents))
+        elif isinstance(spec, dict):
+            return {name: part_in_words(part) for name, part in spec.items()}
+        return dict(zip(self.world.agents, declared or [spec] * self.world.num_agents, strict=True))  # type: ignore[list-item]
+
+
+def part_in_words(part: int | NumbersSpec) -> str:
+    """A part of an action: its number of choices, or its numbers and their bounds."""
+    if isinstance(part, int):
+        return f"{part} choices"
+    low, high = _number(float(part.low.min())), _number(float(part.high.max()))
+    return f"{part.low.shape[1]} numbers from {low} to {high}"
 
 
 def _limit_from(world: World) -> str | None:

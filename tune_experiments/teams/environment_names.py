@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
 
-__all__ = ["EnvironmentName", "how_to_name", "name_of", "run_label", "unnamed_callable"]
+__all__ = ["EnvironmentName", "find_name", "how_to_name", "run_label", "unnamed_callable"]
 
 _USUAL = ("parallel_env", "env", "raw_env")
 """Names of functions that say nothing about an environment."""
@@ -39,7 +39,7 @@ class EnvironmentName(NamedTuple):
     why_unnamed: str = ""
 
 
-def name_of(env: Any) -> EnvironmentName:
+def find_name(env: Any) -> EnvironmentName:
     """Name of an environment that is given as a text, a module, a class or a function.
 
     Raises:
@@ -50,7 +50,7 @@ def name_of(env: Any) -> EnvironmentName:
     if isinstance(env, ModuleType):
         return EnvironmentName(env.__name__, {})
     if isinstance(env, functools.partial) and not env.args and _is_json(env.keywords):
-        inner = name_of(env.func)
+        inner = find_name(env.func)
         return inner._replace(arguments={**inner.arguments, **env.keywords})
     if not callable(env):
         raise UserError(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from rl_envs import WORLDS, World, make
 from rl_models.networks.network_needs import NETWORKS
+from tune_experiments.run.environment_probe import part_in_words
 from tune_experiments.teams.methods import METHODS
 
 __all__ = ["environment_lines", "method_lines"]
@@ -31,9 +32,12 @@ def _about(world: World) -> str:
     title = (inspect.getdoc(inspect.getmodule(type(world))) or "").splitlines()[:1] or [type(world).__name__]
     agents = f"{world.num_agents} agent{'s' * (world.num_agents > 1)}"
     actions = world.action_spec
-    many = f"actions of {len(actions)} parts" if isinstance(actions, dict) else f"{actions} actions"
-    shown = [f"{key} {list(spec.shape) or ''}".strip() for key, spec in world.observation_spec.items()]
-    keys = [*shown, *(f"{key} (text)" for key in world.text_spec)]
+    many = f"{actions} actions"
+    if isinstance(actions, dict):
+        shown = [f"{name} {part_in_words(part)}" for name, part in [*actions.items()][:3]]
+        many = f"actions of {len(actions)} parts ({', '.join(shown)}{', ...' * (len(actions) > 3)})"
+    arrays = [f"{key} {list(spec.shape) or ''}".strip() for key, spec in world.observation_spec.items()]
+    keys = [*arrays, *(f"{key} (text)" for key in world.text_spec)]
     more = [f"and {len(keys) - 5} more"] if len(keys) > 6 else []
     return f"{_END_OF_TITLE.split(title[0])[0]}; {agents}, {many}; {', '.join([*keys[: 5 if more else 6], *more])}"
 

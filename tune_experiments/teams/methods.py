@@ -21,8 +21,11 @@ class Method(NamedTuple):
 
 _TEAM = "a team reward that is not always 0"
 _SYNC = "agents that talk and draw one of {} product policies together (A Cordial Sync)"
-_SETS = f"{_TEAM}, sets of coordinated joint actions, and agents that all choose at every env step"
-_VALUES = f"{_TEAM}, and agents that all choose at every env step"
+_LISTED = "Discrete actions"
+_SETS = f"{_TEAM}, {_LISTED}, sets of coordinated joint actions, and agents that all choose at every env step"
+_VALUES = f"{_TEAM}, {_LISTED}, and agents that all choose at every env step"
+_ENTITIES = f"{_LISTED}, entities, and several agents"
+_WORDS = f"{_LISTED}, texts, and action_texts"
 METHODS: dict[str, Method] = {
     "ippo": Method("independent agents that share a network; a value of the agent's own observation"),
     "mappo": Method("the same with a value of all observations (Yu et al., 2022)"),
@@ -32,8 +35,8 @@ METHODS: dict[str, Method] = {
     "vdn": Method("action values that are added up (Sunehag et al., 2018)", _VALUES),
     **{f"sync_{number}": Method(_SYNC.format(number), _TEAM) for number in (2, 4, 8)},
     **{f"sync_{number}_cordial": Method(f"sync_{number} with the CORDIAL loss", _SETS) for number in (2, 4, 8)},
-    "endi_dis": Method("ippo whose agents divide entities among themselves (EnDi)", "entities, and several agents"),
-    "lora": Method("a language model with an adapter that chooses among phrases", "texts, and action_texts"),
-    "lora_blind": Method("the same without the texts, as a baseline", "texts, and action_texts"),
+    "endi_dis": Method("ippo whose agents divide entities among themselves (EnDi)", _ENTITIES),
+    "lora": Method("a language model with an adapter that chooses among phrases", _WORDS),
+    "lora_blind": Method("the same without the texts, as a baseline", _WORDS),
 }
 """Name of a method -> what it is."""

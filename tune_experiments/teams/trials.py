@@ -21,14 +21,15 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
-from rl_envs.core.spec import EntitySpec
+from rl_envs.core.spec import EntitySpec, NumbersSpec
 from rl_envs.wrappers.custom.layout import AGENT_POSITIONS, ENTITIES, ENTITY_POSITIONS
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
-from rl_models.distributions.joint_policy import WholeJointPolicy
+from rl_models.distributions.dependence import measure_dependence
+from rl_models.distributions.factored_mixture import ActionParts
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
 from rl_models.losses.division import division_probe
 from rl_models.losses.extra_loss import ExtraLoss
@@ -48,8 +49,6 @@ from tune_experiments.teams.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
 """How the methods that add CORDIAL end."""
-MAX_JOINT_ACTIONS = 3000
-"""Largest number of joint actions of which every probability is computed."""
 VALIDATION_SEED, TEST_SEED = 101, 202
 
 
@@ -72,7 +71,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method in LANGUAGE_ROWS:
         return language_policy(config, method, seed, trial_folder)
     world = example_world(config)
-    agents, actions = world.num_agents, cast(int, world.action_spec)
+    agents, actions = world.num_agents, action_parts(world)
     if config.network.text_encoder and not isinstance(world, PettingZooWorld):
         raise UserError(
             f"--network.text-encoder reads texts of other packages' environments, and {config.env} gives its texts as "
@@ -86,10 +85,10 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
         if is_recurrent(network):
             raise UserError(f"{method} has no memory: leave it out of --methods, or choose another --network than lstm")
         entities, width = _entities(config, world), config.division.goal_features
-        return divided_parts_team(network, parts, entities, agents, actions, width, seed)
+        return divided_parts_team(network, parts, entities, agents, cast(int, actions), width, seed)
     if method in Q_ROWS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
-        return qmix_parts_team(network, parts, agents, actions, width, seed)
+        return qmix_parts_team(network, parts, agents, cast(int, actions), width, seed)
     kind, components = _kind(method)
     legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
     return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
@@ -121,6 +120,7 @@ def check_row(config: Config, method: str) -> None:
     Raises:
         UserError: the row cannot play this environment, and what it lacks.
     """
+    _check_actions(config, method)
     if method in LANGUAGE_ROWS:
         with contextlib.closing(make_world(config, method=method)) as world:
             text_game(config, world, method == BLIND)
@@ -140,21 +140,29 @@ def check_row(config: Config, method: str) -> None:
     build_policy(config, method, 0)
 
 
-def check_actions(config: Config) -> None:
-    """Refuse an environment whose actions no method can choose.
-
-    Raises:
-        UserError: they have several parts.
-    """
-    if isinstance(actions := example_world(config).action_spec, dict):
+def _check_actions(config: Config, method: str) -> None:
+    """Refuse actions of several parts, or numbers, for a method that chooses from one list of actions."""
+    spec = example_world(config).action_spec
+    chooses_one = method in (*Q_ROWS, *LANGUAGE_ROWS, DIVIDED_ROW) or method.endswith(CORDIAL)
+    if isinstance(spec, dict) and chooses_one:
+        parts = ", ".join([*spec][:3]) + ", ..." * (len(spec) > 3)
         raise UserError(
-            f"--env {config.env}: its actions have several parts ({', '.join([*actions][:3])}, ...), and the methods "
-            "choose one of a list of actions: name another environment"
+            f"{method} needs agents that choose from one list of actions (Discrete), and those of {config.env} have "
+            f"the parts {parts}: leave it out of --methods, for example for sync_4 or mappo"
         )
 
 
+def action_parts(world: World) -> int | ActionParts:
+    """A world's `action_spec` as teams take it."""
+    if isinstance(world.action_spec, int):
+        return world.action_spec
+    sizes = {name: size for name, size in world.action_spec.items() if isinstance(size, int)}
+    numbers = [one for one in world.action_spec.values() if isinstance(one, NumbersSpec)]
+    return ActionParts(sizes, *(torch.from_numpy(side) for one in numbers for side in (one.low, one.high)))
+
+
 def random_team(config: Config) -> TeamPolicy:
-    """A team that draws each legal action with the same probability."""
+    """A team that draws each legal action with the same probability, and numbers from all over their range."""
     team = build_policy(config, "ippo", 0)
     for weights in team.parameters():
         torch.nn.init.zeros_(weights)
@@ -164,19 +172,16 @@ def random_team(config: Config) -> TeamPolicy:
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
     """One episode of each of some worlds with sampled actions: metric -> one value an episode.
 
-    `return` is the sum over the agents; `tvd` is there where the joint policy is small enough to be computed, and
-    measures of a division where agents divide entities. `method` is the row that plays.
+    `return` is the sum over the agents; how much they depend on each other, as `measure_dependence` says it; measures
+    of a division where agents divide entities. `method` is the method that plays.
     """
-    world = make_world(config, episodes, method=method)
-    joint = cast(int, world.action_spec) ** world.num_agents
-    return play_episodes(world, seed, policy, probe=functools.partial(_probe, joint <= MAX_JOINT_ACTIONS))
+    generator = torch.Generator().manual_seed(seed)
 
+    def measure(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        found = measure_dependence(output.policy, generator)
+        return found | (division_probe(output, obs) if MASK in output.extras else {})
 
-def _probe(is_small: bool, output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Metrics of a step: the distance of a small joint policy to its marginals, and how a team divides entities."""
-    policy = output.policy
-    found = {"tvd": policy.tvd()} if is_small and isinstance(policy, WholeJointPolicy) else {}
-    return found | (division_probe(output, obs) if MASK in output.extras else {})
+    return play_episodes(make_world(config, episodes, method=method), seed, policy, probe=measure)
 
 
 def _kind(method: str) -> tuple[Kind, int]:

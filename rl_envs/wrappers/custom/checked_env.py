@@ -93,11 +93,11 @@ class CheckedEnv:
         alive = [index in self._live for index in range(len(self._index))]
         return Answer(self._observations(observations, self._live), said, alive)
 
-    def step(self, actions: Sequence[int]) -> Answer:
-        """One env step with N actions; those of agents that are not in the game are ignored."""
-        names, first = self.declared.ids, self.declared.first_action
+    def step(self, actions: Sequence[Any]) -> Answer:
+        """One env step with N packed actions; those of agents that are not in the game are ignored."""
+        names, native = self.declared.ids, self.declared.action_layout.native
         self._length += 1
-        chosen = {names[index]: first[index] + actions[index] for index in self._live}
+        chosen = {names[index]: native[index](actions[index]) for index in self._live}
         answer = self._called("step", chosen)
         if not isinstance(answer, (tuple, list)) or len(answer) != 5:
             count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({in_words(answer)})"

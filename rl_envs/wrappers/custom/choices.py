@@ -14,7 +14,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
-from rl_envs.wrappers.custom.values import Misfit, in_words, integer, to_array
+from rl_envs.wrappers.custom.values import Misfit, in_words, integer
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
 """Raises the error with environment and env step: what is wrong, and how to mend it."""
@@ -57,8 +57,8 @@ class Choices:
         if isinstance(observation, Mapping) and ACTION_TEXTS in observation:
             masks.append(np.array([bool(text.strip()) for text in observation[ACTION_TEXTS]]))
         for mask in masks:
-            legal[: mask.size] &= mask
-        if masks and not legal.any():
+            self._declared.action_layout.restrict(legal, agent, mask)
+        if masks and not self._declared.action_layout.can_choose(legal):
             self._refuse(
                 f"the mask of {name!r} has no legal action, and it is in the game",
                 "keep one legal (often one that does nothing), or end the agent's game there",
@@ -89,18 +89,13 @@ class Choices:
 
     def _mask(self, agent: int, mask: Any) -> Array:
         count = self._declared.actions[agent]
-        given = to_array(mask)
-        if (
-            given is None
-            or given.dtype.kind not in "biuf"
-            or given.size != count
-            or not ((given == 0) | (given == 1)).all()
-        ):
+        given = self._declared.action_layout.mask(agent, mask)
+        if given is None:
             self._refuse(
                 f"the {MASK} of {self._declared.ids[agent]!r} is {in_words(mask)} for {count} actions",
                 f"let it be an array of {count} entries of 0 and 1",
             )
-        return given.astype(bool).ravel()
+        return given
 
     def coordination(self, agent: int, given: Any) -> int:
         """Coordination set that an agent's infos name."""

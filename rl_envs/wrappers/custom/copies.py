@@ -68,7 +68,7 @@ class EnvCopies:
         return frame
 
     def step(self, rows: Array, actions: Array) -> Turn:
-        """One env step of some games, [K] rows with actions [K, N]."""
+        """One env step of some games, [K] rows with packed actions [K, N] or [K, N, P]."""
         frame = self._blank(len(rows))
         envs = [self.envs[row] for row in rows.tolist()]
         answers = []

@@ -14,7 +14,8 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout, num_actions
+from rl_envs.wrappers.custom.actions import ActionLayout
+from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout
 from rl_envs.wrappers.custom.values import in_words, space_in_words
 
 MakeEnv = Callable[[], Any]
@@ -35,8 +36,8 @@ class Declaration:
         agents: Names of the agents as strings.
         observation_spaces, action_spaces: Spaces of each agent.
         layout: Layout of the observations in arrays.
-        actions: Number of actions of each agent.
-        first_action: [N], `start` of each agent's Discrete action space.
+        action_layout: Parts of the agents' actions.
+        actions: Number of actions of each agent; of several parts, of all choices together.
         has_masks: Whether observations contain action masks or texts of actions.
         has_legal: Whether some action can be illegal, or actions have texts.
         action_texts: Constant texts of each agent's actions (attribute `action_texts`), or None.
@@ -52,16 +53,15 @@ class Declaration:
             [_space(env, method, name) for name in self.ids] for method in ("observation_space", "action_space")
         )
         self.layout = Layout(dict(zip(self.ids, self.observation_spaces, strict=True)))
-        pairs = list(zip(self.ids, self.action_spaces, strict=True))
-        self.actions = [num_actions(space, name) for name, space in pairs]
-        self.first_action = [int(space.start) for space in self.action_spaces]  # type: ignore[attr-defined]  # Discrete, as just checked
+        self.action_layout = ActionLayout(dict(zip(self.ids, self.action_spaces, strict=True)))
+        self.actions = self.action_layout.counts
         self._check_masks()
         self.action_texts = self._action_texts(env)
         self.coordination = self._coordination(env)
         self.limit = time_limit(env)
         has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
         self.has_masks = has_texts or any(path is not None for path in self.layout.masks)
-        self.has_legal = self.has_masks or self.action_texts is not None or len(set(self.actions)) > 1
+        self.has_legal = self.has_masks or self.action_texts is not None or not self.own_actions.all()
 
     def check_same(self, env: Any) -> None:
         """Refuse another copy of the environment with a different declaration."""
@@ -81,8 +81,8 @@ class Declaration:
 
     @property
     def own_actions(self) -> Array:
-        """[N, A] bool, actions that are not padding."""
-        return np.arange(max(self.actions)) < np.array(self.actions)[:, None]
+        """[N, W] bool, actions (of several parts, all choices side by side) that are not padding."""
+        return self.action_layout.own
 
     def _check_masks(self) -> None:
         """Require one entry per action in masks and texts of actions."""
@@ -94,7 +94,8 @@ class Declaration:
                 own = own[step]  # type: ignore[index]
             size = count
             if path is not None:
-                size = spaces.flatdim(own) if isinstance(own, (spaces.Box, spaces.MultiBinary)) else -1
+                known = (spaces.Box, spaces.MultiBinary, spaces.Dict, spaces.Tuple)
+                size = spaces.flatdim(own) if isinstance(own, known) else -1
                 size = len(own.nvec.ravel()) if isinstance(own, spaces.MultiDiscrete) else size
             if size != count:
                 raise CustomEnvError(
@@ -113,6 +114,7 @@ class Declaration:
         given = _extension(env, ACTION_TEXTS)
         if given is None:
             return None
+        self._require_plain(env, ACTION_TEXTS)
         found = [given.get(name, ()) if isinstance(given, Mapping) else given for name in self.ids]
         for name, own, count in zip(self.ids, found, self.actions, strict=True):
             if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
@@ -126,11 +128,19 @@ class Declaration:
                 )
         return tuple(tuple(map(str, own)) for own in found)
 
+    def _require_plain(self, env: Any, name: str) -> None:
+        if not self.action_layout.is_plain:
+            raise CustomEnvError(
+                f"{env_name(env)}.{name} speaks of one number an action, and the actions have several parts: let every "
+                f"action_space be Discrete, or leave {name} out"
+            )
+
     def _coordination(self, env: Any) -> Array | None:
         """The attribute `coordination_sets`."""
         given = _extension(env, "coordination_sets")
         if given is None:
             return None
+        self._require_plain(env, "coordination_sets")
         wanted = (max(self.actions),) * len(self.agents)
         try:
             sets = np.asarray(given)

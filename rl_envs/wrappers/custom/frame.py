@@ -18,7 +18,7 @@ class Frame:
         arrays: key -> [K, N, ...].
         texts: key -> K lists of N, each a text or a tuple of texts.
         alive: [K, N] bool, agents in the game.
-        legal: [K, N, A] bool, legal actions.
+        legal: [K, N, W] bool, legal actions; of several parts, all choices side by side.
         coordination: [K] int64, number of the present coordination set; 0 where the environment declares none.
     """
 

@@ -49,7 +49,7 @@ _TABLES = ("texts/", "encoded/")
 """Prefixes of keys of text tables; an environment's key with such a prefix gets a leading underscore."""
 _WHOLE = "observation"
 _MAX_WIDTH = 2**20
-"""Largest width of the one-hot vectors of one observation, and largest number of actions."""
+"""Largest width of the one-hot vectors of one observation."""
 
 Shown: TypeAlias = str | tuple[str, ...]
 """Text of one key, or several texts."""
@@ -213,24 +213,6 @@ class Layout:
             for side, bound in zip(joined, pair, strict=True):
                 side[window] = bound
         return joined
-
-
-def num_actions(space: spaces.Space, agent: str) -> int:
-    """Number of actions of a discrete space."""
-    if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_WIDTH:
-        return int(space.n)
-    advice = "let action_space be Discrete, with one number for each combination, and take it apart in step"
-    if isinstance(space, spaces.Discrete):
-        advice = f"let it have {_MAX_WIDTH:,} actions at most"
-    if isinstance(space, spaces.Box):
-        advice = (
-            "ask the environment for discrete actions if it has them (mpe2: continuous_actions=False), or let "
-            "action_space be Discrete, with one number for each of some vectors"
-        )
-    raise CustomEnvError(
-        f"the actions of {agent!r} are {space_in_words(space)}, and an agent is trained with one Discrete action a "
-        f"step: {advice}"
-    )
 
 
 def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[Leaf]:

@@ -51,7 +51,7 @@ class EnvProcesses:
         return _joined([part for part, _ in parts], [places for _, places in parts])
 
     def step(self, rows: Array, actions: Array) -> Turn:
-        """One env step of some games, [K] rows with actions [K, N]."""
+        """One env step of some games, [K] rows with packed actions [K, N] or [K, N, P]."""
         parts = self._ask("step", rows, actions)
         turns, places = [turn for turn, _ in parts], [places for _, places in parts]
         frame = _joined([turn.frame for turn in turns], places)

@@ -3,18 +3,18 @@
 | | |
 |---|---|
 | agents | the environment's `possible_agents`, in their order (0 is called "0"); `agent_0` for Gymnasium |
-| actions | the largest number of actions of an agent; `legal` masks those that another agent lacks, where they are played as its first action |
+| actions | the largest number of actions of an agent, or the parts of an action (`actions.py`); `legal` masks those that another agent lacks, where they are played as its first action |
 | observations | the environment's, padded to the widest agent (`layout.py`); a text is its words' ids (`word_ids.py`) |
 | observation `agent` | [N] uint8, one-hot: which agent it is |
 | observation `alive` | [] bool, in the game; not with `agents_leave=False` |
 | observation `decides` | [] bool, chooses an action now; only in turn-based games, whose env step is the move of one agent |
-| observation `legal` | [A] bool, legal actions; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
+| observation `legal` | [A] bool, legal actions, or [W], the choices of all parts side by side; only where the environment gives masks or calls its actions something, or the agents' actions differ in number |
 | observation `coordination` | [] int32, row of `tables["coordination"]`; only where the environment declares coordination sets |
 | tables | `coordination` [K, A^N] bool: the environment's `coordination_sets` [K, A, ..., A]; the present K is `coordination` in the infos |
 | rewards | the environment's, 0 for agents that are not in the game |
 | episode end | truncated if an agent that is still in the game was truncated at the last step, or at `max_episode_steps`; else terminated. An agent that ends before the others has left, however it ends: what it would still have earned is not estimated |
 | recorded draws | none |
-| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions (the first `episode_length` count), optional `fingerprint` [] of the observations |
+| state for `restore` | `seed` [] int64 of the present episode, `played` [L, N] its actions, or [L, N, P] with all parts in a row, (the first `episode_length` count), optional `fingerprint` [] of the observations |
 | metrics | none beside `return` and `length` |
 
 Seeds. Every episode is reset with its own seed from the world's counters, so an environment that respects seeds plays
@@ -110,7 +110,7 @@ class PettingZooWorld(World):
         self._takes_turns = ACTS_NOW in checked.declared.layout.spec
         self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
-        self.agents, self.action_spec = self._declared.agents, max(self._declared.actions)
+        self.agents, self.action_spec = self._declared.agents, self._declared.action_layout.spec
         self.action_texts, layout = self._declared.action_texts, self._declared.layout
         self.bounds, self.entity_spec = layout.bounds, layout.entity_spec
         declares = self._declared.limit
@@ -172,8 +172,8 @@ class PettingZooWorld(World):
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         rows = np.arange(self.num_worlds)
         length = self.state["episode_length"]
-        is_own = actions < np.array(self._declared.actions)
-        self.state["played"][rows, length] = np.where(self._present().alive & is_own, actions, 0)
+        packed = self._declared.action_layout.pack(actions, self._present().alive)
+        self.state["played"][rows, length] = packed
         if self._takes_turns:
             decided = self._present().arrays[ACTS_NOW][..., 0].astype(bool)
             waited = self.state["since_decision"] + 1
@@ -199,10 +199,13 @@ class PettingZooWorld(World):
         return observations | {key: self._rows_of(key, rows) for key in self.text_spec}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
-        numbers = np.uint8 if self.action_spec <= 256 else np.int32  # type: ignore[operator]
+        kind: Any = np.float32
+        if isinstance(self.action_spec, int):
+            kind = np.uint8 if self.action_spec <= 256 else np.int32
+        row = self._declared.action_layout.row_shape
         own = {
             "seed": np.zeros(num_worlds, np.int64),
-            "played": np.zeros((num_worlds, self.max_episode_steps, self.num_agents), numbers),
+            "played": np.zeros((num_worlds, self.max_episode_steps, self.num_agents, *row), kind),
             "fingerprint": np.zeros(num_worlds, np.uint64),
         }
         if self._takes_turns:
@@ -222,8 +225,8 @@ class PettingZooWorld(World):
         length = state["episode_length"]
         if not ((length >= 0) & (length <= self.max_episode_steps)).all():
             raise ValueError(f"restore: episode_length must lie in 0 .. {self.max_episode_steps}, got {length}")
-        if (state["played"] >= self.action_spec).any():
-            raise ValueError(f"restore: played must hold actions 0 .. {self.action_spec - 1}")  # type: ignore[operator]
+        if not self._declared.action_layout.is_packed(state["played"]):
+            raise ValueError(f"restore: played must hold actions of action_spec, {self.action_spec}")
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
         """Replay the current episodes; those with different observations are reset."""
@@ -263,7 +266,7 @@ class PettingZooWorld(World):
         if self._agents_leave:
             own["alive"] = ArraySpec((), "bool", 0, 1, "is in the game")
         if has_legal:
-            own["legal"] = ArraySpec((max(says.actions),), "bool", 0, 1, "legal actions")
+            own["legal"] = ArraySpec(says.own_actions.shape[1:], "bool", 0, 1, "legal actions")
         if sets is not None:
             own["coordination"] = ArraySpec((), "int32", 0, len(sets) - 1, "row of the table of good joint actions")
         spec = dict(says.layout.spec)

@@ -62,9 +62,13 @@ DECLARED_WRONG = {
     "one text for all actions": ({"action_texts": "go"}, ["'go'", "left"]),
     "sets of another shape": ({"coordination_sets": np.ones((1, 2, 2))}, ["coordination_sets", "(1, 2, 2)", "3, 3"]),
     "sets of other numbers": ({"coordination_sets": np.full((1, 3, 3), 2)}, ["coordination_sets"]),
-    "two discrete actions": ({"action": spaces.MultiDiscrete([3, 2])}, ["left", "MultiDiscrete([3 2])", "combination"]),
-    "a dict of actions": ({"action": spaces.Dict(a=spaces.Discrete(3))}, ["left", "Dict", "combination"]),
-    "continuous actions": ({"action": spaces.Box(-1, 1, (2,))}, ["left", "Box", "continuous_actions"]),
+    "actions without bounds": ({"action": spaces.Box(-np.inf, np.inf, (2,))}, ["left", "Box", "bounds"]),
+    "whole numbers in a box": ({"action": spaces.Box(0, 9, (2,), np.int64)}, ["left", "Box", "MultiDiscrete"]),
+    "texts as actions": ({"action": spaces.Dict(say=spaces.Text(9))}, ["left", "Dict"]),
+    "texts of actions of several parts": (
+        {"action": spaces.MultiDiscrete([3, 2]), "action_texts": ["go", "stay", "wait"]},
+        ["action_texts", "Discrete"],
+    ),
 }  # fmt: skip
 
 

@@ -21,9 +21,9 @@ from rl_models.training.weight_transfer import matching
 from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi import messenger_config, rtfm_config
-from tune_experiments.endi.division import CLAIM, ON_MATCHING, DivisionSettings, losses_of
+from tune_experiments.endi.division import CLAIM, ON_MATCHING, DivisionSettings, make_losses
 from tune_experiments.endi.messenger_trials import validate
-from tune_experiments.endi.rtfm_config import make_stage, task_of
+from tune_experiments.endi.rtfm_config import make_stage, make_task
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
@@ -120,9 +120,9 @@ def test_attention_of_all_agents_is_frozen_after_the_first_stage_where_that_is_a
 def test_stages_of_rtfm_differ_by_the_papers_difficulties_and_not_by_the_room():
     config = RTFM.presets["paper"]
     for number in range(1, 6):
-        task = dataclasses.asdict(task_of(config, number))
+        task = dataclasses.asdict(make_task(config, number))
         assert {name: task[name] for name in STAGES[f"S{number}"]} == STAGES[f"S{number}"]
-    assert task_of(RTFM.presets["laptop"], 4).size == RTFM.presets["laptop"].task.size
+    assert make_task(RTFM.presets["laptop"], 4).size == RTFM.presets["laptop"].task.size
 
 
 def test_heads_of_rows_that_divide_see_what_the_backbones_see_and_the_pooled_grid_in_the_paper():
@@ -348,7 +348,7 @@ def test_what_no_run_can_have_is_one_sentence(changes, said):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
-    losses = losses_of(variant, DivisionSettings(regulariser_coef=0.5, kl_deviation=0.7, modelling_coef=2.0))
+    losses = make_losses(variant, DivisionSettings(regulariser_coef=0.5, kl_deviation=0.7, modelling_coef=2.0))
     of_modelling = {"endi_sup": 0.0, "endi_dis_weak_modelling": pytest.approx(0.2)}.get(variant, 2.0)
     assert (losses.regulariser_coef, losses.deviation, losses.modelling_coef) == (0.5, 0.7, of_modelling)
     assert losses.regulariser == VARIANTS[variant].regulariser
@@ -357,7 +357,7 @@ def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("chosen", "are_means"), [({}, False), ({"loss_reduction": "mean"}, True)])
 def test_losses_of_a_division_are_reduced_as_the_learners_own_unless_the_run_says_mean(variant, chosen, are_means):
-    found = losses_of(variant, DivisionSettings(**chosen)).extra_losses()
+    found = make_losses(variant, DivisionSettings(**chosen)).extra_losses()
     assert [isinstance(one, MeanLoss) for one in found] == [are_means] * len(found)
 
 

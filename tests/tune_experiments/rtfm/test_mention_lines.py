@@ -9,7 +9,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
-from tune_experiments.rtfm.figures import frames_of
+from tune_experiments.rtfm.figures import draw_frames
 from tune_experiments.rtfm.mention_lines import GOAL_COLOUR, MONSTER_COLOURS, NEITHER
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
@@ -67,11 +67,11 @@ def test_what_is_held_stands_where_the_agent_is(policy):
 
 @pytest.mark.slow
 def test_frames_show_colours_of_the_things_that_are_there_and_have_one_size(moments):
-    frames = frames_of(moments)
+    frames = draw_frames(moments)
     assert len({frame.shape for frame in frames}) == 1
     assert {MONSTER_COLOURS[0], NEITHER, GOAL_COLOUR} <= colours_of(frames[0])
     alone = dataclasses.replace(moments[0], mentions=moments[0].mentions[:1])
-    assert not {MONSTER_COLOURS[0], NEITHER} & colours_of(frames_of([alone])[0])
+    assert not {MONSTER_COLOURS[0], NEITHER} & colours_of(draw_frames([alone])[0])
 
 
 def test_words_that_are_not_attended_to_are_joined_with_nothing(moments):
@@ -79,10 +79,10 @@ def test_words_that_are_not_attended_to_are_joined_with_nothing(moments):
         weights = np.zeros(len(moments[0].words))
         weights[word] = 1.0
         mention = Mention("goal", (1, 1), weights, 0)
-        return frames_of([dataclasses.replace(moments[0], mentions=(mention,))])[0].astype(int)
+        return draw_frames([dataclasses.replace(moments[0], mentions=(mention,))])[0].astype(int)
 
     none = dataclasses.replace(moments[0], mentions=(Mention("goal", (1, 1), np.zeros(len(moments[0].words)), 0),))
-    blank = frames_of([none])[0].astype(int)
+    blank = draw_frames([none])[0].astype(int)
     first, last = ((drawn(word) != blank).any(-1) for word in (0, len(moments[0].words) - 1))
     assert first.any() and last.any()
     lowest = [np.flatnonzero(change.any(1)).max() for change in (first, last)]

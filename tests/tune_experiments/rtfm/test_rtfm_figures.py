@@ -12,7 +12,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 from tune_experiments.rtfm.attention import draw_attention, watch_reading
 from tune_experiments.rtfm.config import make_world
-from tune_experiments.rtfm.figures import frames_of
+from tune_experiments.rtfm.figures import draw_frames
 
 EXPERIMENT = find_experiment("rtfm_txt2pi")
 SMOKE = EXPERIMENT.presets["smoke"]
@@ -97,7 +97,7 @@ def test_an_episode_is_watched_with_all_that_attends(method, rows):
     assert moments[-1].reward in (-1.0, 1.0)
     plain = record_episode(untrained(method, FULL))
     assert len(moments) == len(plain)
-    frames = frames_of(moments)
+    frames = draw_frames(moments)
     assert len({frame.shape for frame in frames}) == 1
     for frame, picture in zip(frames, plain, strict=True):
         np.testing.assert_array_equal(frame[:, : picture.shape[1]], picture)
@@ -107,7 +107,7 @@ def test_an_episode_is_watched_with_all_that_attends(method, rows):
 def test_render_films_what_is_attended_to():
     policy = untrained()
     assert EXPERIMENT.video is not None
-    np.testing.assert_array_equal(EXPERIMENT.video(policy, 3), frames_of(watch_reading(policy, 3)))
+    np.testing.assert_array_equal(EXPERIMENT.video(policy, 3), draw_frames(watch_reading(policy, 3)))
 
 
 def test_more_attention_is_darker():
@@ -116,7 +116,7 @@ def test_more_attention_is_darker():
     marked = np.zeros(len(moment.words))
     marked[4] = 1.0
     none, one = (dataclasses.replace(moment, attention={"goal": weights}) for weights in (0 * marked, marked))
-    blank, shown = (frames_of([each])[0].astype(int) for each in (none, one))
+    blank, shown = (draw_frames([each])[0].astype(int) for each in (none, one))
     assert (shown <= blank).all()
     assert (shown < blank).any()
 

@@ -164,3 +164,55 @@ class Posts(Meeting):
 
     def _infos(self):
         return {name: {} for name in self.possible_agents}
+
+
+class Reach(ParallelEnv):
+    """Two agents that each see a number from -1 to 1 and pay for its distance to the two numbers that they choose."""
+
+    metadata = {"name": "reach"}  # noqa: RUF012
+    size = 2
+
+    def __init__(self):
+        self.possible_agents, self.agents, self.max_steps = ["left", "right"], [], 10
+
+    def observation_space(self, agent):
+        return spaces.Box(-1, 1, (1,), np.float32)
+
+    def action_space(self, agent):
+        return spaces.Box(-1, 1, (self.size,), np.float32)
+
+    def reset(self, seed=None, options=None):
+        self.random, self.agents, self.time = np.random.default_rng(seed), list(self.possible_agents), 0
+        return self._wish(), {name: {} for name in self.agents}
+
+    def step(self, actions):
+        self.time += 1
+        here, over = list(self.agents), self.time == self.max_steps
+        rewards = {name: self.pay(actions[name], self.wanted[name]) for name in here}
+        self.agents = [] if over else here
+        return self._wish(), rewards, dict.fromkeys(here, over), dict.fromkeys(here, False), {name: {} for name in here}
+
+    def pay(self, action, wanted):
+        """The mean distance, below 0."""
+        return -float(np.abs(action - wanted).mean())
+
+    def close(self):
+        pass
+
+    def _wish(self):
+        self.wanted = {name: self.random.uniform(-1, 1, 1) for name in self.possible_agents}
+        return {name: wanted.astype(np.float32) for name, wanted in self.wanted.items()}
+
+
+class Dials(Reach):
+    """`Reach` with two dials of three places each: an agent is paid for each that stands where its number lies."""
+
+    def action_space(self, agent):
+        return spaces.MultiDiscrete([3, 3])
+
+    def pay(self, action, wanted):
+        """The share of dials that are right."""
+        return float(np.mean(action == int((wanted[0] + 1) * 1.5)))
+
+
+reach, dials = Reach, Dials

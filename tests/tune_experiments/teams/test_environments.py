@@ -20,7 +20,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED, find_stored, modules_named
 from tune_experiments.run.environment_probe import probe
-from tune_experiments.teams.environment_names import name_of, run_label
+from tune_experiments.teams.environment_names import find_name, run_label
 from tune_experiments.teams.trials import plan
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE, UNNAMED_FILE, train
@@ -52,16 +52,16 @@ def nested():
     ],
 )
 def test_what_another_process_can_import_keeps_its_name(env, name, arguments):
-    assert name_of(env) == (name, arguments, "")
+    assert find_name(env) == (name, arguments, "")
 
 
 def test_what_no_other_process_can_import_has_a_name_here_alone():
     first, second = nested(), nested()
-    found = [name_of(env) for env in (first, second, first, lambda: games.Meeting(), games.Meeting().reset)]
+    found = [find_name(env) for env in (first, second, first, lambda: games.Meeting(), games.Meeting().reset)]
     assert all(one.name.startswith(UNNAMED) and one.why_unnamed for one in found)
     assert found[0].name == found[2].name != found[1].name
     with pytest.raises(UserError, match=r"Meeting.*cannot be built again"):
-        name_of(games.Meeting())
+        find_name(games.Meeting())
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,6 @@ def test_a_wrong_name_is_told_what_was_meant(env):
 def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
     with pytest.raises(UserError, match=said):
         make_world(dataclasses.replace(small("overcooked-v0"), **changes))
-
-
-def test_actions_of_several_parts_are_refused_before_anything_is_played():
-    with pytest.raises(UserError, match=r"minirts-v0.*several parts"):
-        EXPERIMENT.inspect(small("minirts-v0"), print)
 
 
 OWN = ("frozen_lake_spread-v0", "furnlift-v0", "furnmove-v0", "matrix_game-v0", "messenger-v0", "overcooked-v0")

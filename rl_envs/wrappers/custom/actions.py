@@ -1,0 +1,231 @@
+"""`ActionLayout`: from each agent's action space to the parts of one action, and back to what the environment takes.
+
+If all spaces are Discrete, an action is one number. Else it has parts: one of choices for each Discrete, and for each
+entry of a MultiDiscrete or MultiBinary, named by its path (`move`, `hands/0`; `action` where there is none), and one
+vector `continuous` of the numbers of all boxes. Agents of different spaces share the parts of the same name, and the
+legal choices are an agent's own; of a part that it lacks, the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from gymnasium import spaces
+
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.spec import Actions, ActionSpec, Array, NumbersSpec
+from rl_envs.wrappers.custom.values import space_in_words, to_array
+
+CONTINUOUS = "continuous"
+"""Name of the part that is a vector of numbers."""
+_TAKEN = (CONTINUOUS, "before_tanh")
+_ALONE = "action"
+_MAX_CHOICES = 2**20
+"""Largest number of choices of one part."""
+
+Native: TypeAlias = Callable[[Any], Any]
+"""From an agent's row, one number or [P] float, to an action of its space."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A part of choices of one agent."""
+
+    path: tuple[Any, ...]
+    size: int
+
+    @property
+    def name(self) -> str:
+        name = "/".join(map(str, self.path)) or _ALONE
+        return f"{name}_" if name in _TAKEN else name
+
+
+class ActionLayout:
+    """Parts of the agents' actions.
+
+    Attributes:
+        spec: `action_spec` of the world.
+        counts: number of choices of each agent, of all its parts together.
+        own: [N, W] bool, choices of all parts side by side that an agent has.
+        native: for each agent, what turns its row of `pack` into its action.
+        is_plain: whether all spaces are Discrete.
+    """
+
+    def __init__(self, action_spaces: Mapping[Any, spaces.Space]) -> None:
+        """Lay out the spaces of the agents.
+
+        Raises:
+            CustomEnvError: an action that no policy can choose.
+        """
+        self._spaces = list(action_spaces.values())
+        found = [list(_leaves(space, str(agent))) for agent, space in action_spaces.items()]
+        choices = [[one for one in leaves if isinstance(one, _Choice)] for leaves in found]
+        boxes = [[one for one in leaves if isinstance(one, spaces.Box)] for leaves in found]
+        self.counts = [sum(one.size for one in own) for own in choices]
+        self.is_plain = all(isinstance(space, spaces.Discrete) for space in self._spaces)
+        sizes: dict[str, int] = {}
+        for one in (one for own in choices for one in own):
+            sizes[one.name] = max(sizes.get(one.name, 0), one.size)
+        self.own_sizes = np.array([[_size(own, name) for name in sizes] for own in choices]).reshape(len(found), -1)
+        places = [np.arange(size) < self.own_sizes[:, [part]] for part, size in enumerate(sizes.values())]
+        self.own = np.concatenate([np.zeros((len(found), 0), bool), *places], axis=1)
+        self._sizes = sizes
+        starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+        self._slots = [np.array([starts[o.name] + n for o in own for n in range(o.size)], int) for own in choices]
+        self._numbers = _numbers(boxes)
+        self.spec: ActionSpec = max(self.counts) if self.is_plain else dict(sizes)
+        if isinstance(self.spec, dict) and self._numbers.low.shape[1]:
+            self.spec[CONTINUOUS] = self._numbers
+        self.native = [self._native(index) for index in range(len(found))]
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of an agent's packed action: () or (P,)."""
+        return () if self.is_plain else (len(self._sizes) + self._numbers.low.shape[1],)
+
+    def pack(self, actions: Actions, counts: Array) -> Array:
+        """Actions as one array, [B, N] or [B, N, P] float32: choices, then numbers.
+
+        Choices that an agent lacks, and all that do not count, become 0.
+
+        Args:
+            actions: as `World.step` takes them.
+            counts: [B, N] bool, agents whose actions count.
+        """
+        if not isinstance(actions, dict):
+            return np.where(counts & (actions < self.own_sizes[:, 0]), actions, 0)
+        numbers = [actions[CONTINUOUS]] if CONTINUOUS in actions else []
+        chosen = np.stack([actions[name] for name in self._sizes], -1) if self._sizes else np.zeros((*counts.shape, 0))
+        packed = np.concatenate([np.where(chosen < self.own_sizes, chosen, 0), *numbers], -1)
+        return np.where(counts[..., None], packed, 0).astype(np.float32)
+
+    def is_packed(self, rows: Array) -> bool:
+        """Whether rows [..., N] or [..., N, P] can be packed actions."""
+        if self.is_plain:
+            return bool((rows < self.spec).all())
+        chosen = rows[..., : len(self._sizes)]
+        possible = (chosen >= 0) & (chosen < [*self._sizes.values()]) & (chosen == np.floor(chosen))
+        return bool(possible.all() and np.isfinite(rows).all())
+
+    def mask(self, agent: int, given: Any) -> Array | None:
+        """An action mask as [own choices] bool: an array, or arrays nested as the space; None where it is none."""
+        parts = list(_flat(self._spaces[agent], given))
+        arrays = [to_array(part) for part in parts]
+        if not all(one is not None and one.dtype.kind in "biuf" for one in arrays):
+            return None
+        joined = np.concatenate([np.ravel(one) for one in arrays if one is not None] or [np.zeros(0)])
+        if joined.size != self.counts[agent] or not ((joined == 0) | (joined == 1)).all():
+            return None
+        return joined.astype(bool)
+
+    def restrict(self, legal: Array, agent: int, mask: Array) -> None:
+        """Apply a mask of `mask` to an agent's row, [W] bool."""
+        legal[self._slots[agent]] &= mask
+
+    def can_choose(self, legal: Array) -> bool:
+        """Whether each part has a legal choice: [W] bool."""
+        ends = np.cumsum([*self._sizes.values()])[:-1]
+        return all(part.any() for part in np.split(legal, ends))
+
+    def in_words(self, agent: int) -> str:
+        """The action space of an agent."""
+        return space_in_words(self._spaces[agent])
+
+    def _native(self, agent: int) -> Native:
+        space = self._spaces[agent]
+        if self.is_plain:
+            return int(space.start).__add__  # type: ignore[attr-defined]  # Discrete
+        columns = {name: column for column, name in enumerate(self._sizes)}
+        return _native(space, (), columns, iter(range(len(columns), len(columns) + self._numbers.low.shape[1])))
+
+
+def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[_Choice | spaces.Box]:
+    if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_CHOICES:
+        yield _Choice(path, int(space.n))
+    elif isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)) and np.prod(space.shape):
+        sizes = np.ravel(space.nvec) if isinstance(space, spaces.MultiDiscrete) else np.full(np.prod(space.shape), 2)
+        yield from (_Choice((*path, number), size) for number, size in enumerate(sizes.tolist()))
+    elif isinstance(space, (spaces.Dict, spaces.Tuple)) and len(space.spaces):
+        for name, inner in _entries(space):
+            yield from _leaves(inner, agent, (*path, name))
+    elif isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind == "f" and np.prod(space.shape):
+        with np.errstate(over="ignore"):
+            span = space.high.astype(np.float32) - space.low.astype(np.float32)
+        if not np.isfinite(span).all():
+            raise CustomEnvError(
+                f"the actions of {agent!r} are {space_in_words(space)}, a box without finite bounds: let "
+                "action_space have the bounds within which an action has an effect, such as -1 and 1"
+            )
+        yield space
+    else:
+        advice = "let action_space be Discrete, MultiDiscrete, a Box of floats, or a Dict or Tuple of those"
+        if isinstance(space, spaces.Discrete):
+            advice = f"let it have {_MAX_CHOICES:,} actions at most"
+        if isinstance(space, spaces.Box):
+            advice = "let action_space be MultiDiscrete for whole numbers, or a Box of floats"
+        raise CustomEnvError(
+            f"the actions of {agent!r} are {space_in_words(space)}, which no policy can choose: {advice}"
+        )
+
+
+def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
+    yield from space.items() if isinstance(space, spaces.Dict) else enumerate(space)
+
+
+def _size(own: Sequence[_Choice], name: str) -> int:
+    """Number of choices of a part; 1 for an agent that lacks it."""
+    return next((one.size for one in own if one.name == name), 1)
+
+
+def _numbers(boxes: Sequence[Sequence[spaces.Box]]) -> NumbersSpec:
+    """Bounds of all agents' numbers, [N, D]; both 0 where an agent has fewer."""
+    width = max(sum(int(np.prod(box.shape)) for box in own) for own in boxes)
+    low, high = np.zeros((len(boxes), width), np.float32), np.zeros((len(boxes), width), np.float32)
+    for agent, own in enumerate(boxes):
+        for array, side in ((low, "low"), (high, "high")):
+            values = [np.ravel(getattr(box, side)) for box in own]
+            array[agent, : sum(map(len, values))] = np.concatenate(values) if values else 0
+    return NumbersSpec(low, high)
+
+
+def _native(
+    space: spaces.Space, path: tuple[Any, ...], columns: Mapping[str, int], numbers: Iterator[int]
+) -> Callable[[Sequence[float]], Any]:
+    """Function from a packed row [P] to an action of this space."""
+    if isinstance(space, spaces.Discrete):
+        column, start, kind = columns[_Choice(path, 0).name], int(space.start), np.dtype(space.dtype).type
+        return lambda row: kind(start + int(row[column]))
+    if isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)):
+        count, first = int(np.prod(space.shape)), np.ravel(getattr(space, "start", 0))
+        taken = [columns[_Choice((*path, number), 0).name] for number in range(count)]
+        return lambda row: (np.array([row[at] for at in taken]) + first).astype(space.dtype).reshape(space.shape)
+    if isinstance(space, spaces.Box):
+        own = [next(numbers) for _ in range(int(np.prod(space.shape)))]
+        low, high = space.low, space.high
+        return lambda row: np.clip(
+            np.array([row[at] for at in own], low.dtype).reshape(low.shape), low, high, dtype=low.dtype
+        )
+    assert isinstance(space, (spaces.Dict, spaces.Tuple))
+    inner = {name: _native(one, (*path, name), columns, numbers) for name, one in _entries(space)}
+    if isinstance(space, spaces.Tuple):
+        return lambda row: tuple(convert(row) for convert in inner.values())
+    return lambda row: {name: convert(row) for name, convert in inner.items()}
+
+
+def _flat(space: spaces.Space, given: Any) -> Iterator[Any]:
+    """Masks of the parts, nested as Gymnasium's `sample` takes them; numbers have none."""
+    if isinstance(space, spaces.Box) and given is None:
+        return
+    if isinstance(space, spaces.Dict) and isinstance(given, Mapping):
+        for name, inner in space.items():
+            yield from _flat(inner, given.get(name))
+    elif isinstance(space, spaces.Tuple) and isinstance(given, tuple) and len(given) == len(space.spaces):
+        for inner, part in zip(space.spaces, given, strict=True):
+            yield from _flat(inner, part)
+    elif isinstance(space, spaces.MultiDiscrete) and isinstance(given, tuple):
+        yield from given
+    else:
+        yield given

@@ -1,0 +1,127 @@
+"""Custom environments whose agents have actions of several parts, of numbers, and of different spaces."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.random_play import random_legal_actions
+from rl_envs.testing import check_world
+from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
+
+SPACES = {
+    "a": spaces.Dict(
+        move=spaces.Discrete(3, start=1), aim=spaces.Box(np.array([-2, 0]), np.array([2, 0.1]), dtype=float)
+    ),
+    "b": spaces.MultiDiscrete([2, 4]),
+    "c": spaces.Box(-1, 1, (1,)),
+    "d": spaces.Tuple([spaces.MultiBinary(2), spaces.Discrete(5)]),
+}
+
+
+class Mixed:
+    """Agents that must act within their spaces; each is paid what the numbers of its action add up to."""
+
+    metadata: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, action_spaces=SPACES, mask=None):
+        self.spaces, self.mask = dict(action_spaces), mask
+        self.possible_agents, self.agents, self.max_steps = list(self.spaces), [], 5
+
+    def observation_space(self, name):
+        return spaces.Box(0, 1, (1,))
+
+    def action_space(self, name):
+        return self.spaces[name]
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.time = list(self.possible_agents), 0
+        return self._seen()
+
+    def step(self, actions):
+        assert set(actions) == set(self.agents)
+        assert all(self.spaces[name].contains(action) for name, action in actions.items()), actions
+        self.time += 1
+        live, over = list(self.agents), self.time == self.max_steps
+        seen, infos = self._seen()
+        self.agents = [] if over else live
+        flags = dict.fromkeys(live, over)
+        rewards = {name: float(np.sum(spaces.flatten(self.spaces[name], actions[name]))) for name in live}
+        return seen, rewards, flags, dict.fromkeys(live, False), infos
+
+    def _seen(self):
+        infos = {name: {} if self.mask is None else {"action_mask": self.mask} for name in self.agents}
+        return {name: np.full(1, self.time / 5, np.float32) for name in self.agents}, infos
+
+    def close(self):
+        pass
+
+
+def test_agents_of_different_spaces_act_within_them_and_keep_every_worlds_contract():
+    check_world(functools.partial(from_pettingzoo, Mixed))
+
+
+def test_parts_are_named_by_their_path_and_those_of_others_have_one_legal_choice():
+    world = from_pettingzoo(Mixed)
+    sizes = {name: size for name, size in world.action_spec.items() if isinstance(size, int)}
+    assert sizes == {"move": 3, "0": 2, "1": 5, "0/0": 2, "0/1": 2}
+    assert world.action_spec["continuous"].low.tolist() == [[-2, 0], [0, 0], [-1, 0], [0, 0]]
+    legal = np.split(world.reset(0)["legal"][0], [3, 5, 10, 12], axis=1)
+    assert [part.sum(1).tolist() for part in legal] == [
+        [3, 1, 1, 1],
+        [1, 2, 1, 1],
+        [1, 4, 1, 5],
+        [1, 1, 1, 2],
+        [1, 1, 1, 2],
+    ]
+
+
+def test_a_world_that_is_wrapped_again_takes_the_same_actions():
+    env = TeamParallelEnv(from_pettingzoo(Mixed))
+    env.reset(0)
+    for name in env.agents:
+        env.action_space(name).seed(0)
+    legal = dict.fromkeys(["move", "0", "1", "0/0", "0/1"], 0)
+    _, rewards, *_ = env.step(
+        {name: legal | {"continuous": env.action_space(name)["continuous"].high} for name in env.agents}
+    )
+    assert rewards == pytest.approx({"a": 3.1, "b": 2.0, "c": 1.0, "d": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("space", "mask"),
+    [
+        (spaces.MultiDiscrete([2, 3]), np.array([1, 0, 0, 1, 1], np.int8)),
+        (spaces.MultiDiscrete([2, 3]), (np.array([1, 0], np.int8), np.array([0, 1, 1], np.int8))),
+        (
+            spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(3), c=spaces.Box(-1, 1, (2,))),
+            {"a": np.array([1, 0], np.int8), "b": np.array([0, 1, 1], np.int8), "c": None},
+        ),
+    ],
+)
+def test_masks_are_flat_or_nested_as_the_space(space, mask):
+    world = from_pettingzoo(functools.partial(Mixed, {"a": space, "b": space}, mask))
+    seen, draws = world.reset(0), np.random.default_rng(0)
+    assert seen["legal"][0].astype(int).tolist() == [[1, 0, 0, 1, 1]] * 2
+    for _ in range(12):
+        seen = world.step(random_legal_actions(world, seen, draws))[0]
+
+
+@pytest.mark.parametrize("mask", [np.array([0, 0, 1, 1, 1]), np.ones(4), (np.ones(2), np.ones(2)), "no"])
+def test_a_mask_that_does_not_fit_or_leaves_a_part_without_a_choice_is_one_sentence(mask):
+    space = spaces.MultiDiscrete([2, 3])
+    with pytest.raises(CustomEnvError, match=r"mask.*'a'"):
+        from_pettingzoo(functools.partial(Mixed, {"a": space}, mask)).reset(0)
+
+
+def test_actions_outside_of_their_bounds_are_refused():
+    world = from_pettingzoo(functools.partial(Mixed, {"c": SPACES["c"]}), 2)
+    world.reset(0)
+    for wrong in (np.full((2, 1, 1), 1.5), np.full((2, 1, 1), np.nan), np.zeros((2, 1))):
+        with pytest.raises(ValueError, match="actions must"):
+            world.step({"continuous": wrong})

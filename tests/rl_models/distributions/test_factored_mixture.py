@@ -1,0 +1,201 @@
+"""Policies over actions of several parts, against `torch.distributions` and exact sums."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch.distributions import (
+    AffineTransform,
+    Categorical,
+    Independent,
+    MixtureSameFamily,
+    Normal,
+    TanhTransform,
+    TransformedDistribution,
+)
+
+from rl_models.distributions.dependence import measure_dependence
+from rl_models.distributions.factored_mixture import BEFORE_TANH, CONTINUOUS, FactoredMixture
+from rl_models.distributions.squashed_gaussian import SquashedGaussian
+
+SIZES = {"move": 3, "hand": 2}
+LOW, HIGH = torch.tensor([[-1.0, 0.0], [-2.0, 5.0]]), torch.tensor([[1.0, 4.0], [2.0, 5.0]])
+"""The second number of the second agent is no choice."""
+
+
+def mixture(components=3, sizes=SIZES, numbers=True, batch=64, seed=0):
+    """A random policy of two agents with batch shape [B, 1]; its parts have gradients."""
+    torch.manual_seed(seed)
+    lead = (batch, 1, 2, components)
+    weights = torch.randn(batch, 1, components, requires_grad=True)
+    choices = {name: torch.randn(*lead, size, requires_grad=True) for name, size in sizes.items()}
+    mean, log_std = torch.randn(*lead, 2, requires_grad=True), (torch.randn(*lead, 2) / 3).requires_grad_()
+    policy = FactoredMixture(
+        weights.log_softmax(-1),
+        {name: logits.log_softmax(-1) for name, logits in choices.items()},
+        SquashedGaussian(mean, log_std, LOW, HIGH) if numbers else None,
+    )
+    return policy, [weights, *choices.values(), *([mean, log_std] if numbers else [])]
+
+
+def drawn(policy):
+    """A sample of a policy."""
+    shape = (*policy.log_weights.shape[:2], policy.num_uniforms)
+    with torch.no_grad():
+        return policy.sample(torch.rand(shape, dtype=torch.float64))
+
+
+def squashed(gaussian, agent, number):
+    """torch's distribution of one number of an agent, [B, 1, M]."""
+    low, high = gaussian.low[agent, number], gaussian.high[agent, number]
+    normal = Normal(gaussian.mean[:, :, agent, :, number], gaussian.log_std[:, :, agent, :, number].exp())
+    steps = [TanhTransform(), AffineTransform((low + high) / 2, (high - low) / 2)]
+    return TransformedDistribution(normal, steps)
+
+
+def test_log_probabilities_are_those_of_torch():
+    policy, _ = mixture()
+    actions, _ = drawn(policy)
+    total = policy.log_weights
+    for agent in range(2):
+        for name, choices in policy.log_choices.items():
+            total = total + Categorical(logits=choices[:, :, agent]).log_prob(actions[name][:, :, agent, None])
+        for number in range(2 if agent == 0 else 1):
+            total = total + squashed(policy.gaussian, agent, number).log_prob(
+                actions[CONTINUOUS][:, :, agent, number, None].double()
+            )
+    # In double precision torch inverts tanh well enough away from the bounds.
+    inside = (actions[BEFORE_TANH].abs() < 3).all(-1).all(-1)
+    assert inside.float().mean() > 0.8
+    expected = torch.logsumexp(total, -1)
+    torch.testing.assert_close(policy.log_prob(actions)[inside], expected[inside].float(), atol=2e-4, rtol=1e-5)
+
+
+def test_the_density_of_a_stored_sample_is_that_of_a_mixture_of_gaussians_and_the_slope():
+    policy, _ = mixture(sizes={})
+    actions, component = drawn(policy)
+    before, gaussian = actions[BEFORE_TANH].double(), policy.gaussian
+    slope = torch.log(1 - before.tanh() ** 2)
+    each = [[], []]
+    for agent, numbers in ((0, [0, 1]), (1, [0])):
+        own = Independent(
+            Normal(gaussian.mean[:, :, agent, :, numbers], gaussian.log_std[:, :, agent, :, numbers].exp()), 1
+        )
+        half = ((HIGH - LOW) / 2)[agent, numbers].log().sum()
+        correction = slope[:, :, agent, numbers].sum(-1) + half
+        each[agent] = own.log_prob(before[:, :, agent, None, numbers].float()) - correction[..., None]
+        marginal = MixtureSameFamily(Categorical(logits=policy.log_weights), own)
+        expected = marginal.log_prob(before[:, :, agent, numbers].float()) - correction
+        torch.testing.assert_close(
+            policy.marginal_log_prob(actions)[..., agent], expected.float(), atol=1e-5, rtol=1e-5
+        )
+    joint = torch.logsumexp(policy.log_weights + each[0] + each[1], -1)
+    torch.testing.assert_close(policy.log_prob(actions), joint.float(), atol=1e-5, rtol=1e-5)
+    chosen = torch.stack(each, -2).gather(-1, component[..., None, None].expand(-1, -1, 2, 1)).squeeze(-1)
+    weight = policy.log_weights.gather(-1, component[..., None])
+    torch.testing.assert_close(
+        policy.component_log_prob(actions, component), (chosen + weight).float(), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_samples_at_the_bounds_have_finite_probabilities_and_gradients():
+    policy, leaves = mixture(batch=4)
+    shape = (4, 1, policy.num_uniforms)
+    for uniforms in (torch.zeros(shape, dtype=torch.float64), torch.full(shape, 1 - 2**-53, dtype=torch.float64)):
+        with torch.no_grad():
+            actions, component = policy.sample(uniforms)
+        assert ((actions[CONTINUOUS] >= LOW) & (actions[CONTINUOUS] <= HIGH)).all()
+        far = actions | {BEFORE_TANH: actions[BEFORE_TANH] * 5}
+        assert torch.equal(policy.gaussian.squash(far[BEFORE_TANH])[..., 0, 0].abs(), torch.ones(4, 1))
+        total = policy.log_prob(far).sum() + policy.component_log_prob(far, component).sum()
+        assert torch.isfinite(total)
+        for gradient in torch.autograd.grad(total, leaves, retain_graph=True):
+            assert torch.isfinite(gradient).all()
+
+
+def test_agents_that_do_not_decide_do_not_count():
+    policy, _ = mixture()
+    actions, _ = drawn(policy)
+    first = torch.tensor([True, False]).expand(64, 1, 2)
+    torch.testing.assert_close(policy.log_prob(actions, first), policy.marginal_log_prob(actions)[..., 0])
+
+
+def test_entropies_are_the_means_of_log_probabilities():
+    policy, _ = mixture(components=1, batch=1)
+    with torch.no_grad():
+        many = policy.repeat(200_000)
+        actions, component = drawn(many)
+        found = -many.component_log_prob(actions, component).mean(1)
+        torch.testing.assert_close(policy.component_entropy()[:, 0], found, atol=0.02, rtol=0.0)
+    torch.testing.assert_close(policy.marginal_entropy(), policy.component_entropy())
+
+
+def test_the_marginal_entropy_is_exact_for_equal_and_for_separate_components_and_else_below():
+    with torch.no_grad():
+        policy, _ = mixture(components=2, batch=1)
+        many = policy.repeat(100_000)
+        actions, _ = drawn(many)
+        exact = -many.marginal_log_prob(actions).mean(1)
+        assert (policy.marginal_entropy()[:, 0] <= exact + 0.02).all()
+        one, _ = mixture(components=1, batch=1)
+        gaussian = one.gaussian
+        for shift, more in ((0.0, 0.0), (50.0, torch.tensor(2.0).log())):
+            means = torch.cat([gaussian.mean, gaussian.mean + shift], -2)
+            stds = gaussian.log_std.expand_as(means)
+            both = FactoredMixture(
+                torch.full((1, 1, 2), 0.5).log(),
+                {name: each.expand(-1, -1, -1, 2, -1) for name, each in one.log_choices.items()},
+                SquashedGaussian(means, stds, LOW, HIGH),
+            )
+            apart = both.marginal_entropy() - both.component_entropy() + torch.tensor(2.0).log()
+            torch.testing.assert_close(apart, torch.full((1, 1, 2), float(more)), atol=1e-4, rtol=0.0)
+
+
+def test_an_action_of_several_choices_is_one_of_their_combinations():
+    policy, _ = mixture(numbers=False)
+    whole = policy.as_marginals()
+    for first, second in itertools.product(itertools.product(range(3), range(2)), repeat=2):
+        parts = {
+            name: torch.tensor([first[number], second[number]]).expand(64, 1, 2) for number, name in enumerate(SIZES)
+        }
+        listed = torch.tensor([2 * first[0] + first[1], 2 * second[0] + second[1]]).expand(64, 1, 2)
+        torch.testing.assert_close(policy.log_prob(parts), whole.log_prob(listed))
+    generator = torch.Generator().manual_seed(0)
+    torch.testing.assert_close(measure_dependence(policy, generator), {"tvd": whole.tvd()})
+
+
+def test_estimates_agree_with_exact_distances_within_their_intervals(monkeypatch):
+    with torch.no_grad():
+        policy, _ = mixture(numbers=False)
+        generator = torch.Generator().manual_seed(0)
+        exact = measure_dependence(policy, generator)["tvd"]
+        monkeypatch.setattr("rl_models.distributions.dependence.MAX_JOINT_ACTIONS", 1)
+        found = measure_dependence(policy, generator)
+    within = (found["tvd_estimate"] - exact).abs() <= found["tvd_estimate_interval"]
+    assert within.float().mean() > 0.85
+    assert abs(float(found["tvd_estimate"].mean() - exact.mean())) < 0.01
+
+
+@pytest.mark.parametrize(("components", "known"), [(1, 0.0), (2, 0.6931)])
+def test_agents_with_separate_components_share_the_information_of_the_component(components, known):
+    policy, _ = mixture(components, sizes={}, batch=16)
+    apart = torch.arange(components).float()[:, None] * 40
+    gaussian = policy.gaussian
+    policy = FactoredMixture(
+        torch.full((16, 1, components), 1 / components).log(),
+        {},
+        SquashedGaussian(gaussian.mean + apart, gaussian.log_std, LOW, HIGH),
+    )
+    with torch.no_grad():
+        found = measure_dependence(policy, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(found["mutual_information"], torch.full((16, 1), known), atol=1e-3, rtol=0.0)
+
+
+def test_the_mode_is_within_the_bounds_and_of_the_most_probable_component():
+    policy, _ = mixture()
+    actions, component = policy.mode()
+    assert torch.equal(component, policy.log_weights.argmax(-1))
+    assert ((actions[CONTINUOUS] >= LOW) & (actions[CONTINUOUS] <= HIGH)).all()
+    assert (actions["move"] < 3).all()

@@ -1,0 +1,76 @@
+"""Rows of `concord train` where actions have several parts or are numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rl_models.batch import chosen_actions, forward, to_batch
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+from tests.rl_envs.wrappers.test_factored_actions import Mixed
+from tune_experiments.core.errors import UserError
+from tune_experiments.teams.trials import build_policy, plan, play
+from tune_experiments.train import EXPERIMENT, SMOKE
+
+HERE = "tests.rl_envs.wrappers.test_factored_actions"
+MIXED = dataclasses.replace(SMOKE, env=f"{HERE}:Mixed")
+NUMBERS = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:reach")
+CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:dials")
+ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4")
+
+
+def collected(config, method, worlds=4, steps=12):
+    planned = plan(config, method, 0)
+    policy = planned.build_policy()
+    collector = Collector(planned.make_world(num_worlds=worlds, first_world=0), policy, steps)
+    collector.reset(0)
+    return planned, policy, collector
+
+
+@pytest.mark.parametrize("method", ROWS)
+def test_probabilities_while_learning_are_those_while_acting(method):
+    _, policy, collector = collected(MIXED, method)
+    batch = to_batch(collector.collect())
+    again = forward(policy, batch).policy.first_steps(12)
+    actions = chosen_actions(batch)
+    torch.testing.assert_close(again.log_prob(actions), batch["log_prob"], atol=1e-5, rtol=1e-5)
+    each = again.component_log_prob(actions, batch["component"])
+    torch.testing.assert_close(each, batch["agent_log_prob"], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["qmix", "vdn", "sync_2_cordial", "lora"])
+def test_rows_that_choose_from_one_list_are_refused_before_the_run(method):
+    for config in (MIXED, NUMBERS, dataclasses.replace(SMOKE, env="minirts-v0")):
+        with pytest.raises(UserError, match=rf"{method} .*Discrete.*{config.env}"):
+            EXPERIMENT.check(dataclasses.replace(config, methods=("ippo", method)))
+
+
+@pytest.mark.parametrize("config", [NUMBERS, CHOICES])
+@pytest.mark.parametrize("method", ["ippo", "sync_2"])
+def test_teams_learn_to_choose_several_parts_and_numbers(config, method):
+    config = dataclasses.replace(config, learner=dataclasses.replace(config.learner, learning_rate=0.02, num_epochs=4))
+    planned, policy, collector = collected(config, method, worlds=32, steps=10)
+    before = float(play(config, 16, 1, policy)["return"].sum(-1).mean())
+    learner = Learner(policy, planned.objective, planned.optimiser)
+    for _ in range(30):
+        learner.update([collector.collect()])
+    assert float(play(config, 16, 1, policy)["return"].sum(-1).mean()) > before + 4
+
+
+def test_an_estimate_stands_beside_its_interval_and_numbers_give_mutual_information():
+    known = play(MIXED, 2, 0, build_policy(MIXED, "sync_4", 0))
+    assert {"mutual_information", "mutual_information_interval"} < set(known)
+    apart = play(MIXED, 2, 0, build_policy(MIXED, "ippo", 0))
+    np.testing.assert_allclose(apart["mutual_information"], 0, atol=1e-5)
+    assert "tvd" in play(CHOICES, 2, 0, build_policy(CHOICES, "sync_4", 0))
+
+
+def test_what_was_seen_names_each_agents_space():
+    said = []
+    EXPERIMENT.inspect(MIXED, said.append)
+    text = " ".join(" ".join(said).split())
+    assert [name for name, space in Mixed().spaces.items() if f"{name}: {type(space).__name__}" not in text] == []
