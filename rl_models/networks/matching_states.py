@@ -1,4 +1,4 @@
-"""States of a mention-matching reader's nodes: what they are, and what they hear of each other. Part of `matching.py`.
+"""States of a mention-matching reader's nodes: their inputs and messages. Part of `matching.py`.
 
 A node begins with its place (a table of offsets from an agent, up to `reach` cells; beyond them a linear map of the
 rest), its kind, and what the document says of it and the goal (equation 8); in an ablation also with its name's vector.

@@ -37,7 +37,7 @@ class StoreUnavailableError(UserError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, or its type if it says nothing; at most 200 characters."""
+    """The first line of an error's message, or its type without one; at most 200 characters."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:_MAX_LINE]
 
 

@@ -200,7 +200,7 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
 
 
 def _describe_groups(rows_of: Mapping[str, Sequence[str]]) -> str:
-    """Sentence on rows, from `saying -> rows`: that of most rows comes first and stands for all that are not named."""
+    """Sentence on rows, from `saying -> rows`: that of most rows comes first and holds for all unnamed rows."""
     usual = max(rows_of, key=lambda saying: len(rows_of[saying]))
     named = {
         saying: ", ".join(f"`{row}`" if "," in row else row for row in rows)

@@ -96,7 +96,7 @@ class TrialLog:
                 f"env_steps {row['env_steps']} follow {self._last['env_steps']} in {self._metrics}: rewind first"
             )
         self._last = row
-        # JSON has no name for what is not finite, and a diverged loss must not make the file unreadable to others.
+        # JSON has no non-finite numbers, and a diverged loss must not make the file unreadable to others.
         line = json.dumps({key: value if math.isfinite(value) else str(value) for key, value in row.items()})
         with self._metrics.open("ab") as file:
             file.write(line.encode() + b"\n")
@@ -115,7 +115,7 @@ class TrialLog:
         events.flush()
 
     def rewind(self, to_env_steps: int) -> None:
-        """Forget everything after `to_env_steps` and write the TensorBoard events anew from what remains."""
+        """Remove all rows after `to_env_steps` and write the TensorBoard events anew from what remains."""
         self.close()
         kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
         write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))

@@ -38,8 +38,8 @@ def describe_training_changes(
         )
     if old.workers.worlds != plan.workers.worlds:
         found.append(
-            f"{plan.workers.worlds} environments are played at once instead of {old.workers.worlds}: their episodes "
-            f"begin anew"
+            f"{plan.workers.worlds} environments are stepped at once instead of {old.workers.worlds}: they start "
+            f"new episodes"
         )
     return found + _updates(old, plan)
 

@@ -74,7 +74,7 @@ class Diagnosis:
         return max(parts, key=lambda name: parts[name])
 
     def expected(self, runners: float, learners: float) -> float:
-        """Env steps a second with so many times the runners and learners, if each had a core of its own."""
+        """Env steps a second with a multiple of the runners and learners, if each has a core of its own."""
         used = playing_and_learning(self.playing / runners, self.learning / learners, self.takes_turns)
         return 1000 / (used + self.other)
 

@@ -113,7 +113,7 @@ class Probe:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """Name and content of each line of the table; a line that goes on has no name."""
+        """Name and content of each line of the table; a continuation line has no name."""
         spaces = [f"(of {name}: {space})" for name, space in [*self.spaces.items()][:_MAX_NAMES]]
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         return [
@@ -311,7 +311,7 @@ def _limit_from(world: World) -> str | None:
 
 
 def _resident_megabytes() -> float | None:
-    """Memory of this process; None where the system does not say."""
+    """Memory of this process; None where it is unknown."""
     gc.collect()
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

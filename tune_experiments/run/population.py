@@ -106,7 +106,7 @@ def train_member(
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     """Replace all checkpoints of the target by the source's newest, with the target's configuration; its env steps.
 
-    Those that the newest one needs come along.
+    Checkpoints that the newest one needs are copied, too.
     """
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}
@@ -128,5 +128,5 @@ def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
 def _env_steps(checkpoints: Path) -> int:
     newest = newest_whole_checkpoint(checkpoints)
     if newest is None:
-        raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it anew")
+        raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it from the start")
     return int(newest.name.rpartition("_")[2])

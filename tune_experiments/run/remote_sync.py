@@ -198,14 +198,14 @@ class RemoteSync:
                 return
 
     def push(self) -> bool:
-        """Upload what is new in the folder; False, and a warning, if the store is away: the next call uploads it all.
+        """Upload what is new in the folder; False, and a warning, if the store is unavailable; the next call retries.
 
         Raises:
             FileNotFoundError: the folder itself is gone.
             UserError: another run has taken the store over.
         """
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
+            raise FileNotFoundError(f"{self.uri} cannot be kept up to date, because its folder on this machine is gone")
         if self.claim is not None:
             self.claim.check()
         try:

@@ -57,7 +57,7 @@ WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version
 _SHOWN = 5
 """Most differences in a sentence."""
 _SET_ASIDE = ".of_other_flags"
-"""Hidden folder for what trials without a checkpoint have left, when the run begins anew with other flags."""
+"""Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 
 
 @dataclass
@@ -178,7 +178,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
         version = written_by.get("concord_version", "of an unknown version")
         raise UserError(
             f"{path} was written by Concord {version} (schema version {schema!r}), and this version reads "
-            f"{SCHEMA_VERSION}: open it with that version, or train anew with another --out"
+            f"{SCHEMA_VERSION}: open it with that version, or train again with another --out"
         )
 
 

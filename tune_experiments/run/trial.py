@@ -116,7 +116,7 @@ class Trial(Generic[Config]):
             training.run(algorithm, until_env_steps)
 
     def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
-        """Continue where the curriculum stands, or take over what the stage before it has learned."""
+        """Resume the current stage, or transfer weights from the stage before it."""
         curriculum, env_steps = self.curriculum, self.curriculum.total().env_steps
         if not env_steps:
             return

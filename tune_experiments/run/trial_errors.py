@@ -1,4 +1,4 @@
-"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each told in one sentence."""
+"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each reported in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial's folder while it trains: one process writes to it, and it may go away for a while.
+"""A trial's folder while it trains: one process writes to it, and it may be unavailable for a while.
 
 After an error of the disk, such as a full one, the trial waits for its folder and then continues from its newest whole
 checkpoint.

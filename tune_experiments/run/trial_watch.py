@@ -25,7 +25,7 @@ class Callback:
     """Callbacks of a run; all hooks are no-ops."""
 
     def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
-        """Called after a validation of a trial with its row of the log: `env_steps`, `valid/NAME` and all else."""
+        """Called after a validation of a trial with its row of the log: `env_steps`, `valid/NAME` and other metrics."""
 
     def on_checkpoint(self, trial: str, checkpoint: Path) -> None:
         """Called with the folder of a new checkpoint, which `load_policy` opens until newer ones replace it."""

@@ -34,7 +34,7 @@ class ClusterCapacity:
 
 
 class PendingTrials:
-    """Says every few minutes which trials wait, and for what; Tune says nothing of them."""
+    """Reports every few minutes which trials wait, and for what, because Tune does not."""
 
     def __init__(
         self,
@@ -129,11 +129,11 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._progress.finish(str(trial), how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is started again, and why, unless it said that it waits."""
+        """Print that it restarts, and why, unless it has reported that it waits."""
         last = trial.last_result or {}
         why = "" if WAITS in last else "its process or one that it needs has died; "
         why = f"{last[HANGS]}; " if HANGS in last else why
-        notice = f"{why}it goes on from its newest checkpoint"
+        notice = f"{why}it continues from its newest checkpoint"
         self._progress.update(str(trial), {"notice": notice})
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:

@@ -26,7 +26,7 @@ class LineStyle:
     colour: str
     """Colour of all the method's lines."""
     marker: str = "o"
-    """Marker of its points in validation rooms, for readers who cannot tell the colours apart."""
+    """Marker of its validation points, for readers who cannot tell the colours apart."""
     width: float = 1.8
     """Width of its lines in points."""
     is_filled: bool = True
