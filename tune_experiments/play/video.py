@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from rl_envs.core.errors import installing
 from rl_envs.core.spec import checked_picture
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
@@ -67,7 +68,7 @@ def write_mp4(
     try:
         from imageio_ffmpeg import write_frames
     except ImportError as error:
-        raise UserError("a video with sound needs ffmpeg: pip install 'concord-marl[video]'") from error
+        raise UserError(f"a video with sound needs {error.name}: {installing('video')}") from error
     check_frames(frames)
     height, width = frames[0].shape[:2]
     even = ((0, height % 2), (0, width % 2), (0, 0))
