@@ -94,7 +94,7 @@ class Jobs:
         url = urlparse(self.address)
         if url.scheme == "http" and url.hostname not in _LOOPBACK:
             warn(f"the token travels to {url.hostname} unencrypted: use a private network, a tunnel or https")
-        # Ray prefers the variable to the argument.
+        # Ray gives the variable precedence over the argument.
         os.environ["RAY_API_SERVER_ADDRESS"] = self.address
         with self._sentences():
             from ray.job_submission import JobSubmissionClient  # after the environment is set: Ray reads it on import

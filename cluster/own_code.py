@@ -24,7 +24,7 @@ __all__ = ["ROOT", "OwnCode", "own_code"]
 
 ROOT = Path(__file__).resolve().parents[1]
 UPLOADED = ("cluster", "examples", "rl_envs", "rl_models", "tune_experiments")
-"""Packages of the checkout that every job has; `.rayignore` keeps the others back."""
+"""Packages of the checkout that every job has; `.rayignore` excludes the others."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -87,7 +87,7 @@ def _place(package: str) -> Path | None:
     """Folder or file of a top-level package; None if it is installed or Python's own."""
     try:
         spec = importlib.util.find_spec(package)
-    except ValueError:  # it was made by hand
+    except ValueError:  # a module without a spec, made at run time
         return None
     if spec is None or (spec.origin is None and not spec.submodule_search_locations):
         return None

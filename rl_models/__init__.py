@@ -1,5 +1,5 @@
 """Policies and learning: networks, heads, distributions and losses in torch, and the loops that train them.
 
-Worlds are not known here. Policies and worlds meet through documented observation keys and the callables that an
-experiment hands in.
+No environment is imported here. Policies and environments are connected by documented observation keys and by callables
+that an experiment passes.
 """

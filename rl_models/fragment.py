@@ -120,5 +120,5 @@ def _join_texts(fragments: list[Fragment]) -> tuple[dict[str, Array], list[dict[
 
 
 def _widened(table: Array, width: int) -> Array:
-    """A token table [D, L] with -1 behind its rows, as tables whose width is not fixed are filled."""
+    """A token table [D, L] padded with -1 to a width."""
     return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=-1)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Decision: TypeAlias = Literal["value", "is_zero"]
 """Property of a schedule's value that decides something: the value itself, or whether it is 0."""
 Unit = Literal["env_steps", "episodes", "optimiser_steps"]
-"""Unit of the moments of a schedule."""
+"""Unit of the times of a schedule."""
 _COUNTS: dict[Unit, str] = {"env_steps": "env_steps", "episodes": "episodes", "optimiser_steps": "updates"}
 """Unit -> the count of `Progress` in it."""
 
@@ -45,8 +45,8 @@ class Schedule:
     """A value that is linear between points and constant before the first and after the last.
 
     Attributes:
-        points: (moment, value), with rising moments.
-        unit: unit of the moments.
+        points: (time, value) in `unit`, with increasing times.
+        unit: unit of the times.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -56,12 +56,12 @@ class Schedule:
         """Check the order of the points.
 
         Raises:
-            ValueError: there are no points, or their moments do not rise.
+            ValueError: there are no points, or their times do not increase.
         """
         object.__setattr__(self, "points", tuple((moment, value) for moment, value in self.points))
         moments = [moment for moment, _ in self.points]
         if not moments or moments != sorted(set(moments)):
-            raise ValueError(f"a schedule needs points with rising moments, got {self.points}")
+            raise ValueError(f"a schedule needs points with increasing times, got {self.points}")
 
     @classmethod
     def constant(cls, value: float) -> Schedule:
@@ -70,7 +70,7 @@ class Schedule:
 
     @classmethod
     def linear(cls, start: float, end: float, until: float, unit: Unit = "env_steps") -> Schedule:
-        """A schedule that goes from `start` at moment 0 to `end` at moment `until`, and stays there."""
+        """A linear schedule from `start` at time 0 to `end` at time `until`, constant after it."""
         return cls(((0, start), (max(until, 1), end)), unit)
 
     def at(self, progress: Progress) -> float:
@@ -88,7 +88,7 @@ class Schedule:
     def coefficient(self, progress: Progress) -> float | Tensor:
         """The value after this much training, to multiply by.
 
-        It is a scalar on the device where a GPU captures (`cuda_graph.py`), which is set anew at every replay.
+        It is a scalar on the device while a CUDA graph is captured (`cuda_graph.py`), which is updated at every replay.
         """
         observer = _OBSERVER.get()
         return self._at(progress) if observer is None else observer.coefficient(self, self._at(progress))

@@ -110,11 +110,11 @@ def trends(samples: Iterable[Sample], warm_up: float) -> tuple[list[Trend], list
         by_pid.setdefault(one.pid, []).append(one)
     lasting = [each for each in by_pid.values() if len(each) > 0.9 * len(moments)]
     brief = sorted({each[-1].process for each in by_pid.values() if len(each) <= 0.9 * len(moments)})
-    found = sorted((_trend_of(each) for each in lasting), key=lambda one: -one.resident)
+    found = sorted((_compute_trend(each) for each in lasting), key=lambda one: -one.resident)
     return [*found, _object_store(judged, moments)], brief
 
 
-def _trend_of(samples: Sequence[Sample]) -> Trend:
+def _compute_trend(samples: Sequence[Sample]) -> Trend:
     own = np.array([one.own for one in samples])
     slope, margin = _slope(np.array([one.minutes for one in samples]) / 60, own)
     resident = float(np.median([one.resident for one in samples]))

@@ -74,11 +74,11 @@ def kill_marked(value: str) -> int:
 
 def listeners(pids: Iterable[int]) -> list[tuple[str, int]]:
     """(address, port) of every TCP socket on which one of these processes listens, as `ss -ltnp` shows them."""
-    sockets = {inode for pid in pids for inode in _sockets_of(pid)}
+    sockets = {inode for pid in pids for inode in _list_sockets(pid)}
     return sorted(address for inode, address in _listening().items() if inode in sockets)
 
 
-def _sockets_of(pid: int) -> list[str]:
+def _list_sockets(pid: int) -> list[str]:
     found = []
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -97,11 +97,11 @@ def _listening() -> dict[str, tuple[str, int]]:
             words = line.split()
             if words[3] == _LISTEN:
                 address, port = words[1].split(":")
-                found[words[9]] = (_address_of(address), int(port, 16))
+                found[words[9]] = (_parse_address(address), int(port, 16))
     return found
 
 
-def _address_of(digits: str) -> str:
+def _parse_address(digits: str) -> str:
     """An IP address from the kernel's hexadecimal digits, 32-bit words in the byte order of this machine."""
     raw = bytes.fromhex(digits)
     if sys.byteorder == "little":

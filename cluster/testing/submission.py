@@ -106,7 +106,7 @@ class Submission:
 
 
 def refusal(cluster: LocalCluster, experiment: str, flags: Sequence[str], token: str | None) -> str:
-    """Sentence with which this token (None: no token) is refused; "" if anything but one sentence was printed."""
+    """Error message for this token (None: no token); "" if the output is not exactly one sentence."""
     with tempfile.TemporaryDirectory() as home:  # Ray would find a token in ~/.ray
         command = [sys.executable, "-m", "cluster.submit", experiment, *flags, "--out", f"{home}/out"]
         environment = _environment(cluster, home, token)

@@ -1,4 +1,4 @@
-"""`package.module:NAME`, an object in a module: one spelling, so that what is checked is what is imported."""
+"""`package.module:NAME`, an object in a module: one parser for the check and the import."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ __all__ = ["CustomEnvError", "EnvRaisedError", "did_you_mean", "installing"]
 
 
 class CustomEnvError(ValueError):
-    """A custom environment does what a world cannot; the message says what, where and how to mend it.
+    """A custom environment breaks the API; the message says what, where and how to mend it.
 
     Attributes:
         is_final: playing on would give the same error, or results that are wrong, so a run must end.

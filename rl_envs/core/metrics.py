@@ -1,7 +1,7 @@
-"""Ranges of metrics: which values an episode's number can have, so that no interval goes beyond them.
+"""Ranges of metrics: the values that an episode's metric can have, so that no interval exceeds them.
 
 A world declares them in `World.metric_ranges` beside `metric_names`, an experiment those of its own metrics in
-`Experiment.metric_ranges`. A metric that nobody declares can have any value.
+`Experiment.metric_ranges`. A metric without a declaration can have any value.
 """
 
 from __future__ import annotations

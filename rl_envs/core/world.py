@@ -137,7 +137,7 @@ class World(ABC):
 
         Args:
             actions: [B, N] int, or a dict of such arrays where `action_spec` is a dict. Entries of agents that do
-                not decide at this moment, or are out of the game, are ignored and may be any number.
+                not act at this step, or have left the game, are ignored and may be any number.
             chance: recorded outcomes of the draws that the world would make in this step (`recorded_draws`).
 
         Returns:
@@ -249,7 +249,7 @@ class World(ABC):
         return self.colours[: self.num_agents]
 
     def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
-        """Let go of what this world holds beside memory, such as processes; it is not stepped again."""
+        """Release resources such as processes; the world is not stepped again."""
 
     @abstractmethod
     def _begin(self, rows: Array) -> None:

@@ -1,1 +1,1 @@
-"""FurnLift: two agents find a television and pick it up at the same moment (A Cordial Sync, section 2)."""
+"""FurnLift: two agents find a television and pick it up at the same env step (A Cordial Sync, section 2)."""

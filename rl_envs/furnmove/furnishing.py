@@ -119,13 +119,13 @@ def _unlisted(room: Room, shown: NDArray[np.str_]) -> list[tuple[NDArray[np.int6
     for character in (LOW, TALL):
         left = {tuple(cell) for cell in np.argwhere((shown == character) & ~is_listed).tolist()}
         while left:
-            part = _part_of(min(left), left)
+            part = _get_part(min(left), left)
             left -= part
             parts.append((np.array(sorted(part)), character == TALL))
     return parts
 
 
-def _part_of(start: tuple[int, ...], cells: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+def _get_part(start: tuple[int, ...], cells: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
     part, wave = {start}, [start]
     while wave:
         row, column = wave.pop()

@@ -30,8 +30,8 @@ LETTER: Colour = (255, 255, 255)
 _OVERSAMPLING = 2
 _SMALL_PIXELS, _PANEL_COLUMNS = 10, 50
 _CHIP_PIXELS, _MAX_CHIPS = 9, 5
-"""Width of one sprite's attention square, and largest number of sprites. Text starts behind all squares, so that it
-does not move in a video."""
+"""Width of one sprite's attention square, and largest number of sprites. Text starts to the right of all
+squares, so that it does not move in a video."""
 _PANEL = Panel(width=390, least_lines=28, corner=(12 + _MAX_CHIPS * _CHIP_PIXELS, 8))
 """The panel has room for six long sentences."""
 

@@ -2,7 +2,7 @@
 
 `commands_for(phrase, view)` turns a phrase into a table of commands, one row a unit, from what one agent observes and
 nothing else. `per_unit_action` and `collective_action` write such a table as an action of the world. A phrase is obeyed
-for one decision; whoever repeats it goes on. A building of a type that is under way is not begun a second time.
+for one decision; to go on, repeat it. A building of a type that is under way is not begun a second time.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def _own(view: View, kind: int | None = None) -> list[int]:
 
 
 def _halls(view: View) -> Array:
-    """Places in the list of the side's halls, whoever commands them."""
+    """Indices in the list of the side's halls, of all commanders."""
     number = int(view["num_own"])
     return np.flatnonzero(view["own_type"][:number] == HALL)
 

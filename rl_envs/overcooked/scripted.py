@@ -19,7 +19,7 @@ NUM_UNIFORMS = 4
 
 
 class ShortestWays:
-    """Chooses the next cells of both chefs in one kitchen; it remembers nothing between env steps."""
+    """Chooses the next cells of both chefs in one kitchen; it has no state between env steps."""
 
     def __init__(self, kitchen: Kitchen) -> None:
         """Keep the tables of a kitchen."""

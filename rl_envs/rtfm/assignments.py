@@ -86,7 +86,7 @@ class Assignments:
         return self.permuted((uniforms * (end - first)).astype(np.int64) + first)
 
     def _bounds(self, split: str) -> tuple[int, int]:
-        """First index of a split in the keyed permutation, and the first one behind it."""
+        """First index of a split in the keyed permutation, and the first one after it."""
         half = self.count // 2
         third = half + half // 3
         return {"train": (0, half), "eval": (half, self.count), "valid": (half, third), "test": (third, self.count)}[

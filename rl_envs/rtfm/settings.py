@@ -48,7 +48,7 @@ class StepRules:
     # fate of an item when its agent picks up another: `destroy`, or `floor`, it stays in the cell
     drop: str = "destroy"
     team_loss: float | None = None  # reward of the agents that did not cause a loss; None for the step's reward
-    do_rewrite_texts: bool = False  # whether document and goal are written anew at every step
+    do_rewrite_texts: bool = False  # whether document and goal are rewritten at every step
 
     def __post_init__(self) -> None:
         if self.drop not in DROPS:

@@ -144,7 +144,7 @@ class EpisodeCheck:
             decides[done] &= observations["alive"][done]
         revived = alive & ~self._before["alive"]
         require(not revived.any(), "an agent that had left the game is alive again within the same episode")
-        require(not (decides & ~observations["alive"]).any(), "an agent that has left the game is asked to decide")
+        require(not (decides & ~observations["alive"]).any(), "an agent that has left the game has decides = True")
         playing_on = np.delete(alive.any(1), done)
         require(playing_on.all(), "a world without living agents goes on")
 

@@ -19,7 +19,7 @@ class TeamParallelEnv(ParallelEnv):
     """One world as a `pettingzoo.ParallelEnv`; agents keep the names and the order of the world.
 
     An agent that is out of the game terminates and leaves `agents`. After the end of an episode `step` is refused.
-    Agents that do not decide at this moment stay in `agents`: `decides` of their observation is false, and their action
+    Agents that do not act at this step stay in `agents`: `decides` of their observation is false, and their action
     is ignored and may be left out. The last infos of an episode hold the world's `metrics`.
     """
 

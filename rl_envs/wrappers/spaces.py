@@ -93,7 +93,7 @@ def team_action_space(spec: ActionSpec, num_agents: int) -> spaces.Space:
 
 
 def forget_texts(world: World) -> None:
-    """Remove composed texts that nothing shows any more, once there are many.
+    """Remove composed texts that no observation uses any more, once there are many.
 
     Call it when all observations have become tokens, because row numbers change.
     """

@@ -22,7 +22,7 @@ class ChatSettings:
     """Source of answers: openai, an endpoint whose exchanges are recorded; replay, the record only, in its order;
     recall, the record's last reply to each question."""
     model: str = "gpt-4o-mini"
-    """Name by which the endpoint knows the model."""
+    """Name of the model at the endpoint."""
     record: str = "chat.jsonl"
     """File of all exchanges; a relative path starts in the run's folder."""
     prices: Prices = field(default_factory=Prices)

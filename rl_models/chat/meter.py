@@ -12,7 +12,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 @dataclass(frozen=True)
 class Cost:
-    """Sums of a run. Of its earlier sessions the record knows a request only once, with all its attempts."""
+    """Sums of a run. In earlier sessions, a request counts once with all its attempts."""
 
     calls: int = 0
     """Number of requests sent, with repeated attempts."""

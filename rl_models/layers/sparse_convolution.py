@@ -1,6 +1,6 @@
-"""Convolution over moments of a grid that is nearly empty, computed from its sprites only.
+"""Convolution over time steps of a nearly empty grid, computed from its sprites only.
 
-It equals `nn.Conv2d` over all cells with moments as channels. `project` computes what a feature adds to the outputs
+It equals `nn.Conv2d` over all cells with time steps as channels. `project` computes what a feature adds to the outputs
 around its cell, and `lay_out` adds these shares up at the cells of the sprites. Both are linear, so a caller may mix
 features linearly after `project` instead of before it.
 """
@@ -23,7 +23,7 @@ class SparseConvolution(nn.Module):
         """Build the convolution.
 
         Args:
-            features: F, channels of one moment; a dense input would have `moments` * F channels, oldest first.
+            features: F, channels of one time step; a dense input would have `moments` * F channels, oldest first.
             channels: C, output channels.
             side: cells along a side of the grid.
             moments: T.
@@ -39,17 +39,17 @@ class SparseConvolution(nn.Module):
         self.register_buffer("output_cells", _output_cells(side, kernel), persistent=False)
 
     def project(self, features: Tensor) -> Tensor:
-        """Shares of features in the output cells around them at each moment: [..., F] -> [..., `shares`] float32."""
+        """Shares of features in the output cells around them at each time step: [..., F] -> [..., `shares`] float32."""
         kernel = self.convolution.weight.unflatten(1, (self._moments, self._features))
         rows = kernel.permute(1, 3, 4, 0, 2).reshape(self.shares, self._features)
         return nn.functional.linear(features, rows)
 
     def by_moment(self, shares: Tensor) -> Tensor:
-        """The part of each moment: [..., `shares`] -> [..., T, window * C]."""
+        """The part of each time step: [..., `shares`] -> [..., T, window * C]."""
         return shares.unflatten(-1, (self._moments, -1))
 
     def lay_out(self, shares: Tensor, cells: Tensor) -> Tensor:
-        """Add up the shares of all sprites of all moments.
+        """Add up the shares of all sprites of all time steps.
 
         Args:
             shares: [K, S, window * C] floats, what sprites add around them, 0 for those that are gone.

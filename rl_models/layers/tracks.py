@@ -1,6 +1,6 @@
-"""Which sprite of a moment is which of another, and how each one moves to or from the agent.
+"""Tracks of sprites over time steps, and how each one moves to or from the agent.
 
-Lists of sprites do not say it: each moment has its own order, and two entities may have the same symbol.
+Lists of sprites lack this: each time step has its own order, and two entities may have the same symbol.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def row_and_column(cells: Tensor, side: int) -> Tensor:
 
 
 def tracks(symbols: Tensor, cells: Tensor, side: int) -> Tensor:
-    """The index in the newest moment of each sprite of every moment.
+    """The index in the newest time step of each sprite of every time step.
 
-    Sprites with the same symbol are matched from moment to moment, nearest pairs first, each with at most one other.
+    Sprites with the same symbol are matched from step to step, nearest pairs first, each with at most one other.
 
     Args:
         symbols: [K, T, S] int, oldest moment first, 0 for a sprite that is gone.
@@ -31,7 +31,7 @@ def tracks(symbols: Tensor, cells: Tensor, side: int) -> Tensor:
         side: cells along a side of the grid.
 
     Returns:
-        [K, T, S] int64, indices in the newest moment; S for a sprite that is gone in that moment or in the newest one.
+        [K, T, S] int64, indices in the newest step; S for a sprite that is gone in that step or in the newest one.
     """
     positions = row_and_column(cells, side)
     sprites = symbols.shape[-1]
@@ -56,8 +56,8 @@ def movements(symbols: Tensor, cells: Tensor, agent_cells: Tensor, side: int) ->
         side: cells along a side of the grid.
 
     Returns:
-        [K, T, S] int64: NEARER, SAME or FARTHER, the same in all moments of a sprite; 0 for one that is gone in that
-        moment or in the newest one. Distances are sums of rows and columns.
+        [K, T, S] int64: NEARER, SAME or FARTHER, the same in all time steps of a sprite; 0 for one that is gone in that
+        step or in the newest one. Distances are sums of rows and columns.
     """
     track, positions = tracks(symbols, cells, side), row_and_column(cells, side)
     frames, moments, sprites = symbols.shape

@@ -112,7 +112,7 @@ class AdaptedModel(nn.Module):
                 self._peft[0].set_adapter(self.trains)
 
     def score(self, adapter: Adapter | None, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
-        """Log-probabilities of candidates behind prompts, with an adapter or (None) the bare base.
+        """Log-probabilities of candidates after prompts, with an adapter or (None) the base model.
 
         Raises:
             LanguageModelError: a prompt is too long.
@@ -304,7 +304,7 @@ def _honours_masks(base: Any) -> bool:
 
 
 def _spread(base: Any, prompt: Ids) -> float:
-    """Standard deviation of the logits behind the tokens of a prompt."""
+    """Standard deviation of the logits at the tokens of a prompt."""
     logits = base(input_ids=torch.tensor([prompt], device=base.device), use_cache=False).logits
     return float(logits.float().std())
 

@@ -98,7 +98,7 @@ class MessageDistillation:
     def _ids(self, prompt: str, message: str) -> tuple[Ids, Ids]:
         """Token ids of a pair; the message is cut off where the writer would be, and ends."""
         tokens = self._language.tokens
-        return tokens.prompt(prompt), (*self._writer.cut(tokens.behind(message)), tokens.end)
+        return tokens.prompt(prompt), (*self._writer.cut(tokens.completion(message)), tokens.end)
 
     def _epochs(self, shows_progress: bool) -> float:
         """Mean loss of a token in the last epoch."""

@@ -46,7 +46,7 @@ class FrozenLayers:
 
     @torch.no_grad()
     def _lower_states(self, lower: Any, packed: Packed, mask: Tensor, keys: Sequence[Key]) -> Tensor:
-        """Inputs of the layers with adapters, [R, S, F]; 0 behind a row's end."""
+        """Inputs of the layers with adapters, [R, S, F]; 0 after a row's end."""
         found = {key: self._kept[key] for key in keys if key in self._kept}
         for key in found:
             self._kept.move_to_end(key)
@@ -74,7 +74,7 @@ class FrozenLayers:
 
 
 def can_be_split(model: nn.Module) -> bool:
-    """Whether a causal language model has the parts that are run apart here: layers in a list, and a norm behind it."""
+    """Whether a causal language model has the parts that are run separately here: a list of layers and a final norm."""
     inner = inner_model(model)
     return isinstance(getattr(inner, "layers", None), nn.ModuleList) and isinstance(
         getattr(inner, "norm", None), nn.Module

@@ -51,7 +51,7 @@ def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, unif
 
 
 def _continue(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
-    """Write behind some prompts, which are padded on the left so that all texts begin in one column."""
+    """Generate completions of some prompts, which are padded on the left."""
     width = max(map(len, prompts))
     rows = np.array([(end,) * (width - len(prompt)) + prompt for prompt in prompts], np.int64)
     laid = to_device({"tokens": rows, "lengths": np.array([len(prompt) for prompt in prompts])}, model.device)
@@ -91,12 +91,12 @@ def _chosen(logits: Tensor, uniforms: Tensor | None) -> Tensor:
 Array = NDArray[Any]
 
 PADDING = -1
-"""Behind the end of a message; every token id is 0 or more."""
+"""Padding after the end of a message; token ids are at least 0."""
 _MESSAGES_KEPT = 2**16
 
 
 class Writer:
-    """Writes messages with the message adapter, which learns nothing from it.
+    """Generates messages with the message adapter, without gradients.
 
     Attributes:
         memory: greedy messages by prompt.
@@ -107,7 +107,7 @@ class Writer:
         self.memory: LRUCache[Ids, Ids] = LRUCache(_MESSAGES_KEPT)
 
     def write(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
-        """A message behind each prompt: the most likely tokens one by one, or drawn with uniforms [R, L]."""
+        """A message for each prompt: the most likely tokens one by one, or drawn with uniforms [R, L]."""
         if uniforms is not None:
             return self._generate(prompts, uniforms)
         return self.memory.of(prompts, self._language.weights("message"), self._generate)
@@ -130,7 +130,7 @@ class Writer:
 
     def from_texts(self, texts: Sequence[str]) -> Array:
         """Given texts (a teacher's) as messages, [R, L] int32."""
-        return self.table([self._language.tokens.behind(text) if text else () for text in texts])
+        return self.table([self._language.tokens.completion(text) if text else () for text in texts])
 
     def _generate(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
         language, most = self._language, self._settings.max_tokens

@@ -69,7 +69,7 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
 def keep_copy(place: Path, model: Callable[[], Path]) -> None:
     """Copy a default model to a place beside what is trained on it, for one process alone; nothing if it is there.
 
-    The model is asked for only if its copy is not there: a run that continues elsewhere need not train it anew.
+    The model is made only if its copy is missing: a run that is resumed elsewhere need not train it again.
 
     On another machine the same corpus and settings may give other weights, and adapters fit those that they learned on.
 

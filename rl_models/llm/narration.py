@@ -1,7 +1,7 @@
-"""Narration: what an experiment passes in so that a language model can act in a world, states in and token ids out.
+"""Narration: turns states of a world into token ids, so that a language model can act in it.
 
-A narration runs beside the world and makes prompts, messages and phrases. What learns reads token ids alone, and this
-file knows no words itself.
+A narration runs beside the world and makes prompts, messages and phrases. The learner reads token ids alone; the texts
+come from the experiment's `Narrator`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rl_models.runtime.texts import TEXTS, MissingTextsError
 Array = NDArray[Any]
 
 PROMPT, PHRASES = "prompt", "phrases"
-"""Observation keys: [B, T, N] int32 and [B, T, N, A] int32, rows of the prompt that an agent's action follows and of
-what its A actions are called; the token ids lie beside them, -1 behind the end."""
+"""Observation keys: [B, T, N] int32 and [B, T, N, A] int32, rows of an agent's action prompt and of
+the phrases of its A actions; the token ids lie beside them, padded with -1."""
 
 
 class Narrator(Protocol):
-    """Puts one agent's moment into words. Equal codes must give equal words in every process."""
+    """Turns an agent's situation into prompts and phrases. Equal codes must give equal texts in every process."""
 
     def message_prompt(self, code: Array) -> str:
         """Prompt that an agent reads before it writes; `code` [F] is its situation."""
@@ -57,7 +57,7 @@ class TokenTable:
 
     @property
     def table(self) -> Array:
-        """[D, L] int32, -1 behind the end of a text."""
+        """[D, L] int32, padded with -1."""
         known = len(self._table)
         new = list(self._rows)[known:]
         if new:
@@ -83,7 +83,7 @@ class Narration:
     """The `Speech` of a team on one language model."""
 
     def __init__(self, narrator: Narrator, writer: Writer, tokens: Tokens, settings: LanguageTeamSettings) -> None:
-        """Begin without texts.
+        """Start with empty tables.
 
         Args:
             narrator: puts codes into words.
@@ -103,7 +103,7 @@ class Narration:
         """See `Speech.narrate`: messages as they reach the others, prompts and phrases."""
         codes, rows = situations(obs, self._keys)
         messages = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
-        texts, heard = self._hear(messages)
+        texts, heard = self._received_texts(messages)
         keys = np.concatenate([rows[..., None], heard], axis=-1)
         distinct, which = np.unique(keys.reshape(-1, keys.shape[-1]), axis=0, return_inverse=True)
         prompts = [
@@ -111,7 +111,7 @@ class Narration:
             for code, *others in distinct.tolist()
         ]
         prompt = self._tables[PROMPT].add(prompts)[which.ravel()].reshape(rows.shape)
-        phrases = [self._tables[PHRASES].add([*map(self._tokens.behind, self._narrator.actions(c))]) for c in codes]
+        phrases = [self._tables[PHRASES].add([*map(self._tokens.completion, self._narrator.actions(c))]) for c in codes]
         found = {MESSAGES: messages, PROMPT: prompt, PHRASES: np.stack(phrases)[rows]}
         return {key: torch.from_numpy(value) for key, value in found.items()}
 
@@ -141,7 +141,7 @@ class Narration:
             return table
         return np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)
 
-    def _hear(self, messages: Array) -> tuple[list[str], Array]:
+    def _received_texts(self, messages: Array) -> tuple[list[str], Array]:
         """Distinct texts, and which of them each agent hears from agents i + 1, i + 2, ..., [B, T, N, N - 1]."""
         *lead, agents, length = messages.shape
         if length == 0:

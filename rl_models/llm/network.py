@@ -1,6 +1,6 @@
 """A team of N agents that share one language model: they write, read each other, and weigh their actions (Verco).
 
-One pass over a batch reads prompts and phrases as token ids, computes each distinct moment once, and hands scores of
+One pass over a batch reads prompts and phrases as token ids, computes each distinct decision once, and hands scores of
 actions and the state that the critic reads to the heads. What is said here of prompts and messages is laid out in
 docs/papers/verco.md. It reads no words: those come from the narration, beside the world.
 """
@@ -36,8 +36,8 @@ _ILLEGAL = -1
 
 
 @dataclass(frozen=True)
-class Moment:
-    """All that an agent's choice depends on; equal ones are computed once.
+class Decision:
+    """Inputs of an agent's action distribution; equal ones are computed once.
 
     Attributes:
         prompt: situation and messages heard.
@@ -59,7 +59,7 @@ class LanguageNetwork(Stateless):
         language: model and adapters; the only thing here with weights.
         writer: part that writes messages.
         narrator: narrator that puts observations into words; used by narrations, never here.
-        moments: scores of moments, kept until a weight changes or gradients are needed.
+        score_cache: scores of decisions, kept until a weight changes or gradients are needed.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LanguageNetwork(Stateless):
         self.num_agents, self.actions, self.features = num_agents, actions, language.width
         self.language, self.settings = language, settings
         self.writer = Writer(language, settings.messages)
-        self.moments: LRUCache[Moment, tuple[Tensor, Tensor]] = LRUCache(_KEPT)
+        self.score_cache: LRUCache[Decision, tuple[Tensor, Tensor]] = LRUCache(_KEPT)
         self.narrator = narrator
         self._states: LRUCache[Ids, Tensor] = LRUCache(_KEPT)
 
@@ -110,8 +110,8 @@ class LanguageNetwork(Stateless):
         read = _on_host(obs)
         deciding = _deciding(read)
         counted = _counted(read, deciding)
-        moments, rows = self._distinct_moments(read, counted)
-        scores, states = self._score_moments(moments)
+        decisions, rows = self._distinct_decisions(read, counted)
+        scores, states = self._score_decisions(decisions)
         place, each = to_device({"place": counted, "each": rows}, scores.device).values()
         lead = counted.shape
         all_scores = scores.new_zeros(*lead, self.actions).masked_scatter(place[..., None], scores[each])
@@ -120,21 +120,21 @@ class LanguageNetwork(Stateless):
         extras |= _left_out(read, deciding)
         return Features(all_states, {}, None, extras, obs["legal"].bool())
 
-    def _distinct_moments(self, obs: dict[str, Array], counted: Array) -> tuple[list[Moment], Array]:
-        """Distinct moments of the K agents that count, and which of them each is in, [K] int64."""
+    def _distinct_decisions(self, obs: dict[str, Array], counted: Array) -> tuple[list[Decision], Array]:
+        """Distinct decisions of the K agents that count, and which of them each is in, [K] int64."""
         prompts, prompt = _shown(obs, PROMPT)
         phrases, phrase = _shown(obs, PHRASES)
         legal = np.where(obs["legal"], phrase, _ILLEGAL)
         keys = np.concatenate([prompt[..., None], legal], axis=-1)[counted]
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
-        moments = [self._moment(prompts[key[0]], phrases, key[1:]) for key in distinct]
-        number = {moment: index for index, moment in enumerate(dict.fromkeys(moments))}  # joined texts can be equal
-        return list(number), np.array([number[moment] for moment in moments], np.int64)[which.ravel()]
+        decisions = [self._decision(prompts[key[0]], phrases, key[1:]) for key in distinct]
+        number = {one: index for index, one in enumerate(dict.fromkeys(decisions))}  # joined texts can be equal
+        return list(number), np.array([number[decision] for decision in decisions], np.int64)[which.ravel()]
 
-    def _moment(self, prompt: Ids, phrases: list[Ids], rows: Array) -> Moment:
+    def _decision(self, prompt: Ids, phrases: list[Ids], rows: Array) -> Decision:
         actions = tuple(np.flatnonzero(rows != _ILLEGAL).tolist())
         candidates = tuple(phrases[rows[action]] for action in actions)
-        return Moment(prompt, candidates, actions, tuple(map(self._length, candidates)))
+        return Decision(prompt, candidates, actions, tuple(map(self._length, candidates)))
 
     def _length(self, phrase: Ids) -> int:
         """Length of a phrase by which its score is divided: words, tokens, or 1."""
@@ -142,39 +142,39 @@ class LanguageNetwork(Stateless):
             return self.language.tokens.words(phrase)
         return len(phrase) if self.settings.normalisation == "token" else 1
 
-    def _score_moments(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
+    def _score_decisions(self, decisions: list[Decision]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""
-        if not moments:
+        if not decisions:
             device = self.language.base.device
             return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
         if torch.is_grad_enabled():
-            return self._compute(moments)
-        found = self.moments.of(moments, self.language.weights("action"), self._rows)
+            return self._compute(decisions)
+        found = self.score_cache.of(decisions, self.language.weights("action"), self._rows)
         scores, states = zip(*found, strict=True)
         return torch.stack(scores), torch.stack(states)
 
-    def _rows(self, moments: list[Moment]) -> list[tuple[Tensor, Tensor]]:
-        return list(zip(*self._compute(moments), strict=True))
+    def _rows(self, decisions: list[Decision]) -> list[tuple[Tensor, Tensor]]:
+        return list(zip(*self._compute(decisions), strict=True))
 
-    def _compute(self, moments: list[Moment]) -> tuple[Tensor, Tensor]:
-        scored = self.language.score("action", [m.prompt for m in moments], [m.candidates for m in moments])
+    def _compute(self, decisions: list[Decision]) -> tuple[Tensor, Tensor]:
+        scored = self.language.score("action", [m.prompt for m in decisions], [m.candidates for m in decisions])
         most = scored.log_probs.shape[1]
-        lengths = np.array([m.lengths + (1,) * (most - len(m.lengths)) for m in moments], np.int64)
+        lengths = np.array([m.lengths + (1,) * (most - len(m.lengths)) for m in decisions], np.int64)
         # Padding goes to a column of its own, which is cut off.
-        columns = np.array([m.actions + (self.actions,) * (most - len(m.actions)) for m in moments], np.int64)
+        columns = np.array([m.actions + (self.actions,) * (most - len(m.actions)) for m in decisions], np.int64)
         laid = to_device({"lengths": lengths, "columns": columns}, scored.log_probs.device)
-        rows = scored.log_probs.new_zeros(len(moments), self.actions + 1)
+        rows = scored.log_probs.new_zeros(len(decisions), self.actions + 1)
         scores = rows.scatter(-1, laid["columns"], normalise(scored.log_probs, laid["lengths"]))[:, :-1]
         is_frozen = self.settings.critic_base == "frozen"
-        return scores, self._frozen_states(moments) if is_frozen else scored.states.detach()
+        return scores, self._frozen_states(decisions) if is_frozen else scored.states.detach()
 
-    def _frozen_states(self, moments: list[Moment]) -> Tensor:
+    def _frozen_states(self, decisions: list[Decision]) -> Tensor:
         """States of the bare model at the prompts' last tokens, [U, F]."""
 
         def compute(prompts: list[Ids]) -> list[Tensor]:
             return list(self.language.score(None, prompts, [()] * len(prompts)).states)
 
-        return torch.stack(self._states.of([moment.prompt for moment in moments], self.language.weights(None), compute))
+        return torch.stack(self._states.of([one.prompt for one in decisions], self.language.weights(None), compute))
 
 
 def _on_host(obs: dict[str, Tensor]) -> dict[str, Array]:

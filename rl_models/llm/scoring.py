@@ -1,12 +1,12 @@
-"""How likely each of several candidate texts is behind a prompt: log P(candidate | prompt) (Verco, eq. 2).
+"""Scores of candidate texts after a prompt: log P(candidate | prompt) (Verco, eq. 2).
 
 `score_trie` reads the prompt once and all candidates as one prefix tree: what several of them begin with is there once.
-`score_alone` reads every prompt and candidate for itself; it is what the former must equal, and serves models that
-cannot be given a mask of their own. Both work with whichever adapter is active, and both carry gradients.
+`score_alone` reads every pair of prompt and candidate separately; it is the reference for the former, and is used for
+models that take no custom attention mask. Both work with whichever adapter is active, and both carry gradients.
 
 `pack` lays prompts and their tries out as one padded batch: each row is a prompt, then the nodes of its trie, then
 padding. Under the causal mask a row's nodes would see the nodes before them; here they see their ancestors alone, and a
-node's position is the one that it has behind the prompt in its own candidate. Padding stands last, where no node sees
+node's position is its position after the prompt in its own candidate. Padding stands last, where no node sees
 it.
 """
 

@@ -1,4 +1,4 @@
-"""The base of a language model, whose weights lie in memory once a process and device, whoever computes with them.
+"""The base of a language model, whose weights are in memory once per process and device.
 
 A learner, a runner and validation in one process build a team each. Their bases are trees of modules of their own, to
 which adapters can be added, over the same weights: those never change. Weights are forgotten when nobody has them.

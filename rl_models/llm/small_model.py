@@ -61,7 +61,7 @@ def _save(folder: Path, model: Any, tokenizer: Any) -> None:
 
 
 def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Any:
-    """A byte-level BPE tokenizer: every text can be written, and comes back as it was."""
+    """A byte-level BPE tokenizer: every text can be encoded and is decoded unchanged."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,8 +1,8 @@
 """Any game of texts for a language model: what an agent reads is a prompt, what its actions are called its phrases.
 
-`TextGame` is a narrator that knows no game: it is told which observation keys hold texts and how numbers become the
-text again. A code is an agent's index, one-hot, then the numbers of its texts, then those of its actions' texts where
-these change from step to step.
+`TextGame` is a narrator for any game: it takes the observation keys that hold texts and functions that decode them. A
+code is an agent's index, one-hot, then the numbers of its texts, then those of its actions' texts where these change
+from step to step.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class TextGame:
         return f"{self._scene(code)}\nMessage:"
 
     def action_prompt(self, code: Array, heard: Sequence[str]) -> str:
-        """Prompt that an agent continues with its action, behind what it reads and hears."""
+        """Prompt that an agent continues with its action: the texts that it observes and the messages received."""
         messages = "".join(f"\nYou hear: {message}" for message in heard if message)
         return f"{self._scene(code)}{messages}\nAction:"
 

@@ -1,7 +1,7 @@
 """Texts to token ids and back, each text tokenised once a process.
 
 Prompts and what follows them are tokenised apart and joined, so that no token spans the boundary and a candidate has
-the same tokens behind every prompt. Messages are bounded here: one line, some words.
+the same tokens after every prompt. Messages are bounded here: one line, some words.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ class Tokens:
         # Some tokenizers put a space before every text themselves, and a second one would be a token of its own.
         self._gap = "" if tokenizer.tokenize("a")[0].startswith("▁") else " "
         self.prompt = functools.lru_cache(_TEXTS_KEPT)(self._prompt)
-        self.behind = functools.lru_cache(_TEXTS_KEPT)(self._behind)
+        self.completion = functools.lru_cache(_TEXTS_KEPT)(self._completion)
         self.text = functools.lru_cache(_TEXTS_KEPT)(self._text)
         self.words = functools.lru_cache(_TEXTS_KEPT)(self._words)
 
     def __reduce__(self) -> tuple[type[Tokens], tuple[Any, int]]:
-        """Copies and other processes begin with nothing remembered."""
+        """Copies and other processes start with empty caches."""
         return Tokens, (self._tokenizer, self.most)
 
     def check_length(self, prompt: Ids, following: int) -> None:
-        """Make sure that the model can read a prompt with so many tokens behind it.
+        """Check that the model can read a prompt and a completion of this length.
 
         Raises:
             LanguageModelError: it cannot.
@@ -85,11 +85,11 @@ class Tokens:
         """Token ids of a prompt, with the mark of a beginning if the tokenizer sets one; at least one token."""
         ids: Ids = tuple(self._tokenizer(text)["input_ids"])
         if not ids:
-            raise LanguageModelError("a prompt has no token; the narrator must say something in every situation")
+            raise LanguageModelError("a prompt has no token; the narrator must return text in every situation")
         return ids
 
-    def _behind(self, text: str) -> Ids:
-        """Token ids of a text that stands behind another, a space between them."""
+    def _completion(self, text: str) -> Ids:
+        """Token ids of a text that follows another one after a space."""
         return tuple(self._tokenizer(self._gap + text.strip(), add_special_tokens=False)["input_ids"])
 
     def _text(self, ids: Ids, max_words: int) -> str:
@@ -99,5 +99,5 @@ class Tokens:
         return " ".join(first_line.split()[:max_words])
 
     def _words(self, ids: Ids) -> int:
-        """How many words ids say, at least 1."""
+        """Number of words in generated ids, at least 1."""
         return max(1, len(self._tokenizer.decode(list(ids), skip_special_tokens=True).split()))

@@ -1,7 +1,7 @@
 """EMMA: entities attend to the sentences of a manual (Hanjie et al., 2021, section 4).
 
 Symbols are queries; each sentence has a key and a value (`layers/sentences.py`). Input keys: `symbols` and
-`cells` [B, T, N, moments, E] uint8, entities of the last moments, oldest first; `agent_symbols` and `agent_cells`
+`cells` [B, T, N, moments, E] uint8, entities of the last time steps, oldest first; `agent_symbols` and `agent_cells`
 [B, T, N, moments, N] uint8, the agent's own first; `manual` [B, T, N, n] int, numbers of sentences. The text encoder
 stores the sentences. Each sentence is encoded once a batch, or once an episode if a collector keeps the encodings.
 
@@ -9,7 +9,7 @@ Attention is linear in the values, and so is the convolution. So the values of a
 convolution before attention mixes them, and not every cell does. The result equals the released network except for its
 moments: there, by an error of memory layout, three neighbouring cells replace the paper's three moments of one cell.
 
-With `sees_movement` a sprite's query is its symbol's plus that of its movement in the moments that are shown: nearer to
+With `sees_movement` a sprite's query is its symbol's plus that of its movement in the observed time steps: nearer to
 the agent, farther from it, or neither (`layers/tracks.py`). It is not in the paper. In stage 3 two entities have the
 same symbol, and the manual tells them apart by their movements alone.
 
@@ -36,14 +36,14 @@ from rl_models.text.encoder import SentenceEncoder
 
 MANUAL = "manual"
 SCORES, SENTENCES, SPRITES = "grounding/scores", "grounding/sentences", "grounding/sprites"
-"""Extras while gradients are enabled, for losses on grounding: scores of the newest moment's sprites with all U
+"""Extras while gradients are enabled, for losses on grounding: scores of the newest time step's sprites with all U
 sentences of the batch [B, T, N, E, U], the sentences of each manual among them [B, T, N, n], and the numbers of the
 sprites' queries [B, T, N, E], 0 for a sprite that is gone.
 """
 MOVEMENT_SCORES, MOVED = "grounding/movement_scores", "grounding/moved"
-"""Extras of queries with movements while gradients are enabled: for each sprite of the newest moment and each movement
-the scores of its symbol with that movement with its own manual's sentences [B, T, N, E, 3, n], and how it was seen to
-move [B, T, N, E], 0 for a sprite that is gone.
+"""Extras of queries with movements while gradients are enabled: for each sprite of the newest time step and each
+movement, the scores of its symbol and that movement with the sentences of its own manual [B, T, N, E, 3, n], and its
+observed movement [B, T, N, E], 0 for a sprite that is gone.
 """
 
 
@@ -207,7 +207,7 @@ class Emma(EntityNetwork):
         return extras
 
     def _movement_extras(self, table: Tensor, queries: Tensor, manual: Tensor) -> dict[str, Tensor]:
-        """`MOVEMENT_SCORES` [K, E, 3, n] float32 and `MOVED` [K, E] int64 of the newest moment's sprites.
+        """`MOVEMENT_SCORES` [K, E, 3, n] float32 and `MOVED` [K, E] int64 of the newest time step's sprites.
 
         Args:
             table: [4 V, U] float32, scores of all queries and sentences.

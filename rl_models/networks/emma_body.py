@@ -1,4 +1,4 @@
-"""Body of EMMA and of its Game-ID baseline: symbols, a convolution over moments, two towers (EMMA, section 4).
+"""Body of EMMA and of its Game-ID baseline: symbols, a convolution over time steps, two towers (EMMA, section 4).
 
 A cell's feature is the mean of its entities, which count as one, and of all agents, which count whether they are in the
 cell or not: (x + agent) / 2 for a single agent, in every cell. The agent itself and another agent have different rows
@@ -28,7 +28,7 @@ class EmmaSizes:
         symbols: V, number of symbols that a cell can show; symbol 0 is nothing.
         agent_symbols: number of agents' symbols; they are the last ones.
         side: cells along a side of the grid.
-        moments: T, moments of each observation; the released code has 3.
+        moments: T, time steps in each observation; the released code has 3.
     """
 
     num_agents: int
@@ -128,7 +128,7 @@ class EmmaBody(nn.Module):
 class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
 
-    The observations hold the last moments, so the networks have no memory.
+    Observations stack the last time steps, so the networks are not recurrent.
 
     Attributes:
         body: the layers above an entity's feature.

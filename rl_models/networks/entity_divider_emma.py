@@ -1,9 +1,9 @@
 """EnDi with EMMA: EMMA with an entity divider (EnDi, section 4 and appendix C.2).
 
-Grounding of the goal: an entity of the newest moment attends to the sentences, with a table of symbols for the goal and
-with the policy's keys and values. The result is added to its offsets from an agent and to that agent's symbol, with the
-same weights for the agent itself and for the nearest other agent. A 3 x 3 convolution over both gives two logits an
-entity. A masked entity is removed from all moments, wherever it was. EMMA grounds the remaining entities for policy and
+Grounding of the goal: an entity of the newest time step attends to the sentences, with a table of symbols for the goal
+and with the policy's keys and values. The result is added to its offsets from an agent and to that agent's symbol, with
+the same weights for the agent itself and for the nearest other agent. A 3 x 3 convolution over both gives two logits an
+entity. A masked entity is removed from all time steps. EMMA grounds the remaining entities for policy and
 value, and with the same weights the masked entities for a tower that predicts the others' actions. Input keys are those
 of `emma.py` and `noise` [B, T, N, E].
 
@@ -108,7 +108,7 @@ class DividedEmma(Emma):
         return self._mixed(attention * part * weights[..., None], shares), attention
 
     def _weights(self, division: Division, sprites: Sprites) -> list[Tensor]:
-        """The mask m and 1 - m for the sprites of all moments, [K, T, E]; 1 for entities that are gone now."""
+        """The mask m and 1 - m for the sprites of all time steps, [K, T, E]; 1 for entities that are gone now."""
         track = tracks(sprites.queries, sprites.cells, self._side)
         return [
             nn.functional.pad(weights, (0, 1), value=1.0)[:, None].expand(-1, track.shape[1], -1).gather(2, track)
@@ -116,7 +116,7 @@ class DividedEmma(Emma):
         ]
 
     def _divide(self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, texts: EncodedTexts) -> Division:
-        """Masks of the newest moment's entities, from the goal grounded from both sides."""
+        """Masks of the newest time step's entities, from the goal grounded from both sides."""
         newest = Sprites(sprites.queries[:, -1:], sprites.cells[:, -1:], sprites.manual)
         if self.goal_symbols is not None:
             table = score_table(self.goal_symbols.weight, texts.encoded["keys"])

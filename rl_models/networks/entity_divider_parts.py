@@ -148,7 +148,7 @@ class DividedParts(TowersOfParts):
         return torch.take_along_dim(offsets, nearest_agents(offsets)[..., None], -2).flip(-1)
 
     def _places(self, obs: dict[str, Tensor], key: str) -> Tensor:
-        """Rows and columns [K, ..., 2] float32; of cells those of the newest moment."""
+        """Rows and columns [K, ..., 2] float32; of cells those of the newest time step."""
         places = obs[key].flatten(0, 2)
         if self._has_numbers or self._is_grid:
             return places.float()

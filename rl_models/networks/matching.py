@@ -1,4 +1,4 @@
-"""Mention-matching reader: a network of ours that learns by reward alone to read a document. It is of no paper.
+"""Mention-matching reader: our own network, of no paper, that learns to read a document from reward alone.
 
 Reading needs two comparisons of words: of a thing that is seen with the words of the document, and of what stands
 beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); what to

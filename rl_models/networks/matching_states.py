@@ -1,4 +1,4 @@
-"""States of a mention-matching reader's nodes: what they are, and what they hear of each other. Part of `matching.py`.
+"""States of a mention-matching reader's nodes: their inputs and messages. Part of `matching.py`.
 
 A node begins with its place (a table of offsets from an agent, up to `reach` cells; beyond them a linear map of the
 rest), its kind, and what the document says of it and the goal (equation 8); in an ablation also with its name's vector.
@@ -107,7 +107,7 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
 
 
 def _present(is_node: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Places of the nodes of each frame in order, [K, X], 0 behind the last; and their number [K].
+    """Places of the nodes of each frame in order, [K, X], 0 after the last; and their number [K].
 
     Args:
         is_node: [K, places] bool.

@@ -45,16 +45,16 @@ NETWORKS: dict[NetworkName, NetworkNeeds] = {
     "mlp": NetworkNeeds("dense layers over all numbers; texts are left out", sees_images=False),
     "cnn": NetworkNeeds("convolutions over images, then dense layers; texts are left out", needs="images"),
     "lstm": NetworkNeeds("dense layers, convolutions over images, and an LSTM; texts are left out"),
-    "film2": _reader("txt2pi's reader: FiLM² between a text and all else that is seen"),
+    "film2": _reader("txt2pi's reader: FiLM² between a text and all other observations"),
     "emma": _reader("EMMA's reader: attention over sentences", 2),
-    "matching": _reader("attention over words, and what stands around them"),
-    "words": _reader("the mean of all words, which a reader must beat"),
+    "matching": _reader("attention over words and to their context"),
+    "words": _reader("the mean of all words, a baseline for readers"),
 }
 """Name of a network -> what it reads and needs."""
 
 
 def is_recurrent(config: PartsConfig) -> bool:
-    """Whether a network has a memory where its method has none."""
+    """Whether a network is recurrent although its method is not."""
     return config.name == "lstm"
 
 

@@ -98,7 +98,7 @@ class QNetwork(QValues):
 
 
 def with_agent_index(encoded: Tensor) -> Tensor:
-    """Observations with the one-hot index of their agent behind them: [B, T, N, F] -> [B, T, N, F + N] float32."""
+    """Observations with the one-hot index of their agent appended: [B, T, N, F] -> [B, T, N, F + N] float32."""
     num_agents = encoded.shape[2]
     agent = torch.eye(num_agents, device=encoded.device).expand(*encoded.shape[:-1], -1)
     return torch.cat([encoded, agent], -1)

@@ -61,7 +61,7 @@ class MaserConfig:
     """Constants of MASER; the defaults are those of the published command for StarCraft."""
 
     form: Literal["paper", "released"] = "paper"
-    """Form of the method: paper, or released, in which the representation and the exploration term learn nothing."""
+    """Form of the method: paper, or released, in which the representation and the exploration term are not trained."""
     representation_hidden_size: PositiveInt = 128
     """Width of the hidden layer that represents observations; the release has 128."""
     own_value_share: UnitInterval = 0.5

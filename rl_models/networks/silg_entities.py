@@ -1,9 +1,9 @@
 """SILG's shared model (Zhong et al., 2021) over lists of sprites and a manual, a baseline of EnDi.
 
 No paper describes the input of this model in MESSENGER, so the input is our reading: that of its RTFM form. The grid is
-built from the newest moment, and each sprite's symbol is a word of its own. The concatenated sentences of the manual
+built from the newest time step, and each sprite's symbol is a word of its own. The concatenated sentences of the manual
 are the document. Each agent is a field of two words (whose it is, and which symbol it has) in place of goal and
-inventories. Input keys are those of `emma.py`. Earlier moments are not used.
+inventories. Input keys are those of `emma.py`. Earlier time steps are not used.
 """
 
 from __future__ import annotations

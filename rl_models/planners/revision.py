@@ -1,4 +1,4 @@
-"""Revision of a plan whose round failed: reflection, or its control, a fresh draw that has learned nothing.
+"""Revision of a plan whose round failed: reflection, or its control, a new sample without feedback.
 
 | | asks | remembers |
 |---|---|---|
@@ -70,7 +70,7 @@ class Reflection:
 
 
 class Retry:
-    """Plans anew with another seed and an empty memory."""
+    """Plans again with another seed and an empty memory."""
 
     def __init__(self, planners: Sequence[Planner]) -> None:
         """Take one planner for each try, of which no two have the same seed."""

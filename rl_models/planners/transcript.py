@@ -28,7 +28,7 @@ class Transcript:
         """Begin a transcript.
 
         Args:
-            path: file to write, anew; none keeps it in memory.
+            path: file to overwrite; None keeps it in memory.
             max_entries: calls and notes that are written out; later ones are only counted.
         """
         self._path, self._most = path, max_entries
@@ -47,7 +47,7 @@ class Transcript:
         return self._path.read_text(encoding="utf-8") if self._path is not None else "".join(self._kept)
 
     def entries_since(self, place: int) -> tuple[list[tuple[str, str]], int]:
-        """Titles and bodies of the entries behind a place in the text, and the place where the text ends now.
+        """Titles and bodies of the entries after a place in the text, and the place where the text ends now.
 
         Args:
             place: 0, or the place that the call before returned.

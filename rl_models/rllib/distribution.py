@@ -35,11 +35,11 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
     @classmethod
     def from_logits(cls, logits: Tensor, **kwargs: Any) -> TeamDistribution:
         """Distribution of flat inputs [..., inputs]."""
-        return cls(cls._policy_of(logits), logits)
+        return cls(cls._get_policy(logits), logits)
 
     @classmethod
     @abstractmethod
-    def _policy_of(cls, logits: Tensor) -> WholeJointPolicy:
+    def _get_policy(cls, logits: Tensor) -> WholeJointPolicy:
         """The joint policy of flat inputs."""
 
     @staticmethod
@@ -81,7 +81,7 @@ class MixtureDistribution(TeamDistribution):
         return torch.cat([mixture.log_weights, mixture.log_marginals.flatten(-3)], dim=-1)
 
     @classmethod
-    def _policy_of(cls, logits: Tensor) -> MixtureOfMarginals:
+    def _get_policy(cls, logits: Tensor) -> MixtureOfMarginals:
         weights, marginals = logits[..., : cls.components], logits[..., cls.components :]
         shape = (cls.num_agents, cls.components, cls.actions)
         return MixtureOfMarginals.from_logits(weights, marginals.unflatten(-1, shape))
@@ -97,7 +97,7 @@ class CentralDistribution(TeamDistribution):
         return whole.log_joint().flatten(-whole.num_agents)
 
     @classmethod
-    def _policy_of(cls, logits: Tensor) -> JointCategorical:
+    def _get_policy(cls, logits: Tensor) -> JointCategorical:
         return JointCategorical.from_logits(logits.unflatten(-1, (cls.actions,) * cls.num_agents), cls.num_agents)
 
 

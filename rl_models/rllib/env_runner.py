@@ -49,7 +49,7 @@ class FailedFragment:
     """Error of an environment in a runner that Ray has just restarted, in place of a fragment; the trial fails with it.
 
     RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
-    gets a piece of it; one that got none would wait for the others in vain.
+    gets a piece of it; one that got none would wait for the others forever.
     """
 
     error: Exception
@@ -130,7 +130,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
             fragment = self._play(force_reset)
         except Exception as error:
             # A runner that raises dies and is restarted. RLlib would do so a hundred times, and not say why.
-            is_final = getattr(error, "is_final", False)  # other episodes would not mend it
+            is_final = getattr(error, "is_final", False)  # new episodes would not help
             if not self.worker_index or not (is_final or (was_restarted() and not self._has_played)):
                 raise
             # PPO samples until it has counted a batch.
@@ -155,7 +155,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return fragment
 
     def _collect(self) -> Fragment:
-        # A world that hangs would be waited for without end. This process then says where it hangs and dies, which is
+        # A world that hangs would block forever. This process then logs where it hangs and exits, which is handled
         # mended like any death: a runner is started again, a trial continues from its checkpoint. Environments of
         # others are watched call by call, with the same patience, so that this comes after their sentence.
         faulthandler.dump_traceback_later(1.08 * _patience_seconds(), exit=True, file=2)  # standard error

@@ -58,7 +58,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
     _cpu_seconds_logged = 0.0
 
     def __init__(self, **arguments: Any) -> None:
-        """A learner process is made before it meets the others."""
+        """Create a learner, before it joins the process group."""
         super().__init__(**arguments)
         if self.config.num_learners:
             keep_freed_memory()

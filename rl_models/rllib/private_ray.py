@@ -1,7 +1,7 @@
 """All uses of Ray's private names, which may change between releases, in one file.
 
 Mixins give the private methods that RLlib calls, and the private attributes that it sets, public names of ours. A mixin
-stands before RLlib's class in the list of bases. `PRIVATE_NAMES` lists all of them, and a test looks for each in the
+precedes RLlib's class in the list of bases. `PRIVATE_NAMES` lists all of them, and a test looks for each in the
 installed Ray. To import this file imports no Ray.
 """
 
@@ -162,7 +162,7 @@ class PrivateEnvRunner(PrivateDevice):
 
     @property
     def weights_number(self) -> int:
-        """The number that the learner gave the present weights."""
+        """RLlib's `weights_seq_no` of the current weights."""
         return self._weights_seq_no
 
     def count_samples(self, env_steps: int, episodes: int) -> None:

@@ -97,7 +97,7 @@ class TeamAlgorithm:
         training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
         self.each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self.algorithm.env_runner_group
-        # Without patience RLlib drops weights for a runner that still takes those before them, as one that starts does.
+        # Wait, because RLlib drops weights for a runner that is still loading earlier ones, as a starting runner does.
         group.sync_weights(
             from_worker_or_learner_group=self.algorithm.learner_group,
             inference_only=True,

@@ -1,7 +1,7 @@
 """Additions of a collector to the observations before agents act: noise that a network draws, texts and messages.
 
-All of it travels with the fragment, so all epochs learn from what the agents have seen, and a learner knows neither
-words nor world. Random numbers come from the world's own stream.
+All of it is stored in the fragment, so all epochs use the same inputs, and a learner needs no texts and no world.
+Random numbers come from the world's own stream.
 
 Noise is for networks that draw something beside the actions of their agents, such as the masks of EnDi, with separate
 draws for each agent. Without noise a network takes the most probable choice.
@@ -31,7 +31,7 @@ NOISE_DRAW = 2**20
 
 
 class DrawsNoise(Protocol):
-    """A network that draws something itself, beside the actions of its agents; its class has this method."""
+    """A stochastic network; its class has this method."""
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Shape of one agent's noise at one step, None for no noise; `obs` is name -> [B, N, ...]."""

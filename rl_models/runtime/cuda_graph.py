@@ -51,7 +51,7 @@ WAITS = frozenset(
         "repeat_interleave",
     }
 )
-"""Operations after which the host knows something of the device. Indexing by a mask is one, too."""
+"""Operations that copy a value from the device to the host, as indexing by a mask does."""
 INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
 """Names of the operations that `x[index]` becomes."""
 _COPIES = frozenset({"_to_copy", "copy_"})
@@ -81,7 +81,7 @@ def _capturing() -> Iterator[None]:
 
 @functools.cache
 def _stream(device: torch.device) -> torch.cuda.Stream:
-    """Stream on which this process makes all captures: cuBLAS keeps memory for every stream that it has met."""
+    """Stream on which this process makes all captures: cuBLAS keeps memory for every stream that it was called on."""
     return torch.cuda.Stream(device)
 
 

@@ -39,7 +39,7 @@ _Module = TypeVar("_Module", bound=nn.Module)
 _BUILDING_FOR: ContextVar[torch.device] = ContextVar("building_for", default=_CPU)
 
 _ALIGNMENT = 16
-"""Bytes. A tensor of any type can begin at a multiple of it."""
+"""Alignment in bytes of tensors of any type."""
 
 
 def accelerator() -> torch.device | None:
@@ -191,7 +191,7 @@ class Arrival:
             self._event.record()
 
     def wait(self) -> dict[str, Array]:
-        """The tensors' numbers."""
+        """The arrays, after the copy has finished."""
         if self._event is not None:
             self._event.synchronize()
         return {name: value.numpy() for name, value in to_host(self._there).items()}
@@ -247,7 +247,7 @@ def distinct_rows(*tables: Tensor, asks: bool = True) -> list[tuple[Tensor, Tens
 
     Args:
         tables: [K, C] int each, numbers from 0.
-        asks: False lets the host not wait for an accelerator: there are K rows then, zeros behind the last distinct
+        asks: False lets the host not wait for an accelerator: there are K rows then, zeros after the last distinct
             one.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Memory of freed tensors stays with the process, for the next ones.
+"""Keeps the memory of freed tensors in the process, for reuse.
 
 torch asks the C library for the memory of tensors on the CPU. glibc gives large blocks back to the kernel when they are
 freed, and the kernel fills each page with zeros when it is used again. A network that makes many tensors of some
@@ -18,7 +18,7 @@ _MEGABYTE = 2**20
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 """Numbers of glibc's parameters for `mallopt`."""
 _VALUES = {
-    _MMAP_THRESHOLD: 32 * _MEGABYTE,  # the largest that glibc takes
+    _MMAP_THRESHOLD: 32 * _MEGABYTE,  # the largest value that glibc accepts
     _TRIM_THRESHOLD: 256 * _MEGABYTE,
     _TOP_PAD: 64 * _MEGABYTE,
 }

@@ -73,7 +73,7 @@ def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor
     if obs[key].ndim < 4:
         raise MissingTextsError(f"observation {key!r} holds row numbers: pass their texts under {TEXTS + key!r}")
     tokens = obs[key].flatten(0, 2)
-    if tokens.device.type != "cpu":  # to compare texts would cost the host a question, and to encode them all does not
+    if tokens.device.type != "cpu":  # comparing texts would synchronise with the device; encoding all of them does not
         return EncodedTexts(encode(key, tokens), torch.arange(len(tokens), device=tokens.device))
     ((tokens, rows),) = distinct_rows(tokens)
     return EncodedTexts(encode(key, tokens), rows)
@@ -112,7 +112,7 @@ class TextEncodings:
     """Encodings of the texts at which observations' row numbers point; texts for a network that encodes none."""
 
     def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
-        """No text is encoded yet.
+        """Start without encodings.
 
         Args:
             network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
@@ -162,7 +162,7 @@ class TextCache:
     """Encodings of the texts under one observation key."""
 
     def __init__(self, encode: Callable[[Array], dict[str, Tensor]], slots: int) -> None:
-        """Begin empty.
+        """Start empty.
 
         Args:
             encode: row numbers [D] -> encodings of their texts, name -> [D, ...].

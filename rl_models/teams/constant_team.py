@@ -1,8 +1,8 @@
 """Teams that read no observation: learned tabular policies for one-step games, and random play.
 
 They are for worlds whose observation never changes, such as the matrix games of A Cordial Sync (appendix A.2), and for
-the rows of tables that say what random actions get. The network has one learned vector an agent; with the usual heads
-it can represent every policy of its agents.
+random baselines. The network has one learned vector an agent; with the usual heads it can represent every policy of its
+agents.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class TalkingNetwork(FeatureNetwork, Protocol):
 def communicating_team(
     make_network: Callable[[], TalkingNetwork], num_actions: int, components: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of agents that talk, whatever they see.
+    """Build a team of agents that exchange messages, for any observation.
 
     Args:
         make_network: builds the network; its initial weights are drawn here.
@@ -91,7 +91,7 @@ def central_team(
 
 
 def central_policy_team(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a central policy, whatever the agents see.
+    """Build a central policy, for any observation.
 
     Args:
         make_network: builds the network; its initial weights are drawn here.

@@ -86,7 +86,7 @@ class TextIndex:
 
 
 def _distances(query: Array, texts: Array, lengths: Array) -> Array:
-    """Edit distances [K] int64 of a text [Q] to others [K, L], padded behind their lengths [K]."""
+    """Edit distances [K] int64 of a text [Q] to others [K, L], padded after their lengths [K]."""
     columns = np.arange(int(lengths.max()) + 1, dtype=np.int32)
     texts = texts[:, : len(columns) - 1]
     row = np.broadcast_to(columns, (len(texts), len(columns))).copy()

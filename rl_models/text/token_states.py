@@ -70,7 +70,7 @@ class TokenStates(nn.Module):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        # In a list, so that it is no module of this one: nothing of it is learned or kept.
+        # In a list, so that it is no submodule: its weights are neither trained nor saved.
         self._encoders = [PretrainedEncoder(name)]
         self.features = int(self._encoders[0].model.config.hidden_size)
         self._known: OrderedDict[bytes, Tensor] = OrderedDict()

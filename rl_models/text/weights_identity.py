@@ -20,7 +20,7 @@ def pretrained_models(config: Any) -> tuple[str, ...]:
 
 
 def model_identity(name: str) -> dict[str, str | None]:
-    """Name, revision and sha256 of the weights of a model on this machine; null for what is not known before it is had.
+    """Name, revision and sha256 of the weights of a model on this machine; null for unknown values.
 
     Several files of weights give the hash of their hashes, in the order of their names.
     """

@@ -14,7 +14,7 @@ SKIPPED_UPDATES = "skipped_updates"
 """Group of a checkpoint that says which of the last updates were skipped; absent if none was."""
 
 RESTARTED = "restarted_games"
-"""Key of what `train` logs: games that could not continue where `restore` found them; absent if there are none."""
+"""Key of what `train` logs: number of games that `restore` could not restore; absent if there are none."""
 
 OTHERS_CPU_SECONDS = "others_cpu_seconds"
 """Key of what `train` logs: CPU-seconds that processes of its own (runners, learners) spent since the last call; absent

@@ -150,7 +150,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
             found = path
             break
     if faults:
-        _warn_once(f"{found or 'no checkpoint'} is used, for a newer one is damaged: {'; '.join(faults)}")
+        _warn_once(f"{found or 'no checkpoint'} is used, because a newer one is damaged: {'; '.join(faults)}")
     return found
 
 
@@ -175,7 +175,7 @@ def _warn_once(sentence: str) -> None:
 def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
     """Delete all but the `keep` newest checkpoints, the newest whole one and those in `always`; never during a save.
 
-    What crashed saves have left behind goes, too.
+    Leftovers of crashed saves are deleted, too.
     """
     folder = Path(folder)
     whole = newest_whole_checkpoint(folder)
@@ -190,7 +190,7 @@ def delete_checkpoint(path: Path) -> None:
     """Delete a checkpoint's own files, and its directory if it is empty then; files that cannot be deleted are left."""
     if path.is_symlink():
         return
-    # state.json last: what a crash leaves half deleted still says what it was.
+    # state.json last: a checkpoint that is half deleted can still be identified.
     for file in sorted(path.iterdir(), key=lambda file: file.name == files.STATE_FILE):
         if files.is_own_name(file.name) and not file.is_dir():
             with contextlib.suppress(OSError):

@@ -98,7 +98,7 @@ def _owned(value: np.ndarray | torch.Tensor) -> torch.Tensor:
 
 
 def _check_keys(value: Any, where: str) -> None:
-    """JSON would silently turn the key 1 into "1", and the state would come back another."""
+    """Refuse keys that are no strings: JSON would silently turn the key 1 into "1"."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
@@ -194,7 +194,7 @@ def _well_formed(document: dict[str, Any]) -> bool:
 
 
 def _entry_ok(name: str, entry: Any) -> bool:
-    # The pattern of the name also keeps a stranger's checkpoint from naming files outside its own directory.
+    # The pattern also keeps an untrusted checkpoint from naming files outside its own directory.
     return (
         _is_group_file(name)
         and isinstance(entry, dict)
@@ -225,7 +225,7 @@ def _check_size(path: Path, expected: int | None, limit: int) -> None:
 
 def _check_digest(path: Path, found: str, expected: str) -> None:
     if found != expected:
-        raise CheckpointError(f"{path} differs from its recorded SHA-256; use an earlier checkpoint or copy it anew")
+        raise CheckpointError(f"{path} differs from its recorded SHA-256; use an earlier checkpoint or copy it again")
 
 
 def _read(path: Path) -> bytes:

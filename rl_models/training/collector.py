@@ -56,7 +56,7 @@ class Collector:
     """
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
-        """Prepare to play.
+        """Prepare the rollouts.
 
         Args:
             world: B worlds.
@@ -82,7 +82,7 @@ class Collector:
 
     @property
     def worlds(self) -> list[TeamWorld]:
-        """The worlds, as the one group that they are."""
+        """The worlds, as a single group."""
         return [self.world]
 
     def reset(self, seed: int) -> None:
@@ -216,7 +216,7 @@ class Collector:
         return self._obs
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        """Observations of these worlds with what their agents draw, read and write before they act."""
+        """Observations of these worlds with the noise, texts and messages that agents use before they act."""
         if self._has_noise:
             obs = with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
         if self._speech is None:
@@ -235,7 +235,7 @@ class Collector:
         stopped = np.flatnonzero(truncated[done])
         if stopped.size:
             rows = done[stopped]
-            # There, too, noise is that of the moment, which is an episode's first.
+            # The noise of the current step is that of an episode's first step here, too.
             final = {key: value[stopped] for key, value in info["final_obs"].items()}
             beside = {key: value[rows] for key, value in self._obs.items()}
             if self._speech is not None:
@@ -262,7 +262,7 @@ class Collector:
         return self._values(self._inputs(_all_deciding(obs) | {_IS_FIRST: is_first}, state))
 
     def _values(self, inputs: Inputs) -> Array:
-        """V of every agent, [K, N], also of those that carry on and so have nothing to choose; 0 of those that left."""
+        """V of every agent, [K, N], also of those in the middle of a macro action; 0 of those that left."""
         values = self._output(inputs).values
         return _numpy((values * inputs["alive"] if "alive" in inputs else values)[:, 0])
 
@@ -286,7 +286,7 @@ class Collector:
         return tensors if self._speech is None else tensors | self._speech.inputs()
 
     def _begin_reading(self) -> None:
-        """Look where the policy lives, and begin without encodings: texts may get other row numbers."""
+        """Find the policy's device and drop all encodings: texts may get other row numbers."""
         self.device = next(self.policy.parameters()).device
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=False)
@@ -296,7 +296,7 @@ class Collector:
         self._texts = TextEncodings(network, texts, self.device) if has_texts else None
 
     def _begin_texts(self) -> list[str]:
-        """Drop texts that nothing shows any more, so that a fragment's tables stay small, and what they meant."""
+        """Drop texts that no observation uses, with their encodings, so that a fragment's tables stay small."""
         self._begin_reading()
         keys = list(self.world.texts)
         if keys:
@@ -349,7 +349,7 @@ def _with_own_encodings(inputs: Inputs) -> Inputs:
 
 
 def _joined(parts: list[Inputs]) -> Inputs:
-    """Inputs of several steps as one batch. Tables of texts only grow meanwhile, so the last ones hold all."""
+    """Inputs of several steps as one batch. Tables of texts only grow, so the last ones are complete."""
     last = parts[-1]
     joined = {
         name: last[name] if name.startswith(TEXTS) else torch.cat([part[name] for part in parts]) for name in last

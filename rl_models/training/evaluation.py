@@ -25,7 +25,7 @@ Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, tor
 """Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); it gives name -> [B, 1, ...]."""
 
 _TEXTS_KEPT_FOR = 100
-"""Env steps after which texts that nothing shows any more are dropped, as a collector does at each fragment."""
+"""Env steps after which unused texts are dropped, as a collector does at each fragment."""
 
 
 class Evaluation(Collector):
@@ -92,11 +92,11 @@ class Evaluation(Collector):
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
     def _step(self, steps: dict[str, Array], step: int) -> dict[str, torch.Tensor]:
-        """Play one step; returns what the policy says, name -> [B, 1, ...], on its device."""
+        """Play one step; returns the policy's output, name -> [B, 1, ...], on its device."""
         return self._finish_step(steps, step, self._start_step())
 
     def _decide(self, inputs: Inputs) -> dict[str, torch.Tensor]:
-        return self._decision(inputs)  # never replayed: a probe, or who listens, has numbers for the host
+        return self._decision(inputs)  # never replayed: a probe or a listener copies numbers to the host
 
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
         return policy.mode() if self._is_greedy else super()._choose(policy, uniforms)

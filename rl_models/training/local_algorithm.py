@@ -1,7 +1,7 @@
-"""Training in the trial's own process without Ray, behind the same calls as RLlib's algorithm.
+"""Training in the trial's own process without Ray, with the interface of RLlib's algorithm.
 
-For worlds so small that starting RLlib costs more than learning, and for worlds that must know something about the
-policy before each fragment, such as an adversary who sees it.
+For worlds that are so small that starting RLlib takes longer than training, and for worlds that need the policy before
+each fragment, such as one with an adversary.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LocalAlgorithm:
         collector.reset(seed)
 
     def train(self) -> dict[str, float]:
-        """Play and learn; the last update's statistics and the means of the episodes that ended, name -> number."""
+        """Collect and update; the last update's statistics and the means of the episodes that ended, name -> number."""
         statistics: Statistics = {}
         for _ in range(self._updates_per_train):
             if self._before_collect is not None:
@@ -85,7 +85,7 @@ class LocalAlgorithm:
     def checkpoint(self) -> tuple[Tensors, Progress]:
         """State of a checkpoint (weights, optimiser, replay, worlds and recurrent state), and its progress.
 
-        All are copies, and stay those of this moment.
+        All are copies.
         """
         tensors: Tensors = {
             "weights": {n: value.detach().cpu().clone() for n, value in self.learner.policy.state_dict().items()},

@@ -47,7 +47,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector
 
 FIRST_RATIO_ERROR = "policy/first_ratio_error"
-"""Largest |ratio - 1| of an update's first minibatch: what acting and learning differ by, such as by rounding."""
+"""Largest |ratio - 1| of an update's first minibatch: difference between acting and learning."""
 SKIPPED = "learner/skipped_updates"
 """Statistic: share of the last `WINDOW` optimiser steps that were skipped; steps still to come count as made."""
 WINDOW = 20
@@ -95,7 +95,7 @@ class Learner:
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """Run all epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be none.
+        """Run all epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be empty.
 
         Returns:
             the statistics of the last minibatch of which this learner held something; each learner's are its own.
@@ -234,7 +234,7 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 class Divergence:
     """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners.
 
-    Each part reports its mean and the number of entries behind it. Both are summed and divided once, so the mean does
+    Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does
     not depend on how the minibatch is cut.
 
     Attributes:

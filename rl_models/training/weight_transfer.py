@@ -1,7 +1,7 @@
 """Transfer between stages: weights by name and shape, the optimiser's state by name, frozen parameters.
 
-A curriculum's stages may have different networks (a larger vocabulary, another head). What fits is taken, what does not
-fit is named, nothing is dropped in silence.
+A curriculum's stages may have different networks (a larger vocabulary, another head). Weights that fit are loaded, all
+others are reported.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WeightTransfer:
 
 
 def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) -> WeightTransfer:
-    """Take from the old team what fits the new one.
+    """Load the old team's weights that fit the new one.
 
     Args:
         there: the old team's weights.
@@ -71,7 +71,7 @@ def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) ->
         else:
             other_shape[name] = shapes
     if not taken:
-        raise ValueError("nothing can be transferred, for no weight has the same name and shape in both teams")
+        raise ValueError("nothing can be transferred, because no weight has the same name and shape in both teams")
     return WeightTransfer(
         {name: taken.get(name, value.detach().clone()) for name, value in here.items()},
         tuple(taken),

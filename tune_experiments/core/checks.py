@@ -18,13 +18,13 @@ from tune_experiments.core.errors import UserError
 __all__ = ["check_precision_of_values", "check_ranges", "check_some"]
 
 _MAX_SHOWN = 2**63
-"""Whole numbers are below this in size, as arrays hold them."""
+"""Bound of the absolute value of integers: they must fit into int64 arrays."""
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 """Pydantic's names for errors of range."""
 
 
 @functools.cache
-def _reader_of(hint: Any) -> TypeAdapter[Any]:
+def _range_adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
@@ -40,8 +40,8 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
 
     Args:
         config: A dataclass.
-        path: What stands before the names of its fields: empty, or a dotted path that ends with a dot.
-        also_types: Whether a value of another type is refused, too, which is otherwise told where it is read.
+        path: Prefix of the names of its fields: empty, or a dotted path that ends with a dot.
+        also_types: Whether a value of another type is refused here, too, and not only where it is read.
 
     Raises:
         UserError: which flag, and what it must be.
@@ -56,7 +56,7 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
             check_ranges(value, f"{path}{name}.", also_types)
         elif name in hints:
             try:
-                _reader_of(hints[name]).validate_python(value)
+                _range_adapter(hints[name]).validate_python(value)
             except ValidationError as error:
                 for fault in error.errors(include_url=False):
                     if also_types or fault["type"] in _OUTSIDE:

@@ -1,7 +1,7 @@
-"""Configurations as JSON: nested frozen dataclasses out, the same ones back, read and checked by pydantic.
+"""Configurations as JSON: nested frozen dataclasses are written, read and checked by pydantic.
 
-A value is read as its type and written again; what is then not the same was missing, or had another type. Never pickle:
-a configuration can be read from a stranger's folder.
+A value is read as its type and written again; what is then not the same was missing, or had another type. Nothing is
+pickled, so a configuration from an untrusted folder can be read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ IMPORTED = "imported"
 ModuleName: TypeAlias = Annotated[str, IMPORTED]
 """`package.module` or `package.module:NAME`: building what the configuration describes imports it."""
 _SHORT = reprlib.Repr()
-"""Writes what a stranger's file holds, however long and deep."""
+"""Short repr of a value from an untrusted file, however long or deeply nested."""
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 

@@ -14,7 +14,7 @@ __all__ = ["Difference", "Rules", "continuation_rules", "find_differences", "gro
 
 
 Rules: TypeAlias = Mapping[str, str]
-"""Dotted path of a field -> what a run that is continued may do with it: changes, grows or gains; others stay."""
+"""Dotted path of a field -> allowed change when a run is continued: changes, grows or gains; others must stay."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Figures, videos and pages as far as they can be made: one that fails is a sentence and never ends a run.
+"""Drawing of figures, videos and pages: a failure is reported in one sentence and never ends a run.
 
-Whoever draws goes through `attempt` (a file) or `tried` (a part of one).
+All drawing code is called by `attempt` (a file) or `tried` (a part of a file).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
     try:
         made = make()
         yield from [made] if isinstance(made, Path) else made
-    except (Exception, SystemExit) as error:  # whatever a foreign environment, matplotlib or the disk says
+    except (Exception, SystemExit) as error:  # any error of a custom environment, matplotlib or the disk
         yield Missing(what, short_reason(error))
 
 

@@ -1,4 +1,4 @@
-"""The one exception that means "the user can mend this": printed as a sentence, never as a traceback."""
+"""The exception for errors that the user can correct: printed as one sentence, without a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "EXIT_CODE",
     "StoreUnavailableError",
     "UserError",
-    "drop_what_nobody_reads",
+    "close_broken_pipes",
     "exits_with_one_sentence",
     "first_line",
     "one_line",
@@ -37,7 +37,7 @@ class StoreUnavailableError(UserError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, or its type if it says nothing; at most 200 characters."""
+    """The first line of an error's message, or its type without one; at most 200 characters."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:_MAX_LINE]
 
 
@@ -49,7 +49,7 @@ def one_line(said: object) -> str:
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     """Wrap a script's `main`: a `UserError` becomes `error: <sentence>` on stderr and exit code 2.
 
-    Control-C becomes exit code 130, and a reader that wants no more (`| head`) 141, as shells expect, without a
+    Control-C becomes exit code 130, and a broken pipe (`| head`) 141, as shells expect, without a
     traceback.
     """
 
@@ -65,11 +65,11 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
                 raise
             return EXIT_CODE
         except KeyboardInterrupt as stop:
-            if not stop.args:  # else whoever raised it has printed its sentence
+            if not stop.args:  # otherwise its sentence has been printed already
                 print("interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:
-            if sys.stdout not in drop_what_nobody_reads():
+            if sys.stdout not in close_broken_pipes():
                 raise
             return 141
         except OSError as error:
@@ -87,10 +87,10 @@ def _sentence_for(error: OSError) -> str:
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
-def drop_what_nobody_reads() -> list[TextIO]:
+def close_broken_pipes() -> list[TextIO]:
     """Close stdout and stderr if their reader has gone; the closed streams.
 
-    What is left to print goes nowhere then, also at the interpreter's end.
+    The rest of the output is then discarded, also at the interpreter's end.
     """
     gone = []
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""Small files written whole (into a temporary neighbour, flushed, renamed over the old one), and files read back."""
+"""Atomic writes of small files (temporary file, flush, rename), and checked reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     """Replace `path` so that a crash leaves either the old or the new content, never a part.
 
     Raises:
-        OSError: what the disk says; the old content is still there.
+        OSError: the file cannot be written; the old content stays.
     """
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -34,7 +34,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         os.replace(temporary, path)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # as of a full disk
+        if isinstance(error, OSError) and error.filename is None:  # e.g. the disk is full
             error.filename = str(path)
         raise
 

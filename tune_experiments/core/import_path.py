@@ -1,4 +1,4 @@
-"""Finds a user's own modules in the current folder, behind all installed ones.
+"""Makes modules of the current folder importable, after all installed ones.
 
 Python looks first in the current folder (`python -m`) or in that of the script, where files such as `random.py` or our
 folder `play` would hide other modules. This file must import nothing that such a file could hide.

@@ -14,7 +14,7 @@ from tune_experiments.core.errors import UserError
 __all__ = ["SCHEMES", "below", "check_folders", "parse_uri"]
 
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
-"""Schemes of `pyarrow.fs.FileSystem.from_uri` for stores that keep what they get; they are written in lower case."""
+"""Schemes of `pyarrow.fs.FileSystem.from_uri` for persistent stores, in lower case."""
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter is a drive of Windows, and a path
 
 
@@ -22,7 +22,7 @@ def parse_uri(out: Path | str) -> str | None:
     """The URI that `--out` names, or None for a folder; `Path` makes one slash of two.
 
     Raises:
-        UserError: it looks like a URI and is none that is understood, or names nothing in its store.
+        UserError: it looks like a URI but has an unknown scheme, or names nothing in its store.
     """
     text = str(out)
     found = _URI.fullmatch(text)

@@ -8,9 +8,9 @@ __all__ = ["Terminal"]
 
 
 class Terminal(Console):
-    """A console for plain text: it breaks no lines, reads no markup in names of files, and colours no numbers.
+    """A console for plain text: without line breaks, markup in file names, and colours of numbers.
 
-    A pipe which nobody reads any more is left to `exits_with_one_sentence`.
+    A broken pipe is left to `exits_with_one_sentence`.
     """
 
     def __init__(self) -> None:

@@ -165,7 +165,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Split of the test results of an environment; by default the experiment's."""
         return self.split
 
-    def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    def training_results(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Results of training itself, for split "train": environment -> metric -> value, from the rows of a log."""
         return {}
 
@@ -174,7 +174,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return () if self.main is None else (self.main,)
 
     def deviations(self, config: Config) -> list[str]:
-        """Deviations of a configuration from the paper: `deviation_notes`, and all flags that the paper sets otherwise.
+        """Deviations of a configuration from the paper: `deviation_notes`, and all flags that differ from the paper's.
 
         The paper's flags are those of the preset `reference_preset`; an experiment without that preset has notes alone.
         """
@@ -185,7 +185,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return [*self.deviation_notes(config), *said]
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
-        """Deviations from the paper that no flag says, one sentence each."""
+        """Deviations from the paper that flags do not show, one sentence each."""
         return ()
 
     def optimiser_steps(self, config: Config) -> str:
@@ -217,8 +217,8 @@ class BaseExperiment(ABC, Generic[Config]):
     def as_loaded(self, config: Config) -> Config:
         """Configuration with which a stored run is shown or tested again.
 
-        It must name no file to write, and no endpoint may cost more than our own limits. A run's own figures keep what
-        the run has.
+        It must name no file to write, and limit the cost of an endpoint. Figures of the run itself use its unchanged
+        configuration.
         """
         return config
 
@@ -231,7 +231,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return self.name
 
     def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
-        """Look at what the run needs, such as its environment, before anything else; the configuration that follows.
+        """Inspect what the run needs, such as its environment, before anything else; the adapted configuration.
 
         Args:
             config: what the user chose.
@@ -243,7 +243,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return config
 
     def check(self, config: Config) -> None:
-        """Check before a run that all it needs is there, such as the key of an endpoint.
+        """Check before a run that its requirements are met, such as the key of an endpoint.
 
         Raises:
             UserError: what is missing.

@@ -45,7 +45,7 @@ class Curriculum:
             _check(stage, self.workers)
         first = self.stages[0]
         if first.keeps_optimiser:
-            raise ValueError(f"stage {first.name} is the first: there is no optimiser that it could keep")
+            raise ValueError(f"stage {first.name} is the first: no earlier optimiser exists that it could keep")
         for before, stage in pairwise(self.stages):
             ours, theirs = stage.plan.optimiser, before.plan.optimiser
             if stage.keeps_optimiser and (ours.optimiser, ours.amsgrad) != (theirs.optimiser, theirs.amsgrad):

@@ -26,7 +26,7 @@ from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment,
 
 _OURS = ("rl_envs", "rl_models", PACKAGE)
 UNNAMED = "unnamed:"
-"""What stands before the name of an environment that only the process that trains it knows."""
+"""Prefix of the name of an environment that exists only in the training process."""
 _AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
 """Name, configuration as JSON and module of the experiment of `trusting`."""
 
@@ -84,17 +84,17 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
     cls = experiment.config_class
     own = {text for preset in experiment.presets.values() for text, _ in module_texts(config_to_json(preset), [cls])}
     for text, is_built in module_texts(data, [cls]):
-        if text not in own and (module := _module_of(text)) is not None:
+        if text not in own and (module := _get_module(text)) is not None:
             _check_trust(module, allow, where, is_built)
     config = read_configuration(experiment, data)
-    return experiment, config if _is_at_hand(name, data) else experiment.as_loaded(config)
+    return experiment, config if _is_trusted(name, data) else experiment.as_loaded(config)
 
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
     """Context in which files of exactly this experiment and configuration are trusted.
 
-    Both are at hand already, so such a file brings in nothing. Any other file is checked as everywhere.
+    Both are imported already, so such a file imports nothing new. Any other file is checked as usual.
     """
     token = _AT_HAND.set((experiment.entry_point, _as_stored(config), experiment.module))
     try:
@@ -106,10 +106,10 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 def trusted_modules(name: Any, data: Any) -> set[str]:
     """Modules that a file may name because `trusting` trusts its experiment and configuration."""
     at_hand = _AT_HAND.get()
-    if at_hand is None or not _is_at_hand(name, data):
+    if at_hand is None or not _is_trusted(name, data):
         return set()
     named = module_texts(data, [find_experiment(name).config_class])
-    return {at_hand[2], *filter(None, (_module_of(text) for text, _ in named))}
+    return {at_hand[2], *filter(None, (_get_module(text) for text, _ in named))}
 
 
 def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
@@ -118,11 +118,11 @@ def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[st
     A value of the type `ModuleName` may be another name, too, such as the id of an environment.
     """
     named = module_texts(config_to_json(config), [experiment.config_class])
-    return list(dict.fromkeys([experiment.module, *filter(None, (_module_of(text) for text, _ in named))]))
+    return list(dict.fromkeys([experiment.module, *filter(None, (_get_module(text) for text, _ in named))]))
 
 
-def _module_of(text: str) -> str | None:
-    """Module that a name imports, of an environment or another object; None for what this package brings.
+def _get_module(text: str) -> str | None:
+    """Module that a name imports, of an environment or another object; None for a name of this package.
 
     `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
     themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
@@ -137,7 +137,7 @@ def _module_of(text: str) -> str | None:
     return text.partition(":")[0]
 
 
-def _is_at_hand(name: Any, data: Any) -> bool:
+def _is_trusted(name: Any, data: Any) -> bool:
     at_hand = _AT_HAND.get()
     return at_hand is not None and (name, data) == at_hand[:2]
 
@@ -192,7 +192,7 @@ def _is_installed(module: str) -> bool:
     """Whether there is a package of this name; nothing is imported. Other texts may look like entry points, too."""
     try:
         return importlib.util.find_spec(module.split(".")[0]) is not None
-    except ValueError:  # a module that was made by hand
+    except ValueError:  # a module without a spec, made at run time
         return True
 
 

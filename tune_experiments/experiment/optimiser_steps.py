@@ -1,4 +1,4 @@
-"""How often a run steps the optimiser, beside its paper."""
+"""Number of optimiser steps of a run, compared with its paper."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class SupervisedStage(ABC):
         self._progress = progress
 
     def close(self) -> None:  # noqa: B027 (nothing by default)
-        """No process to end."""
+        """No-op: there are no processes."""
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of all weights, on the CPU."""

@@ -1,12 +1,12 @@
-"""Base configurations of experiments: rows, processes, budgets, validation, checkpoints and tests.
+"""Base configurations of experiments: methods, processes, budgets, validation, checkpoints and tests.
 
     @dataclass(frozen=True, kw_only=True)
     class MyConfig(ExperimentConfig, budget_env_steps=60_000, test_episodes=200):
         width: PositiveInt = 64
         '''Width of the network.'''
 
-The defaults of inherited fields are arguments of the class, so their types and sentences stand here alone. A field
-that means something else in an experiment is declared there again, with a sentence of its own.
+The defaults of inherited fields are arguments of the class, so their types and docstrings are written only here. A
+field that means something else in an experiment is declared again there, with its own docstring.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PlanArguments(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Rows, processes and lengths of training."""
+    """Methods, processes and lengths of training."""
 
     methods: tuple[str, ...] = field(default=(), metadata=MAY_GAIN)
     """Methods to train."""

@@ -1,1 +1,1 @@
-"""The front door: `Experiment` with `run`, the command line of scripts, and what a run gives back."""
+"""Entry points: `Experiment` with `run`, the command line of scripts, and the object that a run returns."""

@@ -61,15 +61,15 @@ class Experiment(BaseExperiment[Config]):
         callbacks: Sequence[Callback] = (),
         **overrides: Any,
     ) -> Run[Config]:
-        """Train every method with every seed, evaluate it, and leave tables, figures and videos: the script, in Python.
+        """Train every method with every seed, evaluate it, and write tables, figures and videos, as the script does.
 
-        Run again with the same `out` it continues, from whatever ended it.
+        Called again with the same `out`, it resumes the run.
 
         Args:
             preset: name of a preset; by default `laptop`.
             out: folder, or URI of an object store, for all that the run writes; by default `runs/NAME_PRESET`.
             seeds: one run of training each; by default the experiment's.
-            config: the whole configuration, in place of a preset's.
+            config: configuration to use in place of a preset.
             device: where networks act, learn and are tested: `auto` on a GPU if there is one; `cpu`; or `cuda`.
             max_concurrent_trials: largest number of trials at the same time; None: as many as the cluster can hold.
             slice_seconds: stop at checkpoints after so many seconds; then `is_complete` of what is returned is False.

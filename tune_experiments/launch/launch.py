@@ -1,4 +1,4 @@
-"""One run of an experiment from its configuration to its tables: what the command line and `Experiment.run` both do."""
+"""One run of an experiment from its configuration to its tables: called by the command line and by `Experiment.run`."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class _Session(Generic[Config]):
         begun = self._continued(requests, plans)
         self._note_models()
         if self.sync is not None:
-            self.sync.push()  # a run that is killed now has said before its training what it compares
+            self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with contextlib.ExitStack() as stack:
             ray = None if self.options.local else self._joined(stack)
@@ -237,7 +237,7 @@ class _Session(Generic[Config]):
                     failures = self._run_parts(ray, parts, begun, plans, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
-                    raise watch.failure from error  # what Tune says of a session that it had to end is not the cause
+                    raise watch.failure from error  # Tune's error at the end of a session is not the cause
                 raise
         if self.sync is not None:
             self.sync.pull("trials/")
@@ -245,7 +245,7 @@ class _Session(Generic[Config]):
             watch.look(is_due=True)
             if watch.failure is not None:
                 raise watch.failure
-        # After Control-C Tune comes back with whatever there is.
+        # After Control-C Tune returns the results so far.
         left = self._left(parts, failures)
         if self.slice is not None and self.slice.is_over:
             self.slice.check_progress(left, begun, len(requests))

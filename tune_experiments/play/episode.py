@@ -1,6 +1,6 @@
 """A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
 
-A network needs nothing for it but what it offers already: extras whose names begin with `attention/` while it shows
+A network needs no further method: extras whose names begin with `attention/` while it shows
 attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
 text keys with a `vocabulary`, and `render`; what it lacks is left out.
 """
@@ -39,8 +39,8 @@ class AgentStep:
 
     Attributes:
         action: name of its action; "" while it is busy with an earlier one.
-        likely: its most probable actions with their probabilities, the most probable first; empty where a policy has
-            no marginals.
+        likely: its most probable actions with their probabilities, the most probable first; empty if the policy has no
+            marginals.
         message: text that it wrote to the others; "" for none.
         attention: maps over what it reads.
         entities: names of the entities that its mask keeps; None for a network that does not divide.
@@ -212,7 +212,7 @@ class _WholePolicy:
 
 
 def state_digest(world: Any, index: int) -> str:
-    """Digest of a world's state and of its kind: equal ones are the same start of the same game."""
+    """Digest of a world's state and type; equal digests mean the same start of the same game."""
     found = hashlib.sha256(type(world).__qualname__.encode())
     for name, value in sorted(world.state.items()):
         if name not in world.texts:  # row numbers; they depend on what was read before

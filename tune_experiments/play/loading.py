@@ -4,8 +4,8 @@ Observations name texts by row number. A team that reads gets the texts by `rese
 observations with the texts' tokens in place of the row numbers, as the wrappers give them.
 
 A checkpoint is safetensors and JSON and names its experiment. One from outside this package is imported only if the
-caller names its module, `load_policy(path, allow=["package.module"])`, so opening a stranger's checkpoint runs nothing
-of theirs.
+caller names its module, `load_policy(path, allow=["package.module"])`, so opening an untrusted checkpoint runs none of
+its code.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.play.team_paths import in_package
-from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.curriculum_state import restore_curriculum
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
 _IS_FIRST = "is_first"
-"""Key under which it is moved to the device with the observations."""
+"""Key of `is_first` among the observations that are moved to the device."""
 
 
 class LoadedPolicy:
@@ -58,7 +58,7 @@ class LoadedPolicy:
         is_greedy: whether it takes the most probable actions, as in its experiment's test, or samples.
         trial_folder: folder of its trial; None where it was not loaded from one.
         allow: modules outside Concord that it was loaded with.
-        draws_noise: whether a network that draws something itself draws, as in the test, or takes what is most likely.
+        draws_noise: whether a stochastic network samples, as in the test, or takes the most likely value.
         last_output: output of the policy at the last `act`.
     """
 
@@ -77,7 +77,7 @@ class LoadedPolicy:
         self.method: str = state["method"]
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
-        self.curriculum = curriculum_behind(experiment.plan(config, self.method, self.seed, trial_folder), state)
+        self.curriculum = restore_curriculum(experiment.plan(config, self.method, self.seed, trial_folder), state)
         self.is_greedy = experiment.is_greedy
         self.draws_noise = experiment.draws_noise(config)
         self.last_output: TeamOutput | None = None
@@ -94,7 +94,7 @@ class LoadedPolicy:
         return cast(World, self.curriculum.plan.make_world(num_worlds=num_worlds, first_world=0))
 
     def reset(self, seed: int = 0, texts: Mapping[str, TextStore] | None = None) -> None:
-        """Forget everything and begin a new random stream; the next `act` fixes the number of worlds.
+        """Reset the recurrent state and the random stream; the next `act` fixes the number of worlds.
 
         Args:
             seed: seed of the actions that are sampled.
@@ -122,7 +122,7 @@ class LoadedPolicy:
             ValueError: another number of worlds, unknown row numbers of texts, or a world that shows nothing.
         """
         if not obs:
-            raise ValueError("this world shows no observation, for scripts play its team; watch it with show or render")
+            raise ValueError("this world has no observations: scripts play its team; watch it with show or render")
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:
             raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")
@@ -194,12 +194,12 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
-        policy = built_on(place, curriculum_behind(plan, state).plan.build_policy)
+        policy = built_on(place, restore_curriculum(plan, state).plan.build_policy)
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error
-    except (CustomEnvError, InputError) as error:  # what the team needs beside its weights; they are whole
+    except (CustomEnvError, InputError) as error:  # files beside the weights are missing; the weights are complete
         raise UserError(f"{checkpoint_path} cannot be opened as it is: {one_line(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         version = state.get("written_by", {}).get("concord_version", "that wrote it")

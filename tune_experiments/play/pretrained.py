@@ -2,7 +2,7 @@
 
     pretrained/NAME/checkpoints/checkpoint_NUMBER/   weights.safetensors and state.json, as training left them
     pretrained/NAME/language_model/                  of a team that has one
-    pretrained/NAME/card.json                        what made it, what it was given, what it reached, how it plays
+    pretrained/NAME/card.json                        command, extra inputs, results, first actions
     pretrained/NAME/README.md                        the same for people
 
 A card holds the first joint actions of one episode, so that a test sees at once when a world or a network has changed.
@@ -32,9 +32,9 @@ CARD, MODEL_CARD = "card.json", "README.md"
 MAX_BYTES = 12 * 2**20
 """Largest size of all teams in the package together, in bytes."""
 _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
-"""Parts of a checkpoint's state that are kept; the others serve training that continues."""
+"""Parts of a checkpoint's state that are kept; the others are for resuming training."""
 _OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
-"""Folders of a trial that a team does without."""
+"""Folders of a trial that a packaged team does not need."""
 _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 

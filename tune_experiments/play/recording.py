@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CANDIDATES = 16
 SEED = 226
 _SOLVED = {"success", "win_rate"}
-"""Metrics by which worlds say that an episode is solved."""
+"""Metrics of environments that mean a solved episode."""
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
@@ -61,7 +61,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
-        traffic = team.dismiss()
+        traffic = team.end_episode()
         yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
 
 
@@ -160,13 +160,13 @@ def candidate_worlds(policy: LoadedPolicy) -> World:
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
-    """The episode of median length among those that the team solves: neither lucky nor slow."""
+    """The solved episode of median length."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
     return _of_middle_length(length, solved) if solved.any() else 0
 
 
 def failed_episode(policy: LoadedPolicy, seed: int) -> int | None:
-    """The episode of median length among those that the team does not solve; None if it solves all."""
+    """The unsolved episode of median length; None if all are solved."""
     length, solved = _play(policy, candidate_worlds(policy), seed)
     return None if solved.all() else _of_middle_length(length, ~solved)
 

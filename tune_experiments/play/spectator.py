@@ -1,4 +1,4 @@
-"""Spectators of a playing team: images and notes of a moment that a page shows beside what every team has.
+"""Spectators of a playing team: images and notes of a step that a page shows beside the common parts.
 
 An experiment that has more to show, such as rings around entities or the weights of spoken symbols, returns a spectator
 of its own from `Experiment.spectator`.
@@ -45,7 +45,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to undo."""
+        """No-op."""
 
     def picture(self, world: Any, index: int) -> Array | None:
         """Image of world `index`, [H, W, 3] uint8; NotImplementedError or None for a world that is not drawn."""

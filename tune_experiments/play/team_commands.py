@@ -83,7 +83,7 @@ class Play(DeviceArgs):
 
 @dataclass(frozen=True)
 class Show(DeviceArgs):
-    """Write a page of HTML on which people look at episodes: all methods of a run, or teams side by side."""
+    """Write an HTML page of episodes: all methods of a run, or teams side by side."""
 
     path: Where
     """Run folder, whose methods are all shown, or trial folder or checkpoint of one team."""
@@ -124,7 +124,7 @@ class Export(PolicyArgs):
 
 @dataclass(frozen=True)
 class Pack:
-    """Put a trained team into the package, with a card of what made it, for load_policy("pretrained/NAME")."""
+    """Add a trained team to the package, with a model card, for load_policy("pretrained/NAME")."""
 
     path: Where
     """Trial folder or checkpoint of the team, in a run folder with results; or the run folder, for its first method."""
@@ -140,7 +140,7 @@ class Pack:
 
 @dataclass(frozen=True)
 class Doctor(PolicyArgs):
-    """Say what holds a trial up and what to try instead; or, of a folder of runs, which are running and how far."""
+    """Report the bottleneck of a trial and what to try; for a folder of runs, which are running and their progress."""
 
 
 def evaluate(command: Evaluate, console: Console) -> None:

@@ -1,6 +1,6 @@
-"""Learning curves of a run, and what is drawn of each method's team: what the figures of all experiments begin with.
+"""Figures of all experiments: learning curves of a run, and drawings of each method's team.
 
-A figure or video that fails leaves out itself alone.
+A figure or video that fails does not affect the others.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tune_experiments.core.files import write_atomically
 __all__ = ["check_frames", "write_gif", "write_mp4"]
 
 PALETTE_SIZE = 256
-# The palette of a long episode is made from so many of its frames.
+# Number of frames from which the palette of a long episode is made.
 FRAMES_FOR_PALETTE = 16
 
 

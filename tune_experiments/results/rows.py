@@ -1,4 +1,4 @@
-"""`results.jsonl`: one line per number that a run ends with. Tables are made from these lines alone.
+"""`results.jsonl`: one line per result of a run. Tables are made from these lines alone.
 
 A line of one seed carries the interval over its episodes; a line with seed null belongs to no seed. Each line names the
 rule of its interval.
@@ -31,11 +31,11 @@ class Result:
     Attributes:
         experiment: Name of the script.
         table: The table that it belongs to, e.g. "unseen rooms".
-        method: Who played: the row, e.g. "sync", or another player, such as "random".
+        method: Name of the method, e.g. "sync", or of a baseline player such as "random".
         world: Name of the world.
         split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" in RTFM), or "exact"
             for a number that was computed, not played.
-        seed: Seed of the training run; None for a number that belongs to no seed, as that of another player.
+        seed: Seed of the training run; None for a result without a seed, as that of a baseline player.
         metric: Snake case of the paper's words, e.g. "success".
         value: The number.
         ci_low: Lower end of its 95 % interval, None without one.
@@ -43,8 +43,8 @@ class Result:
         n_episodes: How many episodes it is the mean of; None where no episode was played.
         env_steps: Env steps that the method had trained for.
         interval: Name of the interval's rule, as in `intervals.py`; None in files that are older than this field.
-        condition: what is different from the plain test in this world, such as "in silence" or "after STAGE"; empty for
-            that one, and in files that are older than this field.
+        condition: difference from the plain test in this world, such as "in silence" or "after STAGE"; empty for the
+            plain test, and in files that are older than this field.
         bounds: smallest and largest value that the metric can have, None for no limit; in files that are older than
             this field, both.
         cpu_seconds: CPU-seconds that this training took, validation left out; two equal results may differ in it. None

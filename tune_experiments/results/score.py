@@ -20,7 +20,7 @@ SCORE = "search/score"
 _LATE_SHARE = 0.25
 """Share of training at its end; only validations in it count."""
 _WORST = -1e30
-"""Score of a trial that diverged. Tune's schedulers pass over NaN, and Optuna forgets it."""
+"""Score of a trial that diverged; Tune's schedulers skip NaN, and Optuna drops it."""
 
 
 def score(trial: Path, objective: str, since: float | None = None) -> float:

@@ -1,4 +1,4 @@
-"""Updates that a trial has skipped, because a gradient was not finite: their share, and when a trial fails by them."""
+"""Updates that a trial has skipped, because a gradient was not finite: their share, and when it makes a trial fail."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_las
 
 
 def _began_at(rows: Sequence[Mapping[str, float]]) -> int:
-    """Env steps of the newest row behind which each row has skipped updates; 0 if there is none."""
+    """Env steps of the newest row after which every row has skipped updates; 0 if there is none."""
     counts, row = [row.get(SKIPPED_COUNT, 0) for row in rows], len(rows) - 1
     while row and counts[row] == counts[row - 1]:
         row -= 1

@@ -1,7 +1,7 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
-Several seeds: the mean over seeds with Student's t interval, or all seeds where that says nothing (`intervals.py`). One
-seed: its value with the interval over its episodes. The caption says which.
+Several seeds: the mean over seeds with Student's t interval, or all seeds where the interval is not informative
+(`intervals.py`). One seed: its value with the interval over its episodes. The caption says which.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PaperTable:
         metrics: The columns.
         rows: (label, one number a metric or None); the paper's rows have labels that end in ", paper".
         caption: What the intervals are over, and how long the methods trained.
-        missing: Metric -> what a cell without a number says; it stays empty where nothing is named.
+        missing: Metric -> text of a cell without a number; empty by default.
     """
 
     title: str
@@ -131,7 +131,7 @@ def make_table(
         table: Which lines belong to it.
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
-        missing: Metric -> what a cell without a number says.
+        missing: Metric -> text of a cell without a number.
         says_world: Whether the caption names the world where all rows have the same; labels name it where they differ.
 
     Raises:
@@ -196,11 +196,11 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
         kinds.setdefault(_kind(lines, rules), []).append(label)
     lists = LISTED * any(_lists_seeds(lines) for lines in rows.values())
     training = _training([line for lines in rows.values() for line in lines])
-    return f"Intervals of 95 %: {_said_of(kinds)}.{lists}{training}"
+    return f"Intervals of 95 %: {_describe_groups(kinds)}.{lists}{training}"
 
 
-def _said_of(rows_of: Mapping[str, Sequence[str]]) -> str:
-    """Sentence on rows, from `saying -> rows`: that of most rows comes first and stands for all that are not named."""
+def _describe_groups(rows_of: Mapping[str, Sequence[str]]) -> str:
+    """Sentence on rows, from `saying -> rows`: that of most rows comes first and holds for all unnamed rows."""
     usual = max(rows_of, key=lambda saying: len(rows_of[saying]))
     named = {
         saying: ", ".join(f"`{row}`" if "," in row else row for row in rows)
@@ -211,7 +211,7 @@ def _said_of(rows_of: Mapping[str, Sequence[str]]) -> str:
 
 
 def _training(lines: Sequence[Result]) -> str:
-    """How long the methods trained, and what that cost where the lines say so."""
+    """How long the methods trained, and the CPU-seconds that it took, if they are known."""
     steps = sorted({line.env_steps for line in lines if line.env_steps is not None})
     if not steps:
         return ""
@@ -228,7 +228,9 @@ def _training(lines: Sequence[Result]) -> str:
     for method, spent in seconds.items():
         methods.setdefault(f"{round(sum(spent.values()) / len(spent)):,}", []).append(method)
     is_of_each = len(seconds) == len(methods) > 1
-    means = "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _said_of(methods)
+    means = (
+        "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _describe_groups(methods)
+    )
     return f"{sentence} CPU-seconds of a trial's training: {means}."
 
 

@@ -1,4 +1,4 @@
-"""Log of one trial in training: `metrics.jsonl` is the truth, the TensorBoard events are derived from it.
+"""Log of one trial in training: `metrics.jsonl`, and TensorBoard events that are derived from it.
 
     folder/metrics.jsonl           one line per training iteration: env_steps, wall_time and flat scalar names
     folder/texts/<tag>.md          texts
@@ -66,7 +66,7 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
 class TrialLog:
     """The log of the trial that owns `folder` (created when missing); one process writes it at a time.
 
-    A folder that has a past is continued: call `rewind` with the env steps of the checkpoint that training starts from.
+    To continue an existing log, call `rewind` with the env steps of the checkpoint that training starts from.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -96,7 +96,7 @@ class TrialLog:
                 f"env_steps {row['env_steps']} follow {self._last['env_steps']} in {self._metrics}: rewind first"
             )
         self._last = row
-        # JSON has no name for what is not finite, and a diverged loss must not make the file unreadable to others.
+        # JSON has no non-finite numbers, and a diverged loss must not make the file unreadable to others.
         line = json.dumps({key: value if math.isfinite(value) else str(value) for key, value in row.items()})
         with self._metrics.open("ab") as file:
             file.write(line.encode() + b"\n")
@@ -115,7 +115,7 @@ class TrialLog:
         events.flush()
 
     def rewind(self, to_env_steps: int) -> None:
-        """Forget everything after `to_env_steps` and write the TensorBoard events anew from what remains."""
+        """Remove all rows after `to_env_steps` and write the TensorBoard events anew from what remains."""
         self.close()
         kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
         write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))

@@ -1,7 +1,7 @@
 """Sentences on what changed in training between sessions of a run.
 
-Three things do: the budget, for schedules follow the new one; the number of env steps in an update; and the number of
-parts of a minibatch, within each of which a contrastive loss compares texts.
+Three changes matter: the budget, because schedules follow it; the number of env steps per update; and the number of
+minibatch parts, because a contrastive loss compares texts within each part.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def describe_training_changes(
         )
     if old.workers.worlds != plan.workers.worlds:
         found.append(
-            f"{plan.workers.worlds} environments are played at once instead of {old.workers.worlds}: their episodes "
-            f"begin anew"
+            f"{plan.workers.worlds} environments are stepped at once instead of {old.workers.worlds}: they start "
+            f"new episodes"
         )
     return found + _updates(old, plan)
 
@@ -63,7 +63,7 @@ def with_continuation_notes(tables: Sequence[PaperTable], sessions: Sequence[Map
 def _former_plan(
     experiment: BaseExperiment, request: Request, state: Mapping[str, Any]
 ) -> TrialPlan | Curriculum | None:
-    """The plan by a checkpoint's configuration; None where another version wrote it: there is nothing to compare."""
+    """Plan from a checkpoint's configuration; None if another version wrote the checkpoint."""
     try:
         return make_plan(experiment, {**request, "config": state["config"]})
     except (KeyError, UserError, ValueError):
@@ -71,7 +71,7 @@ def _former_plan(
 
 
 def _updates(old: TrialPlan | Curriculum, new: TrialPlan | Curriculum) -> list[str]:
-    """In what the updates of two plans differ."""
+    """Differences between the updates of two plans."""
     found = []
     if (before := _env_steps(old)) != (now := _env_steps(new)):
         found.append(f"an update learns from {now:,} env steps instead of {before:,}")
@@ -85,7 +85,7 @@ def _env_steps(plan: TrialPlan | Curriculum) -> int:
 
 
 def _parts(plan: TrialPlan | Curriculum) -> int:
-    """Parts of a minibatch within each of which a loss compares texts; 1 where none does."""
+    """Number of minibatch parts within which a loss compares texts; 1 without such a loss."""
     objectives = [stage.plan.objective for stage in plan.stages]
     compares = any(is_contrastive(loss) for one in objectives for loss in one.extra_losses)
     return max(plan.workers.learners, 1) * objectives[-1].gradient_accumulation_steps if compares else 1

@@ -19,8 +19,8 @@ __all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
-    As a rule that is the dearest, and a stage that is learned early costs less. It is the time of training alone: Ray's
-    start, validations, tests and figures come on top.
+    The last stage is usually the most expensive, and a stage that is promoted early costs less. The estimate covers
+    training alone, without Ray's start, validation, tests and figures.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
@@ -42,13 +42,13 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
 
 
 def seconds_per_env_step(playing: float, learning: float, workers: Workers, takes_turns: bool) -> float:
-    """Seconds of a trial for one env step, from those of one process that plays it and of one that learns from it."""
+    """Seconds of a trial per env step, from the sampling and learning seconds of single processes."""
     playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
     return playing_and_learning(playing, learning, takes_turns or not workers.runners)
 
 
 def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
-    """Env steps of the busiest slot if each trial begins as soon as another has ended."""
+    """Env steps of the busiest slot when each trial starts as soon as a slot is free."""
     lanes = [0] * concurrent
     for budget in budgets:
         lanes[lanes.index(min(lanes))] += budget
@@ -63,14 +63,14 @@ def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
 
 
 def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
-    """Seconds of this process to play an env step, and to learn from it."""
+    """Measured seconds of this process per env step: for sampling and for learning."""
     workers: Workers = plan.workers
     worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
     world = plan.make_world(num_worlds=worlds, first_world=0)
     collector = Collector(world, plan.new_policy(), workers.fragment_length)
     learner = Learner(collector.policy, plan.objective, plan.optimiser)
     collector.reset(plan.seed)
-    for _ in range(2):  # the first update pays for start-up, the second on a GPU for its capture
+    for _ in range(2):  # warm-up: the first update includes start-up, the second one the capture of CUDA graphs
         learner.update([collector.collect()])
     start = time.perf_counter()
     fragment = collector.collect()

@@ -1,7 +1,6 @@
-"""Curriculum state of a trial: what checkpoints store of its stages, and what log and live line show.
+"""Curriculum state of a trial: its stages in checkpoints, in the log and in the progress line.
 
-It follows from training alone, never from a clock or a file, so a trial that is killed and continued takes the same
-turns.
+It depends on training alone, never on a clock or a file, so a resumed trial goes through the same stages.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "CurriculumState", "StageEnd", "curriculum_behind", "needed_checkpoints"]
+__all__ = ["Choice", "CurriculumState", "StageEnd", "needed_checkpoints", "restore_curriculum"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class StageEnd:
 
     @property
     def checkpoint_env_steps(self) -> int:
-        """Number of the checkpoint that it leaves to the next stage and to tests."""
+        """Number of the checkpoint that the next stage and tests load."""
         return self.env_steps if self.chosen is None else self.chosen
 
 
@@ -134,7 +133,7 @@ class CurriculumState:
     def better_value(self, row: Mapping[str, float | None]) -> float | None:
         """The value of a row's validation if it is the stage's best so far and its plan chooses weights, else None.
 
-        A value that is not a number chooses nothing.
+        NaN is never the best value.
 
         Raises:
             ValueError: validation does not measure what weights are chosen by.
@@ -164,11 +163,11 @@ class CurriculumState:
         return needed_checkpoints(self.state())
 
     def next_stage(self) -> None:
-        """Begin the next stage."""
+        """Move to the next stage."""
         self.ended.append(self.end())
         self.progress, self.values, self.validated_at, self.choice = Progress(), [], 0, None
 
-    # ---- what checkpoints say ----------------------------------------------------------------------------------------
+    # ---- checkpoints -------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """State that a checkpoint stores, as JSON."""
@@ -193,14 +192,14 @@ class CurriculumState:
         here = [one.name for one in self.stages] if self.is_staged else [None]
         if there != here[: len(there)]:
             raise ValueError(
-                f"the checkpoint was written in {_way(there)}, but what is to be trained now has {_way(here)}: "
-                f"go back to that or begin in another folder"
+                f"the checkpoint was written in {_describe_stages(there)}, but the configuration now has "
+                f"{_describe_stages(here)}: restore the former stages, or give --out another folder"
             )
         self.ended, self.validated_at = ended, state["validated_at"]
         self.choice = Choice(**state["choice"]) if "choice" in state else None
         self.progress, self.values = Progress(**stage["progress"]), list(stage["values"])
 
-    # ---- what people see ---------------------------------------------------------------------------------------------
+    # ---- log and progress line ---------------------------------------------------------------------------------------
 
     def curves(self) -> dict[str, float | None]:
         """Curves for the log: the stage's number from 1, its own env steps, and in its last row whether it passed."""
@@ -214,7 +213,7 @@ class CurriculumState:
         }
 
     def live(self) -> dict[str, Any]:
-        """Part of the live line: the stage, the most that training can still take, and how the stage ended."""
+        """Part of the progress line: the stage, the largest remaining budget, and how the stage ended."""
         if not self.is_staged:
             return {}
         spent = sum(end.progress.env_steps for end in self.ended)
@@ -242,7 +241,7 @@ def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
 
-def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
+def restore_curriculum(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
     """Curriculum state of a checkpoint."""
     curriculum = CurriculumState(declared)
     if curriculum.is_staged:
@@ -250,5 +249,5 @@ def curriculum_behind(declared: TrialPlan | Curriculum, state: Mapping[str, Any]
     return curriculum
 
 
-def _way(names: Sequence[str | None]) -> str:
+def _describe_stages(names: Sequence[str | None]) -> str:
     return "no stages" if None in names else f"the stage{'s' * (len(names) > 1)} {', '.join(map(str, names))}"

@@ -24,7 +24,7 @@ from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.results.trial_log import SPEED
-from tune_experiments.run.curriculum_state import curriculum_behind
+from tune_experiments.run.curriculum_state import restore_curriculum
 from tune_experiments.run.environment_probe import probe
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
@@ -32,7 +32,7 @@ BUSY = "speed/learner_busy_share"
 LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50
 _MIN_WORLDS = 16
-"""A runner with fewer worlds spends its time on Python and not on networks."""
+"""Smallest number of environments per runner; with fewer, Python takes more time than the networks."""
 _WORTH_IT = 1.15
 """Factor below which no change of processes is proposed."""
 
@@ -64,7 +64,7 @@ class Diagnosis:
 
     @property
     def other(self) -> float:
-        """Seconds for 1,000 env steps of neither playing nor learning: tests, checkpoints, weights on their way."""
+        """Seconds for 1,000 env steps in other work: validation, checkpoints, transfer of weights."""
         return max(0.0, self.whole - playing_and_learning(self.playing, self.learning, self.takes_turns))
 
     @property
@@ -74,7 +74,7 @@ class Diagnosis:
         return max(parts, key=lambda name: parts[name])
 
     def expected(self, runners: float, learners: float) -> float:
-        """Env steps a second with so many times the runners and learners, if each had a core of its own."""
+        """Env steps a second with a multiple of the runners and learners, if each has a core of its own."""
         used = playing_and_learning(self.playing / runners, self.learning / learners, self.takes_turns)
         return 1000 / (used + self.other)
 
@@ -88,9 +88,9 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     """Diagnosis from the newest rows of a trial's log.
 
     Raises:
-        UserError: the log does not tell.
+        UserError: the log lacks these numbers.
     """
-    measured = [row for row in rows if _tells(row)][-_ROWS:]
+    measured = [row for row in rows if _has_speeds(row)][-_ROWS:]
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
@@ -111,8 +111,8 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     )
 
 
-def _tells(row: Mapping[str, float]) -> bool:
-    """Whether a row has all three numbers, and they can be true."""
+def _has_speeds(row: Mapping[str, float]) -> bool:
+    """Whether a row has all three numbers with plausible values."""
     speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
     return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
 
@@ -173,7 +173,7 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
         allow: Modules from outside that may be imported; without the environment's it is not played.
 
     Raises:
-        UserError: a damaged checkpoint, or one that does not say its processes; or the log does not tell.
+        UserError: a damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
     """
     try:
         state = load_state(checkpoint)
@@ -184,11 +184,11 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
     try:
         experiment, config = find_stored(state.get("experiment"), state.get("config", {}), allow, checkpoint)
         declared = experiment.plan(config, state["method"], int(state["seed"]), checkpoint.parent.parent)
-        plan = curriculum_behind(declared, state).plan
+        plan = restore_curriculum(declared, state).plan
     except UserError as error:
         environment = [f"environment: not checked: {error}"]
     except (KeyError, TypeError, ValueError):
-        pass  # of an older version
+        pass  # the checkpoint is of an older version
     if plan is None:
         workers, takes_turns = _stored_processes(checkpoint, state.get("config", {}))
     else:
@@ -219,14 +219,14 @@ def environment_report(make_world: MakeWorld) -> list[str]:
         seen = probe(make_world)
     except CustomEnvError as error:
         return [f"environment: {error}"]
-    said = f"environment: what it gave in {seen.env_steps:,} env steps of random play is what its spaces say"
+    said = f"environment: all values in {seen.env_steps:,} env steps of random play match its spaces"
     return [said, *seen.lines()]
 
 
 _MEANINGS = {
     "playing": "playing; more runners help",
     "learning": "learning; a GPU, more learners, fewer epochs or a smaller network help, runners do not",
-    "neither": "what is neither playing nor learning: validation, checkpoints, weights on their way, a busy machine",
+    "neither": "other work: validation, checkpoints, transfer of weights, other processes on the machine",
 }
-_AGGREGATORS = "batches are then joined in processes of their own; the log does not tell what that is worth"
-_NOTHING = "no other number of runners or learners promises much: give the CPUs to more trials (--seeds, methods)"
+_AGGREGATORS = "separate processes then assemble the batches; the log does not show how much that gains"
+_NOTHING = "more or fewer runners or learners would change little: use the CPUs for more trials (--seeds, --methods)"

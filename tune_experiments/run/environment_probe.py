@@ -1,7 +1,6 @@
 """An environment in one episode of random play: agents, spaces, ranges, masks, who leaves, limit, rewards, costs.
 
-A run looks at it before it starts, and `doctor` afterwards. What an environment of another package gives is checked on
-the way.
+A run probes its environment before it starts, `doctor` afterwards. All values of a custom environment are checked.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
 _TOLD_ELSEWHERE = ("agent", _LEGAL, _ALIVE, _DECIDES)
-"""Keys of the observations that other lines tell of."""
+"""Observation keys that have lines of their own."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +77,13 @@ class Probe:
         env_steps: length of the first copy's episode; where it takes longer than 10 seconds, what was played of it.
         ended: how it ended, `terminated` or `truncated`; empty where it was not played to its end.
         left: agent -> env step after which it left before the others.
-        waits: whether there were moments at which an agent did not choose.
+        waits: whether an agent did not act at some env steps.
         limit: env steps after which an episode is cut.
         limit_from: attribute of the environment that says so; empty where the limit is assumed; None where the world
             or the user sets it.
         lowest_reward, highest_reward: of one agent at one env step.
         team_return: sum of the rewards of the first copy.
-        is_zero_sum: agents were paid, and the team never.
+        is_zero_sum: whether agents got rewards that always summed to 0.
         env_steps_per_second: env steps per second of one process.
         megabytes: memory of one copy; None where the system does not tell.
         copies: how many were played.
@@ -114,7 +113,7 @@ class Probe:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """Name and content of each line of the table; a line that goes on has no name."""
+        """Name and content of each line of the table; a continuation line has no name."""
         spaces = [f"(of {name}: {space})" for name, space in [*self.spaces.items()][:_MAX_NAMES]]
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         return [
@@ -312,7 +311,7 @@ def _limit_from(world: World) -> str | None:
 
 
 def _resident_megabytes() -> float | None:
-    """Memory of this process; None where the system does not say."""
+    """Memory of this process; None where it is unknown."""
     gc.collect()
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

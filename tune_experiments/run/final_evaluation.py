@@ -85,7 +85,7 @@ def evaluate_all(
 
 
 def condition_and_stage(condition: str) -> tuple[str, str]:
-    """Condition of a test without the stage after which it was, and that stage; empty for what there is not."""
+    """Condition of a test, and the stage after which it took place; each is empty if there is none."""
     own, after, stage = f" {condition}".rpartition(f" {_AFTER}")
     return (own.strip(), stage) if after else (condition, "")
 
@@ -152,7 +152,7 @@ def make_training_results(
             interval=NONE,
             bounds=_bounds(experiment, metric),
         )
-        for world, metrics in experiment.of_training(method, rows).items()
+        for world, metrics in experiment.training_results(method, rows).items()
         for metric, value in metrics.items()
     ]
 
@@ -191,7 +191,7 @@ def read_test_results(folder: Path) -> list[Result] | None:
     """Test results of a trial that has finished (an empty list if it was not to be tested), else None.
 
     Raises:
-        UserError: what lies there is no outcome.
+        UserError: the file holds no test results.
     """
     path = folder / TEST_RESULTS_FILE
     if not path.exists():

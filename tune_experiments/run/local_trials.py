@@ -1,4 +1,4 @@
-"""Trials without Ray: one after another in the process that leads the run."""
+"""Trials without Ray: one after another in the driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tune_experiments.run.placement import NO_GPUS, Gpus
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.request import Request
 from tune_experiments.run.slices import is_past
-from tune_experiments.run.trial_errors import Refusal, refusal_of
+from tune_experiments.run.trial_errors import Refusal, find_refusal
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import train_request
 
@@ -63,7 +63,7 @@ def run_local_trials(
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
-                told = refusal_of(error, Path(request["folder"]))
+                told = find_refusal(error, Path(request["folder"]))
                 failures[name] = first_line(error) if told is None else Refusal(told)
                 progress.finish(name, "failed")
             else:

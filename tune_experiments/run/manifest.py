@@ -20,7 +20,7 @@ PACKAGES = ("ray", "torch", "numpy", "gymnasium", "pettingzoo", "transformers", 
 
 
 def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
-    """One entry of manifest.json's `sessions`; what cannot be found out is null."""
+    """One entry of manifest.json's `sessions`; unknown values are null."""
     return {
         "utc_start": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),

@@ -63,7 +63,7 @@ def _trial(experiment: BaseExperiment, config: object, method: str, seed: int, r
 
 
 def _is_running(run: Path) -> bool:
-    """Whether a process holds the lock of the run; a folder that may not be written is taken for one that rests."""
+    """Whether a process holds the lock of the run; a read-only folder counts as not running."""
     if not (run / LOCK_FILE).exists():
         return False
     try:

@@ -1,6 +1,6 @@
 """A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
 
-After each generation it hands Tune its folder of checkpoints, without which Tune skips every exploit in silence. Given
+After each generation it hands Tune its folder of checkpoints, without which Tune silently skips every exploit. Given
 another member's folder and changed values, it continues from those weights with these values.
 """
 
@@ -37,8 +37,8 @@ __all__ = [
     "GENERATIONS",
     "exploit",
     "generation_ends",
+    "member_request",
     "member_values",
-    "own_request",
     "train_member",
 ]
 
@@ -63,8 +63,8 @@ def member_values(
     return {path: value_at(config, path) for path in paths}
 
 
-def own_request(request: Request, name: str) -> Request:
-    """The request of a member of this name, with its values, from that of the member that it takes over from."""
+def member_request(request: Request, name: str) -> Request:
+    """Request of the member `name` with its own values, made from the request of the member that it exploits."""
     config = read_configuration(find_experiment(request["experiment"]), request["config"])
     return request | {
         "name": name,
@@ -106,11 +106,11 @@ def train_member(
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     """Replace all checkpoints of the target by the source's newest, with the target's configuration; its env steps.
 
-    Those that the newest one needs come along.
+    Checkpoints that the newest one needs are copied, too.
     """
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}
-    # The newest last: a crash before leaves the target some past of its own.
+    # The newest is replaced last: after a crash the target still has a checkpoint of its own.
     kept = [_copied(path_of(source, number), target, config) for number in (*sorted(needed), newest)]
     for _, path in numbered_checkpoints(target):
         if path not in kept:
@@ -128,5 +128,5 @@ def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
 def _env_steps(checkpoints: Path) -> int:
     newest = newest_whole_checkpoint(checkpoints)
     if newest is None:
-        raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it anew")
+        raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it from the start")
     return int(newest.name.rpartition("_")[2])

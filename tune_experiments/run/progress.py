@@ -1,4 +1,4 @@
-"""One live line per trial while a run trains; plain lines now and then where output is no terminal.
+"""One live line per trial while a run trains; plain lines at intervals if the output is no terminal.
 
 Updates are plain dicts, the rows of a trial's log.
 """
@@ -23,9 +23,9 @@ from tune_experiments.results.trial_log import SPEED
 __all__ = ["PAUSED", "STOPPED", "Progress"]
 
 PAUSED = "paused"
-"""How a trial ends that goes on in the next slice."""
+"""Status of a trial that continues in the next slice."""
 STOPPED = "stopped"
-"""How a trial ends that its search has dropped."""
+"""Status of a trial that its search stopped."""
 SECONDS_BETWEEN_PLAIN_LINES = 10.0
 COLUMNS = {"return": "episode/return", "success": "episode/success"}
 
@@ -111,7 +111,7 @@ class _Live(rich.progress.Progress):
 
 
 class _Words(ProgressColumn):
-    """A column of words; one that wraps gives way, with the bar, where the terminal is narrow."""
+    """A text column; one that wraps shrinks, like the bar, on a narrow terminal."""
 
     def __init__(
         self,

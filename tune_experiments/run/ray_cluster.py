@@ -1,4 +1,4 @@
-"""Joining the cluster in RAY_ADDRESS, or starting one here; refusing work that it could never hold.
+"""Joining the cluster in RAY_ADDRESS, or starting one here; trials that do not fit are refused.
 
 A cluster started here binds to loopback and has an access token of this process, both of which end with it.
 """
@@ -78,7 +78,7 @@ def _keep_to_this_machine() -> None:
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray's workers stand 15 behind what started them: beside other work a trial would hardly run. Now `nice` decides.
+    # Ray raises the niceness of its workers by 15, which starves a trial on a busy machine; keep the user's `nice`.
     os.environ.setdefault("RAY_worker_niceness", "0")
 
 

@@ -27,7 +27,7 @@ CLAIM_FILE = ".concord.claim.json"
 BEAT_SECONDS = 15.0
 PATIENCE_SECONDS = 4 * BEAT_SECONDS
 SETTLES_AFTER_SECONDS = 1.0
-"""Seconds that a store may need to show a claim whole to others."""
+"""Seconds until all clients of a store see a claim that was written."""
 _TRIES = 10
 
 
@@ -57,7 +57,7 @@ class Claim:
             raise self._lost
 
     def __enter__(self) -> Claim:
-        self._refuse_the_living()
+        self._refuse_active_owner()
         self._write()
         time.sleep(SETTLES_AFTER_SECONDS)
         self._refuse(self._read())
@@ -74,8 +74,8 @@ class Claim:
         except (OSError, UserError) as error:
             logger.warning("%s stays claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
 
-    def _refuse_the_living(self) -> None:
-        """Return when there is no claim, or its owner does not renew it."""
+    def _refuse_active_owner(self) -> None:
+        """Refuse a claim that its owner still renews."""
         found = now = self._read()
         deadline = time.monotonic() + PATIENCE_SECONDS
         if not found["is_over"]:
@@ -96,7 +96,7 @@ class Claim:
                 logger.error("%s", error)
                 self._lost = error
                 return
-            except OSError as error:  # the store is away: the next beat tries again
+            except OSError as error:  # the store is unavailable: the next renewal tries again
                 logger.debug("the claim on %s is not renewed (%s)", self._uri, error)
 
     def _refuse(self, found: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ class Claim:
             raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or give --out another place")
 
     def _read(self) -> dict[str, Any]:
-        """The claim in the store; if there is none, one that is over."""
+        """The claim in the store, or an expired one if there is none."""
         for _ in range(_TRIES):  # a file system may show it half written for a moment
             try:
                 found = json.loads(self._read_file(CLAIM_FILE))

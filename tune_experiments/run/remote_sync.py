@@ -90,7 +90,7 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
         sync = RemoteSync(folder, uri, others)
         yield sync
     except BaseException as error:
-        if sync is not None and sync.is_behind and folder.is_dir():
+        if sync is not None and sync.has_pending_uploads and folder.is_dir():
             kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
         if isinstance(error, UserError):
             raise type(error)(str(error).replace(str(folder), uri) + kept) from error
@@ -105,25 +105,25 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
 
 @contextmanager
 def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
-    sync.is_behind = True
+    sync.has_pending_uploads = True
     try:
         yield
     except BaseException:
-        sync.is_behind = not sync.push()
+        sync.has_pending_uploads = not sync.push()
         raise
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not sync.push():
         if time.monotonic() > deadline:
             raise UserError(f"{sync.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
         time.sleep(RETRIES_AFTER_SECONDS)
-    sync.is_behind = False
+    sync.has_pending_uploads = False
 
 
 class RemoteSync:
     """A folder on this machine and the URI of a store that it is uploaded to.
 
     Attributes:
-        is_behind: Whether the folder may hold what the store lacks, so that it must not be deleted.
+        has_pending_uploads: Whether the folder may hold files that are not uploaded yet; it must not be deleted then.
 
     Raises:
         UserError: no such kind of store.
@@ -134,7 +134,7 @@ class RemoteSync:
         from pyarrow import fs
 
         self.uri, self.folder, self._others = uri, folder, others
-        self.is_behind = False
+        self.has_pending_uploads = False
         self.claim: Claim | None = None
         self._uploaded: dict[str, Stamp] = {}
         with self._asking("opened"):
@@ -198,14 +198,14 @@ class RemoteSync:
                 return
 
     def push(self) -> bool:
-        """Upload what is new in the folder; False, and a warning, if the store is away: the next call uploads it all.
+        """Upload what is new in the folder; False, and a warning, if the store is unavailable; the next call retries.
 
         Raises:
             FileNotFoundError: the folder itself is gone.
             UserError: another run has taken the store over.
         """
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"{self.uri} cannot be kept up to date, for its folder on this machine is gone")
+            raise FileNotFoundError(f"{self.uri} cannot be kept up to date, because its folder on this machine is gone")
         if self.claim is not None:
             self.claim.check()
         try:
@@ -240,7 +240,7 @@ class RemoteSync:
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
-        """Turn errors of the store into sentences; only some may pass when a trial starts again."""
+        """Turn errors of the store into a UserError, or a StoreUnavailableError if a retry may succeed."""
         try:
             yield
         except (OSError, ValueError) as error:

@@ -2,7 +2,7 @@
 
 Tune keeps 4 to 20 kB of the driver's memory for each report, so reports follow each other at growing intervals: after
 ten seconds at first, later after a hundredth of the trial's time. Weights & Biases gets the rows where WANDB_PROJECT
-names a project; its first error ends the sending with one sentence, and never training.
+names a project; its first error disables it with one sentence and never stops training.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHARE = 0.01
 
 
 class PacedReport:
-    """Passes on a row now and then, with merged metrics; a context manager.
+    """Reports rows at intervals, with merged metrics; a context manager.
 
     At least `seconds` pass between two rows. A row with a `notice` or a score goes at once, the last one at the end.
     """
@@ -104,7 +104,7 @@ class WandbLogger:
             act()
         except (Exception, SystemExit) as error:
             self._run = None
-            self._report({"notice": f"Weights & Biases gets nothing of this trial any more ({first_line(error)})"})
+            self._report({"notice": f"Weights & Biases is disabled for this trial ({first_line(error)})"})
 
 
 def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:

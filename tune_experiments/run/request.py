@@ -17,9 +17,9 @@ __all__ = ["Request", "SearchScheduler", "as_searcher", "make_plan", "make_reque
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
 `is_tested`, the `run_id` of its run, the `uri` of its copy, `is_local` where it is trained without Ray, and `ends_at`,
-the time of a clock (seconds of `time.time`) at which its slice ends. By the key `objective` of its log a search judges
-it on its way. A member of a population has its `values` (path -> value), the `ends`, generation -> env steps at which
-it stops to be judged, from the `first` that is judged on; `until` is the next of them."""
+the time (seconds of `time.time`) at which its slice ends. A search judges it during training by the key `objective` of
+its log. A member of a population has its `values` (path -> value), the `ends`, generation -> env steps at which it
+stops to be judged, from the `first` that is judged on; `until` is the next of them."""
 
 
 def make_request(
@@ -64,7 +64,7 @@ class SearchScheduler(Protocol):
 def as_searcher(scheduler: SearchScheduler) -> Any:
     """The scheduler as a Ray Tune `Searcher`.
 
-    `failure` is what it has raised.
+    Its attribute `failure` is the exception that the scheduler has raised, or None.
     """
     from ray.tune.search import Searcher
 

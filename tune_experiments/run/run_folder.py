@@ -57,12 +57,12 @@ WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version
 _SHOWN = 5
 """Most differences in a sentence."""
 _SET_ASIDE = ".of_other_flags"
-"""Hidden folder for what trials without a checkpoint have left, when the run begins anew with other flags."""
+"""Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 
 
 @dataclass
 class RunFolder:
-    """An open run folder; `close` it, or leave its `with` block, to let another process have it.
+    """An open run folder; `close` it, or leave its `with` block, to release its lock.
 
     Attributes:
         continued: Whether it held this run already.
@@ -87,10 +87,10 @@ class RunFolder:
     ) -> RunFolder:
         """Create the folder of a run, or continue it.
 
-        A run without any checkpoint takes every configuration; what its trials have left is set aside.
+        A run without checkpoints accepts any configuration; the files of its trials are moved aside.
 
         Raises:
-            UserError: not writable, in use, foreign, of another experiment or a configuration that cannot follow.
+            UserError: not writable, in use, no run folder, of another experiment, or a change that is not allowed.
         """
         out = Path(out)
         try:
@@ -135,11 +135,11 @@ class RunFolder:
         write_json(self.path / MANIFEST_FILE, document)
 
     def close(self) -> None:
-        """Give the lock back. The system does it too when the process dies, however it dies."""
+        """Release the lock; the operating system does so too when the process dies."""
         self._lock.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """State that is sent to another process: all but the lock, which stays here."""
+        """Pickled state: everything but the lock."""
         return vars(self) | {"_lock": ExitStack()}
 
     def __enter__(self) -> RunFolder:
@@ -178,7 +178,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
         version = written_by.get("concord_version", "of an unknown version")
         raise UserError(
             f"{path} was written by Concord {version} (schema version {schema!r}), and this version reads "
-            f"{SCHEMA_VERSION}: open it with that version, or train anew with another --out"
+            f"{SCHEMA_VERSION}: open it with that version, or train again with another --out"
         )
 
 
@@ -254,12 +254,12 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     sessions = read_json(path).get("sessions")
     if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
         raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
-    if not may_be_missing and not (sessions and all(map(_says_how, sessions))):
+    if not may_be_missing and not (sessions and all(map(_has_provenance, sessions))):
         raise UserError(f"{path} has a session without command, commit or versions, or no session; restore it")
     return sessions
 
 
-def _says_how(session: Mapping[str, Any]) -> bool:
+def _has_provenance(session: Mapping[str, Any]) -> bool:
     """Whether a session has a command, versions, and a commit (or null where the code was no checkout)."""
     git = session.get("git", {})
     if isinstance(git, dict):

@@ -31,7 +31,7 @@ class Slice:
     ends_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """It begins now."""
+        """Start the clock."""
         object.__setattr__(self, "ends_at", time.time() + self.seconds)
 
     @property
@@ -61,7 +61,7 @@ class SliceScheduler:
         return self._left.pop(0) if self._left and not self._slice.is_over else None
 
     def ended(self, request: Request, failed: bool) -> None:
-        """Nothing follows from it."""
+        """No-op."""
 
 
 def trained_env_steps(request: Request) -> int:

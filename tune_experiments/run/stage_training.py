@@ -23,7 +23,7 @@ IsTimeUp = Callable[[], bool]
 
 
 def never() -> bool:
-    """There is no limit of time."""
+    """Always False: no time limit."""
     return False
 
 
@@ -69,13 +69,13 @@ class StageTraining:
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live() | _notice_of(row))
+            self._report(row | curriculum.live() | _restart_notice(row))
             self._refuse_skipping()
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
 
     def _refuse_skipping(self) -> None:
-        """End a trial that learns nothing any more; a part of a search goes on, to be judged by its score."""
+        """Fail a trial that skips most of its updates; trials of a search continue and are judged by their score."""
         curriculum, last = self._curriculum, self._log.last
         if self._until is None and find_failure([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)
@@ -83,7 +83,7 @@ class StageTraining:
 
     @property
     def _pauses(self) -> bool:
-        """Whether training was asked to come to here and no further."""
+        """Whether training was asked to stop here."""
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
@@ -148,13 +148,13 @@ class StageTraining:
         )
 
 
-def _notice_of(row: dict[str, float | None]) -> dict[str, str]:
+def _restart_notice(row: dict[str, float | None]) -> dict[str, str]:
     """Notice on custom environments that could not be restored; empty if there are none."""
     restarted = row.get(RESTARTED)
     if not restarted:
         return {}
-    why = "cannot be restored, because their seeds do not fix their chance"
-    return {"notice": f"{restarted:.0f} environments {why}: their episodes began anew"}
+    why = "cannot be restored, because their seeds do not determine their randomness"
+    return {"notice": f"{restarted:.0f} environments {why}: they started new episodes"}
 
 
 class _Clock:
@@ -164,7 +164,7 @@ class _Clock:
         self._marks = [(time.monotonic(), env_steps)]
 
     def check_progress(self) -> None:
-        """Fail when nothing was learned for too long: a failed trial is started again, a waiting one never ends."""
+        """Fail after too long without an update: a failed trial is restarted, a waiting one would never end."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
             raise RuntimeError(
                 f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"

@@ -1,4 +1,4 @@
-"""How a run ends when it is told to: by Control-C, SIGTERM, which Slurm and containers send, or a closed terminal."""
+"""Graceful stop of a run by Control-C, by SIGTERM (sent by Slurm and containers) or by a closed terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tune_experiments.core.errors import drop_what_nobody_reads
+from tune_experiments.core.errors import close_broken_pipes
 
 __all__ = ["STOPPED", "graceful_stop"]
 
@@ -39,13 +39,13 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
             raise KeyboardInterrupt
         asked.append(number)
         if number == signal.SIGHUP:
-            drop_what_nobody_reads()
+            close_broken_pipes()
         say("stopping; the newest checkpoints are kept")
         if number in (signal.SIGTERM, signal.SIGHUP):
             in_vain.start()
         signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
 
-    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}

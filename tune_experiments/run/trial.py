@@ -116,7 +116,7 @@ class Trial(Generic[Config]):
             training.run(algorithm, until_env_steps)
 
     def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
-        """Continue where the curriculum stands, or take over what the stage before it has learned."""
+        """Resume the current stage, or transfer weights from the stage before it."""
         curriculum, env_steps = self.curriculum, self.curriculum.total().env_steps
         if not env_steps:
             return
@@ -152,13 +152,13 @@ class Trial(Generic[Config]):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {end.name: stage.evaluate}
-                results += self._results_of(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
+                results += self._test_results(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
         whole = make_evaluations(self.experiment, self.config, self.method, curriculum, self.folder)
-        return results + self._results_of(
+        return results + self._test_results(
             curriculum.end().checkpoint_env_steps, curriculum.plan, whole, rows_at, report
         )
 
-    def _results_of(
+    def _test_results(
         self,
         env_steps: int,
         plan: TrialPlan,

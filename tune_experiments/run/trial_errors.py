@@ -1,4 +1,4 @@
-"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each told in one sentence."""
+"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each reported in one sentence."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line, one_line
 
-__all__ = ["ERROR_FILE", "Refusal", "refusal_of", "with_advice"]
+__all__ = ["ERROR_FILE", "Refusal", "find_refusal", "with_advice"]
 
 ERROR_FILE = "error.txt"
-"""File in a trial's folder with the traceback of an error that nobody has foreseen."""
+"""File in a trial's folder with the traceback of an unexpected error."""
 _TOLD = (UserError, CustomEnvError, InputError)
 _OF_CODE = (
     ValueError,
@@ -33,11 +33,11 @@ _PASSING = (StoreUnavailableError, CheckpointError)
 
 
 class Refusal(str):
-    """Why a trial has failed, of an error that would come again."""
+    """Why a trial has failed, if a restart would fail again."""
 
 
-def refusal_of(error: Exception, folder: Path) -> str | None:
-    """Why it is no use to start a trial again, in one sentence; None where it is.
+def find_refusal(error: Exception, folder: Path) -> str | None:
+    """Reason not to restart a trial, in one sentence; None if a restart may help.
 
     The traceback of an unforeseen error is written into the trial's folder.
     """

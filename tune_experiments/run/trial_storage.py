@@ -1,4 +1,4 @@
-"""A trial's folder while it trains: one process writes to it, and it may go away for a while.
+"""A trial's folder while it trains: one process writes to it, and it may be unavailable for a while.
 
 After an error of the disk, such as a full one, the trial waits for its folder and then continues from its newest whole
 checkpoint.
@@ -28,7 +28,7 @@ _LOCK_FILE = ".writer.lock"
 def patient_storage(
     folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
 ) -> Iterator[None]:
-    """Own a trial's folder, and hold back the error of a disk that refuses until the disk takes files again.
+    """Own a trial's folder; after a disk error, wait until the disk accepts files again.
 
     Raises:
         FileNotFoundError: no such folder on this machine.

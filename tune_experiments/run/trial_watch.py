@@ -25,7 +25,7 @@ class Callback:
     """Callbacks of a run; all hooks are no-ops."""
 
     def on_validation(self, trial: str, row: Mapping[str, float]) -> None:
-        """Called after a validation of a trial with its row of the log: `env_steps`, `valid/NAME` and all else."""
+        """Called after a validation of a trial with its row of the log: `env_steps`, `valid/NAME` and other metrics."""
 
     def on_checkpoint(self, trial: str, checkpoint: Path) -> None:
         """Called with the folder of a new checkpoint, which `load_policy` opens until newer ones replace it."""
@@ -35,14 +35,14 @@ class Callback:
 
 
 class TrialWatch:
-    """Tells callbacks what is new in trials' folders, each thing once.
+    """Calls callbacks for new rows and checkpoints of trials, once each.
 
     Attributes:
         failure: The error that a callback has raised; no callback is called after it.
     """
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
-        """Remember what there is already."""
+        """Record the rows and checkpoints that exist already."""
         self.failure: Exception | None = None
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
         self._callbacks: Sequence[Callback] = ()
@@ -51,7 +51,7 @@ class TrialWatch:
         self._callbacks = callbacks
 
     def look(self, is_due: bool = False) -> None:
-        """Tell what is new, unless the last look was a moment ago and this one `is_due` in any case."""
+        """Report new rows and checkpoints if the last poll is long enough ago, or if `is_due`."""
         began = time.monotonic()
         if self.failure is not None or (began < self._next_at and not is_due):
             return

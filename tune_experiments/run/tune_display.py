@@ -34,7 +34,7 @@ class ClusterCapacity:
 
 
 class PendingTrials:
-    """Says every few minutes which trials wait, and for what; Tune says nothing of them."""
+    """Reports every few minutes which trials wait, and for what, because Tune does not."""
 
     def __init__(
         self,
@@ -124,16 +124,16 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         folder = Path(request["folder"]).parent / str(trial)
         if ("ends_at" in request or "objective" in request) and read_test_results(folder) is None:
             how = PAUSED if "ends_at" in request else STOPPED
-        if REFUSED in (trial.last_result or {}):  # why is told at the end
+        if REFUSED in (trial.last_result or {}):  # the reason is printed at the end
             how = self._failed()
         self._progress.finish(str(trial), how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is started again, and why, unless it said that it waits."""
+        """Print that it restarts, and why, unless it has reported that it waits."""
         last = trial.last_result or {}
         why = "" if WAITS in last else "its process or one that it needs has died; "
         why = f"{last[HANGS]}; " if HANGS in last else why
-        notice = f"{why}it goes on from its newest checkpoint"
+        notice = f"{why}it continues from its newest checkpoint"
         self._progress.update(str(trial), {"notice": notice})
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
@@ -141,7 +141,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._progress.finish(str(trial), self._failed())
 
     def is_over(self) -> bool:
-        """Whether a listener has raised an error, or a population, which waits for all scores, has lost a member."""
+        """Whether a callback has raised an error, or a population, which needs all scores, has lost a member."""
         is_ended = self._watch is not None and self._watch.failure is not None
         return is_ended or (self._is_population and self._has_failures)
 
@@ -160,7 +160,7 @@ class StopWhenOver(Stopper):  # type: ignore[misc]
         return (Stopper, ())  # as for the display
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """No trial is ended by what it reports."""
+        """No trial is stopped by its results."""
         return False
 
     def stop_all(self) -> bool:

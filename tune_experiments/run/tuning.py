@@ -18,7 +18,7 @@ from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.placement import NO_GPUS, Gpus, assign_gpus
-from tune_experiments.run.population import own_request, train_member
+from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import Progress
 from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes, with_scores
@@ -26,7 +26,7 @@ from tune_experiments.run.request import Request, SearchScheduler, as_searcher, 
 from tune_experiments.run.slices import is_past
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
-from tune_experiments.run.trial_errors import Refusal, refusal_of
+from tune_experiments.run.trial_errors import Refusal, find_refusal
 from tune_experiments.run.trial_storage import patient_storage
 from tune_experiments.run.trial_watch import TrialWatch
 
@@ -52,12 +52,12 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     hangs.watch(lambda said: tune.report({HANGS: said}))
     try:
         if "ends" in request:
-            request = own_request(request, tune.get_context().get_trial_name())
+            request = member_request(request, tune.get_context().get_trial_name())
             _train_member(request, gpus)
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
-        told = refusal_of(error, Path(request["folder"]))
+        told = find_refusal(error, Path(request["folder"]))
         if told is None:
             raise  # Tune starts the trial again
         tune.report({REFUSED: told})
@@ -124,7 +124,7 @@ def run_trials(
         columns: what a trial's live line shows, heading -> key of its log.
         uri: URI of the run, where an object store keeps it; trials then work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
-        scheduler: hands out the requests instead, one at a time, as it sees fit.
+        scheduler: hands out the requests one at a time, in its own order.
         tune_scheduler: one of Ray Tune's, which stops trials or lets them take over from others.
         watch: tells callbacks what trials write.
 
@@ -146,8 +146,8 @@ def run_trials(
                 # A population is judged as a whole, so Tune must hold all of it; members take turns on the CPUs.
                 max_concurrent_trials=None if is_population else concurrent,
                 reuse_actors=is_population,
-                trial_name_creator=_name_of,
-                trial_dirname_creator=_name_of,
+                trial_name_creator=_trial_name,
+                trial_dirname_creator=_trial_name,
                 search_alg=searcher,
                 scheduler=tune_scheduler,
                 num_samples=1 if scheduler is None else -1,
@@ -203,11 +203,11 @@ def _keep_tune_quiet() -> None:
     os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
     os.environ["TUNE_DISABLE_STRICT_METRIC_CHECKING"] = "1"  # not every row of a trial is a validation
     os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
-    # A death that is mended is a sentence of ours, not a traceback; the last one is printed at the end.
+    # A restart prints one sentence and no traceback; the last error is printed at the end.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
 
 
-def _name_of(trial: Any) -> str:
+def _trial_name(trial: Any) -> str:
     """Name of a trial and of its folder, which it keeps when it takes over another one's configuration."""
     name: str = trial.config["request"]["name"]
     return name

@@ -1,4 +1,4 @@
-"""The step from one stage of a trial to the next: what the new team gets from the old one's last checkpoint.
+"""Weight transfer between stages: from the last checkpoint of one stage to the policy of the next.
 
 It is a function of that checkpoint and of what the experiment declares: a trial killed on the way makes it again.
 """

@@ -22,7 +22,7 @@ from tune_experiments.run.ray_cluster import import_tune
 __all__ = ["KINDS", "parse_search_space"]
 
 _BETWEEN_VALUES = r",(?![^\[]*\])"
-"""Commas that are in no list."""
+"""Commas outside of lists."""
 _RANGES = ("uniform", "loguniform", "integers")
 KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  integers:low:high"
 
@@ -30,7 +30,7 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
-    """The space that the words describe; what they do not say (objective, who uses what) is the declared one's.
+    """The space that the words describe; its objective and users of a field are those of the declared space.
 
     Raises:
         UserError: no such field, no such kind, a value that the field cannot take.

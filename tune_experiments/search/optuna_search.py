@@ -58,7 +58,7 @@ class OptunaSearch:
                 self._tell(method)
         except UserError:
             raise
-        except Exception as error:  # whatever Optuna says of a file that it has not written
+        except Exception as error:  # any error of Optuna on a file that it has not written
             raise UserError(
                 f"{journal} is no journal of this search ({error!r}); restore it or give --out another folder"
             ) from error
@@ -76,7 +76,7 @@ class OptunaSearch:
         return found[: self._count]
 
     def dropped(self, method: str) -> list[int]:
-        """Numbers of settings that are never asked for: the space holds no so many."""
+        """Numbers of settings that are never drawn, because the space has fewer."""
         return list(range(len(self.settings(method)), self._count)) if method in self._exhausted else []
 
     def next_request(self) -> Request | None:
@@ -97,7 +97,7 @@ class OptunaSearch:
         self._tell(request["method"])
 
     def _ask(self, method: str) -> bool:
-        """Ask for one more setting, unlike those that there are; whether there is one."""
+        """Ask for one more setting, different from all others; whether there is one."""
         from optuna.samplers import TPESampler
         from optuna.trial import TrialState
 
@@ -133,7 +133,7 @@ class OptunaSearch:
         return finite(float(np.mean([score(folder, self._space.objective) for folder in folders])))
 
     def _tell(self, method: str) -> None:
-        """Tell the study all scores that it has not been told."""
+        """Report all new scores to the study."""
         from optuna.trial import TrialState
 
         study, settings = self._studies[method], {one.number: one for one in self.settings(method)}

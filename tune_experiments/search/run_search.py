@@ -77,7 +77,7 @@ class Search:
         experiment, config, options: what is searched.
 
     Raises:
-        UserError: the experiment has no search space, or one that holds no so many settings.
+        UserError: the experiment has no search space, or one with fewer settings.
     """
 
     def __init__(self, experiment: BaseExperiment, config: DataclassInstance, options: RunOptions) -> None:
@@ -123,7 +123,7 @@ class Search:
         # The configuration as well: scores outlive a run folder's trials that have left no checkpoint.
         document |= {"by": self.by, "search_seed": options.search_seed, "space": domains}
         document |= {"config": config_to_json(self._config)}
-        if self.by not in ("random", "grid"):  # in which all is ranked at the end, and only by what is asked for then
+        if self.by not in ("random", "grid"):  # the ranking is made at the end, by the objective of that session
             document |= {"objective": self.space.objective, "seeds": list(options.seeds)}
         if self.by in ("asha", "pbt"):
             document |= {"search": options.search}
@@ -157,7 +157,9 @@ class Search:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
-                parts.append(Part(members, None, pbt, functools.partial(_lost, [one["name"] for one in requests])))
+                parts.append(
+                    Part(members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests]))
+                )
         return parts
 
     def _optuna_part(self, folder: RunFolder) -> Part:
@@ -218,7 +220,7 @@ class Search:
         if self.by != "pbt":
             by_seed = {seed: score(folder, objective) for seed, folder in folders.items()}
             return Ranked(setting, by_seed, self._flags(setting.config, method))
-        # What it validated before the last generation may be of weights that it has not any more.
+        # Validations before the last generation may be of weights that an exploit has replaced.
         since = max(generation_ends(self._plan(setting, method).budget_env_steps).values())
         by_seed = {seed: score(folder, objective, since) for seed, folder in folders.items()}
         (folder,) = folders.values()
@@ -300,7 +302,7 @@ def _validated_by(experiment: BaseExperiment) -> str:
 
 
 def _words(domain: Any) -> str:
-    """A domain of Ray Tune as it is compared: kind and ends, or all values."""
+    """A domain of Ray Tune in comparable form: kind and bounds, or all values."""
     if isinstance(domain, dict):
         return f"grid {domain['grid_search']}"
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
@@ -310,8 +312,8 @@ def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
     return set(asha.stopped)
 
 
-def _lost(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
-    """All members, if one of the population has failed for good."""
+def _failed_population(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
+    """All members of a population of which one has failed for good."""
     return population if set(population) & set(failed) else ()
 
 

@@ -35,7 +35,7 @@ _FACTOR = 3
 
 
 class Asha(ASHAScheduler):  # type: ignore[misc]
-    """Tune's ASHA with rungs at a ninth and a third of the budget, which remembers in a file what it was told.
+    """Tune's ASHA with rungs at a ninth and a third of the budget, which records reported validations in a file.
 
     What passes both rungs trains to its end.
 
@@ -98,7 +98,7 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
 
 
 def _named(name: str) -> Any:
-    """A trial as far as ASHA looks at it."""
+    """A stand-in for a trial with the attributes that ASHA reads."""
     return SimpleNamespace(trial_id=name)
 
 

@@ -21,7 +21,7 @@ from tune_experiments.experiment.search_space import SearchSpace
 __all__ = ["DRAWS_PER_SETTING", "Setting", "all_settings", "draw_settings", "finite_choices", "rounded"]
 
 DRAWS_PER_SETTING = 20
-"""Attempts to draw a setting unlike those before it."""
+"""Attempts to draw a setting different from earlier ones."""
 _SIGNIFICANT_DIGITS = 3
 
 
@@ -44,7 +44,7 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
     """The configuration itself and `count - 1` others, no two alike.
 
     Raises:
-        UserError: the space holds no so many, or a draw that the configuration refuses.
+        UserError: the space has fewer settings, or a draw is invalid for the configuration.
     """
     configs = [config]
     for number in range(1, count * DRAWS_PER_SETTING):
@@ -65,10 +65,10 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
     """The configuration itself and every combination of the values of a finite space, each once.
 
     Raises:
-        UserError: a range, which has no end of values, or a combination that the configuration refuses.
+        UserError: a continuous range, or a combination that is invalid for the configuration.
     """
     configs = [config]
-    for combination in itertools.product(*(_values_of(path, domain) for path, domain in space.domains.items())):
+    for combination in itertools.product(*(_finite_values(path, domain) for path, domain in space.domains.items())):
         changed = config
         for path, value in zip(space.domains, combination, strict=True):
             if space.uses(changed, method, path):
@@ -91,7 +91,7 @@ def rounded(value: Any, domain: Any) -> Any:
     return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value
 
 
-def _values_of(path: str, domain: Any) -> Sequence[Any]:
+def _finite_values(path: str, domain: Any) -> Sequence[Any]:
     values = finite_choices(domain)
     if values is None:
         raise UserError(f"--search-by grid needs a list of values, and {path} has a range; write {path}=grid:a,b,c")

@@ -110,7 +110,7 @@ def check_lengths(config: Config, method: str) -> None:
             tokens = Tokens(train_tokenizer(said, language.small.vocabulary), language.small.context)
             flag = "--language.team.language.small.context"
         for prompt, phrases in _situations(config, method, np.random.default_rng(_SEED)):
-            tokens.check_length(tokens.prompt(prompt), max(len(tokens.behind(phrase)) for phrase in phrases))
+            tokens.check_length(tokens.prompt(prompt), max(len(tokens.completion(phrase)) for phrase in phrases))
     except LanguageModelError as error:
         raise UserError(f"--methods {method}: {error}: see {flag}") from error
 

@@ -143,7 +143,7 @@ class Job:
         code = self.submission.wait(_LIMIT_SECONDS)
         steps = [int(row["env_steps"]) for row in self.trial.rows()]
         is_whole = code == 0 and self.trial.is_finished() and len(steps) == len(set(steps)) and steps == sorted(steps)
-        seen = seen or self.line_with("goes on from") or "nothing"
+        seen = seen or self.line_with("continues from its newest") or "nothing"
         return Finding(fault, self.at - self.saved if lost is None else lost, seconds, seen, is_whole)
 
     def _is_beyond(self) -> bool:
@@ -220,7 +220,7 @@ def disk_full(cluster: LocalCluster) -> Finding:
     job.mark()
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (8192, 8192))
     wait_until(
-        lambda: bool(job.line_with("waiting until") or job.line_with("goes on from")),
+        lambda: bool(job.line_with("waiting until") or job.line_with("continues from its newest")),
         _LIMIT_SECONDS,
         "nothing was refused",
     )
@@ -251,7 +251,7 @@ def truncated_checkpoint(cluster: LocalCluster) -> Finding:
     os.truncate(weights, weights.stat().st_size // 2)
     job.saved = job.trial.saved()
     job.submit_again()
-    return job.finding("driver killed and newest checkpoint truncated", seen="nothing but the steps that are repeated")
+    return job.finding("driver killed and newest checkpoint truncated", seen="only repeated env steps")
 
 
 def built_in(fault: str, cluster: LocalCluster) -> Finding:

@@ -50,7 +50,7 @@ class FaultyWorld:
         if self._steps == AT_STEP and not self._mark.exists():
             self._mark.touch()
             if self._fault == "world_raises":
-                raise ArithmeticError("this world has a hole")
+                raise ArithmeticError("injected fault: this world raises once")
             time.sleep(10_000)
         return self._world.step(*arguments, **named)
 

@@ -90,7 +90,7 @@ class SoloEnv:
         try:
             is_over = flag(answers[2]) or flag(answers[3])
         except Misfit:
-            is_over = False  # the border says what is wrong
+            is_over = False  # `CheckedEnv` reports the error
         self.agents = [] if is_over else [ALONE]
         return tuple({ALONE: answer} for answer in answers)
 

@@ -77,7 +77,7 @@ class CheckedEnv:
         self._check_names("infos", infos)
         if (ids := agent_ids(self.env)) != self.declared.ids:
             was = list(self.declared.ids)
-            self._refuse(f"possible_agents is {list(ids)} and was {was}", "let it be the same for ever")
+            self._refuse(f"possible_agents is {list(ids)} and was {was}", "let it never change")
         if self._episodes <= FULL_EPISODES:
             self.declared.check_same(self.env)
         self._live = sorted(self._listed())

@@ -109,7 +109,7 @@ class TurnBased:
         self.env.close()
 
     def _look(self, terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]) -> None:
-        """See who is in the game and whose turn it is, after ended agents have made their move without an action."""
+        """Update the agents in the game and whose turn it is, after finished agents were stepped with None."""
         while agents := self.env.agents:
             selected = self.env.agent_selection
             if not (terminations.get(selected, False) or truncations.get(selected, False)):

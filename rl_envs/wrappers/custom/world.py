@@ -151,7 +151,7 @@ class PettingZooWorld(World):
 
     @property
     def has_given_limit(self) -> bool:
-        """Whether whoever built this world has chosen its time limit."""
+        """Whether the time limit was given as an argument."""
         return self._arguments["max_episode_steps"] is not None
 
     def snapshot(self) -> Arrays:
@@ -229,7 +229,7 @@ class PettingZooWorld(World):
             raise ValueError(f"restore: played must hold actions of action_spec, {self.action_spec}")
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        """Replay the present episodes; those that give other observations begin anew."""
+        """Replay the current episodes; those with different observations are reset."""
         went_on = self._replay(rows)
         known = self.state["fingerprint"]
         same = (known == 0) | (known == _fingerprints(self._present(), self.num_worlds))
@@ -237,8 +237,8 @@ class PettingZooWorld(World):
         self.restarted = np.isin(rows, lost)
         if lost.size:
             logger.warning(
-                "%d of %d games cannot be restored, because their environment has chance that its seed does not fix: "
-                "their episodes begin anew",
+                "%d of %d games cannot be restored, because their seeds do not determine their randomness: they start "
+                "new episodes",
                 lost.size,
                 self.num_worlds,
             )
@@ -246,7 +246,7 @@ class PettingZooWorld(World):
             self._start(lost)
 
     def _say_limit(self) -> None:
-        """Warn once that episodes are cut at a limit that nobody asked for."""
+        """Warn once that episodes are cut at a limit that was not set by the user."""
         if self._has_said_limit or self._arguments["max_episode_steps"] is not None:
             return
         self._has_said_limit = True

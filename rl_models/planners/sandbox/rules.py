@@ -155,7 +155,7 @@ def _check_targets(node: ast.Assign | ast.AugAssign | ast.For | ast.comprehensio
 
 
 def _check_product(node: ast.BinOp) -> None:
-    """Text and lists cannot be repeated or filled in; what hides behind a name meets the limit on memory."""
+    """Refuse repetition and padding of literal text and lists; through variables they meet the memory limit."""
     for side in (node.left, node.right):
         is_text = isinstance(side, ast.Constant) and isinstance(side.value, str)
         repeats = is_text or isinstance(side, (ast.List, ast.Tuple, ast.ListComp))

@@ -198,7 +198,7 @@ class Revives(Errands):
         return result
 
 
-@breaks("an agent that has left the game is asked to decide")
+@breaks("an agent that has left the game has decides = True")
 class AsksTheDead(Errands):
     def _observe(self, rows):
         observations = super()._observe(rows)

@@ -37,7 +37,7 @@ def test_a_llama_folder_loads_and_scores(checkpoint):
     assert language.width == 48
     assert not any(weight.requires_grad for key, weight in language.base.named_parameters() if "lora_" not in key)
     tokens = language.tokens
-    candidates = tuple(tokens.behind(text) for text in ("pick up the tomato", "chop the onion"))
+    candidates = tuple(tokens.completion(text) for text in ("pick up the tomato", "chop the onion"))
     scores = language.score("action", [tokens.prompt("You should")], [candidates]).log_probs
     assert scores.shape == (1, 2)
     assert bool((scores < 0).all())

@@ -28,7 +28,7 @@ def test_the_loss_is_the_cross_entropy_of_the_messages_tokens_and_their_end():
     stir(network.language.message.values())
     prompt, said = distillation._ids(*pairs([0])[3])
     tokens = network.language.tokens
-    assert said == (*tokens.behind("take the blue ball"), tokens.end)
+    assert said == (*tokens.completion("take the blue ball"), tokens.end)
     with network.language.using("message"):
         logits = network.language.base(torch.tensor([prompt + said])).logits[0]
     wanted = torch.nn.functional.cross_entropy(logits[len(prompt) - 1 : -1], torch.tensor(said), reduction="sum")

@@ -102,9 +102,9 @@ def test_no_message_is_written_by_weights_that_were(language, change):
 
 def test_a_message_is_one_line_of_ten_words_at_most(language):
     writer = Writer(language, MessageSettings())
-    ids = language.tokens.behind("one two three four five six seven eight nine ten eleven")
+    ids = language.tokens.completion("one two three four five six seven eight nine ten eleven")
     assert writer.text(ids) == "one two three four five six seven eight nine ten"
-    assert writer.text(language.tokens.behind("  take   the red\n brick")) == "take the red"
+    assert writer.text(language.tokens.completion("  take   the red\n brick")) == "take the red"
     assert writer.text(()) == ""
 
 

@@ -135,10 +135,10 @@ def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     batch = {key: value[:, :1] for key, value in whole.items() if key.startswith(("obs/", "is_first"))}
     batch |= {key: value for key, value in whole.items() if key.startswith("texts/")}
     batch["obs/decides"] = torch.zeros_like(batch["obs/decides"])
-    computed = one.policy.network.moments.computed
+    computed = one.policy.network.score_cache.computed
     with torch.set_grad_enabled(learns):
         assert not forward(one.policy, batch).values.detach().any()
-    assert one.policy.network.moments.computed == computed
+    assert one.policy.network.score_cache.computed == computed
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -155,15 +155,15 @@ def test_equal_moments_are_computed_once():
     """In a learner's batch, and from step to step while acting, until a weight changes."""
     one = stirred(num_worlds=12)
     fragment, network = one.collect(), one.policy.network
-    computed = network.moments.computed
+    computed = network.score_cache.computed
     asked = int(fragment.obs["decides"][:, :-1].sum())
     assert computed < asked
     one.restore(one.snapshot())
     collector(policy=one.policy, num_worlds=12).collect()  # the same fragment again
-    assert network.moments.computed == computed
+    assert network.score_cache.computed == computed
     stir(network.language.action.values())
     collector(policy=one.policy, num_worlds=12).collect()
-    assert network.moments.computed > computed
+    assert network.score_cache.computed > computed
     scored = []
     score = network.language.scorer
     network.language.scorer = lambda base, prompts, some: scored.append((prompts, some)) or score(base, prompts, some)
@@ -183,7 +183,7 @@ def test_normalisation_divides_by_words_tokens_or_nothing():
         for action, phrase in enumerate(phrases):
             of_sum, of_word, of_token = (found[form][..., agent, action] for form in ("sum", "word", "token"))
             torch.testing.assert_close(of_word * len(phrase.split()), of_sum, atol=1e-4, rtol=1e-5)
-            torch.testing.assert_close(of_token * len(tokens.behind(phrase)), of_sum, atol=1e-4, rtol=1e-5)
+            torch.testing.assert_close(of_token * len(tokens.completion(phrase)), of_sum, atol=1e-4, rtol=1e-5)
     assert len(THINGS) == len(phrases)
     assert bool(found["sum"].any())
 

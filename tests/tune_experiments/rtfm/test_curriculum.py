@@ -153,7 +153,7 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "transfer_stage", fuse.around(trial.transfer_stage))
         patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
-        patch.setattr(trial.Trial, "_results_of", fuse.around(trial.Trial._results_of))
+        patch.setattr(trial.Trial, "_test_results", fuse.around(trial.Trial._test_results))
         run(folder, report=fuse.burn)
 
 

@@ -11,7 +11,7 @@ from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import SEEDS_BETWEEN_STAGES, Promotion, Stage, TrialPlan
-from tune_experiments.run.curriculum_state import CurriculumState, curriculum_behind
+from tune_experiments.run.curriculum_state import CurriculumState, restore_curriculum
 
 RULE = Promotion("valid/win_rate", 0.8, over=2)
 
@@ -179,7 +179,7 @@ def test_a_course_is_found_again_from_what_a_checkpoint_says():
     ways.append(one.state())
     stood = [(0, 40, [0.9], 40, 40), (0, 60, [0.9, 0.9], 40, 60), (1, 20, [], 0, 80)]
     for state, (stage, env_steps, values, validated_at, total) in zip(ways, stood, strict=True):
-        again = curriculum_behind(one.declared, json.loads(json.dumps(state)))
+        again = restore_curriculum(one.declared, json.loads(json.dumps(state)))
         assert (len(again.ended), again.progress.env_steps, again.values) == (stage, env_steps, values)
         assert (again.validated_at, again.total().env_steps, again.is_staged) == (validated_at, total, True)
         assert again.state() == state

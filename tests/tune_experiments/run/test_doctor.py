@@ -51,7 +51,7 @@ def test_where_neither_takes_the_time_nothing_is_proposed():
     assert found.bottleneck == "neither"
     assert proposals(found, ALONE) == []
     shape, *_, advice = report(found, ALONE)
-    assert shape.startswith("one process ") and "give the CPUs to more trials" in advice
+    assert shape.startswith("one process ") and "--seeds" in advice
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tune_experiments.play.loading import chosen_checkpoint
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import population
 from tune_experiments.run.placement import NO_GPUS
-from tune_experiments.run.population import GENERATION, exploit, generation_ends, own_request, train_member
+from tune_experiments.run.population import GENERATION, exploit, generation_ends, member_request, train_member
 from tune_experiments.run.tuning import train_request
 
 
@@ -33,7 +33,7 @@ def member(tmp_path, name="loser", rate=0.02, first=1, of="loser"):
         "ends": generation_ends(CONFIG.budget_env_steps),
         "first": first,
     }
-    return own_request(request, name)
+    return member_request(request, name)
 
 
 class Paused(Exception):

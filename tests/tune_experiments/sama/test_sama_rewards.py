@@ -24,7 +24,7 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.domain import domain_of
-from tune_experiments.sama.overcooked.tables import of_training, tables
+from tune_experiments.sama.overcooked.tables import tables, training_results
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import make_rounds, with_training_data
 from tune_experiments.sama_ablations import PRESETS
@@ -115,7 +115,7 @@ def test_without_a_model_nothing_is_said_of_its_rewards():
     world = make_rounds(CONFIG, LAYOUT, 2, pairs=commands(ONION, DISH), rewards=builtin_rewards(DOMAIN))
     world.reset(0)
     assert set(stay(world, CONFIG.round_steps)) == {"return", "length", "reached", "completed"}
-    assert of_training("sama-cramped_room", [{"episode/reached": 0.5}]) == {}
+    assert training_results("sama-cramped_room", [{"episode/reached": 0.5}]) == {}
 
 
 # ------------------------------------------------------------------------------------------ processes

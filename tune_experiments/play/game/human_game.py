@@ -129,7 +129,7 @@ class HumanGame:
         elif len(self._actions) >= MAX_STEPS:
             self._finish({})
         else:
-            self._listen()
+            self._generate_messages()
 
     def again(self) -> None:
         """Start the next episode; an unfinished one is saved."""
@@ -172,7 +172,7 @@ class HumanGame:
             "reward": round(float(self._rewards[-1][self.agent]), 3) if self._rewards else 0.0,
             "decides": self._decides(),
             "reads": self._received is not None,
-            "heard": self._heard(),
+            "heard": self._received_messages(),
             "done": done,
             "actions": [{"name": name, "key": key, "legal": bool(can)} for name, key, can in rows],
             "picture": None if picture is None else _png(picture),
@@ -193,7 +193,7 @@ class HumanGame:
         self._rewards: list[Any] = []
         self._messages: list[str] = []
         self._recorder: EpisodeRecorder = EpisodeRecorder(self._loaded, self._world, 0, title, self._spectator)
-        self._listen()
+        self._generate_messages()
 
     def _finish(self, metrics: dict[str, float]) -> None:
         episode = self._recorder.end(metrics)
@@ -227,7 +227,7 @@ class HumanGame:
         legal = self._obs.get("legal")
         return np.ones(len(self._names), bool) if legal is None else legal[0, self.agent].astype(bool)
 
-    def _listen(self) -> None:
+    def _generate_messages(self) -> None:
         """Generate the team's messages for this step, if it has any; [1, N, L] token ids."""
         self._received = None
         speech = make_speech(self._loaded.policy.network)
@@ -236,7 +236,7 @@ class HumanGame:
             messages = speech.narrate(tensors)[MESSAGES][:, 0].cpu().numpy()
             self._received = messages if messages.shape[-1] else None
 
-    def _heard(self) -> dict[str, str]:
+    def _received_messages(self) -> dict[str, str]:
         """Messages of the other agents at this step, name of the agent -> text."""
         if self._received is None or self._ended is not None:
             return {}
@@ -244,7 +244,7 @@ class HumanGame:
         return {name: text(self._received[0, n]) for n, name in enumerate(agents) if n != self.agent}
 
     def _with_message(self, message: str) -> tuple[Arrays, str]:
-        """Observations in which the person's message stands for what the policy would have written."""
+        """Observations with the person's message in place of the policy's."""
         if self._received is None:
             return self._obs, message
         network: Any = self._loaded.policy.network

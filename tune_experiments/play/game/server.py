@@ -1,4 +1,4 @@
-"""The server of a game with a person: this machine alone, one address that nobody can guess, one player at a time.
+"""The server of a game with a person: local connections only, a secret address, one player at a time.
 
 It binds to loopback. Every request must name this server as its Host, so a foreign name that points here is refused; a
 socket must come from this page, by its Origin; and the address holds a token of 32 random bytes. A player who closes
@@ -22,11 +22,11 @@ from tune_experiments.play.game.human_game import HumanGame, RefusedError
 from tune_experiments.play.viewer.page import filled
 
 _MAX_REQUEST_BYTES = 16_384
-"""Bytes that a player may send at once."""
+"""Largest size of a player's message, in bytes."""
 _HEARTBEAT_SECONDS = 20.0
 _TEMPLATE = Path(__file__).parent / "game"
 OCCUPIED = 4409
-"""Close code of a socket that comes while somebody else plays."""
+"""Close code for a second player while the game is in use."""
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

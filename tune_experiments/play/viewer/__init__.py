@@ -1,1 +1,1 @@
-"""One self-contained HTML file in which people look at episodes, without a server and without a network."""
+"""One self-contained HTML file with recorded episodes; it needs no server and no network."""

@@ -1,4 +1,4 @@
-"""The page: template, style, program and data in one file that may load nothing and run nothing else.
+"""The page: template, style, script and data in one file that loads and runs nothing else.
 
 A Content-Security-Policy allows the program and the style by their hashes, pictures that the file itself holds, and
 nothing more. The data are JSON in which `<`, `>` and `&` are escaped, so no text can end the element that holds it, and
@@ -75,7 +75,7 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     policy += f"; {more_policy}" if more_policy else ""
     text = template.with_suffix(".html").read_text(encoding="utf-8")
-    # The data come last, so that nothing in them is taken for a mark.
+    # The data are inserted last, so that no text in them is replaced as a placeholder.
     for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", escaped_json(data))):
         text = text.replace(f"%{mark}%", value, 1)
     return text
@@ -160,9 +160,9 @@ def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
 
 
 def encode_pictures(pictures: Iterable[Array | None]) -> list[Piece]:
-    """One piece of PNG for each picture, [H, W, 3] uint8; None for a picture that is not there.
+    """One PNG patch for each picture, [H, W, 3] uint8; None for a missing picture.
 
-    Each is only the rectangle that changed since the one before, and the page draws them one over another. Every
+    Each patch is the rectangle that changed since the picture before; the page draws them over one another. Every
     `KEY_EVERY`-th picture is whole, so that a jump draws few of them.
     """
     found: list[Piece] = []

@@ -1,4 +1,4 @@
-"""Shared code of all plots: colours, and figures that belong to no window system and no global state."""
+"""Shared code of all plots: colours, and figures without a window system or global state."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class LineStyle:
     colour: str
     """Colour of all the method's lines."""
     marker: str = "o"
-    """Marker of its points in validation rooms, for readers who cannot tell the colours apart."""
+    """Marker of its validation points, for readers who cannot tell the colours apart."""
     width: float = 1.8
     """Width of its lines in points."""
     is_filled: bool = True
     """Whether its markers are."""
 
     def line(self) -> dict[str, Any]:
-        """Matplotlib's words for a line without markers."""
+        """Matplotlib's keyword arguments for a line without markers."""
         return {"color": self.colour, "linewidth": self.width}
 
     def points(self) -> dict[str, Any]:
-        """Matplotlib's words for markers."""
+        """Matplotlib's keyword arguments for markers."""
         face, edge = (self.colour, "white") if self.is_filled else ("white", self.colour)
         look = {"marker": self.marker, "markersize": 5.0, "markerfacecolor": face, "markeredgecolor": edge}
         return look | {"markeredgewidth": 0.5 if self.is_filled else 1.1}
 
 
 def default_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
-    """A colour and a marker for each method; from the eighth on they come again, with thin lines."""
+    """A colour and a marker for each method; from the eighth on they repeat, with thin lines."""
     kinds = len(COLOURS)
     return {
         method: LineStyle(COLOURS[number % kinds], MARKERS[number % kinds], 1.8 if number < kinds else 1.0)

@@ -21,7 +21,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.overcooked.config import RULES, SamaConfig
-from tune_experiments.sama.overcooked.tables import RANGES, of_training, tables
+from tune_experiments.sama.overcooked.tables import RANGES, tables, training_results
 from tune_experiments.sama.planned_experiment import PlannedExperiment
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
             for task in config.tasks
         ]
 
-    def of_training(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    def training_results(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """How much of the rewards that a model wrote fell back on built-in ones."""
-        return of_training(method, rows)
+        return training_results(method, rows)
 
     def deviation_notes(self, config: SamaConfig) -> Sequence[str]:
         """What no flag says."""

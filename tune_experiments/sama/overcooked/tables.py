@@ -42,7 +42,7 @@ PLANNED_BY_RULES = (
 )
 
 
-def of_training(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
+def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
     """Env steps that a trial needed, and how often built-in rewards stood in for a model's, where one wrote them.
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
