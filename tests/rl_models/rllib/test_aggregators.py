@@ -32,8 +32,8 @@ def train_once(one):
     """Until its first update, which learns from the first fragment."""
     while not one.progress().updates:
         one.train()
-        if manager := one.algorithm._aggregator_actor_manager:
-            batches = list(manager._in_flight_req_to_actor_id)
+        if manager := one.algorithm._aggregator_actor_manager:  # noqa: SLF001 (RLlib's)
+            batches = list(manager._in_flight_req_to_actor_id)  # noqa: SLF001
             ray.wait(batches, num_returns=len(batches))
 
 

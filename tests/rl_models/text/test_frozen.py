@@ -87,7 +87,7 @@ def test_an_interrupted_encoding_goes_on_where_it_stopped(bert, tmp_path, monkey
         asked.extend(some)
         return encode(self, some)
 
-    monkeypatch.setattr("rl_models.text.frozen._SENTENCES_AT_ONCE", 2)
+    monkeypatch.setattr("rl_models.text.frozen.SENTENCES_AT_ONCE", 2)
     monkeypatch.setattr(PretrainedEncoder, "encode", encode_once)
     with pytest.raises(KeyboardInterrupt):
         frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)

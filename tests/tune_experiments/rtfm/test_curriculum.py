@@ -152,8 +152,8 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "save_checkpoint", fuse.around(stage_training.save_checkpoint))
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "transfer_stage", fuse.around(trial.transfer_stage))
-        patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
-        patch.setattr(trial.Trial, "_results_of", fuse.around(trial.Trial._results_of))
+        patch.setattr(trial.Trial, "evaluate", fuse.around(trial.Trial.evaluate))
+        patch.setattr(trial.Trial, "evaluate_checkpoint", fuse.around(trial.Trial.evaluate_checkpoint))
         run(folder, report=fuse.burn)
 
 

@@ -35,11 +35,11 @@ def counted_acting(collector, counts):
 
     def decide(inputs):
         before = counts.copies, counts.syncs
-        said = collector._decision(inputs)
+        said = collector.compute_decision(inputs)
         asked.append((counts.copies - before[0], counts.syncs - before[1]))
         return said
 
-    collector._decide = decide
+    collector.decide = decide
     return asked
 
 
@@ -215,7 +215,7 @@ CROSSINGS = {
 def test_copies_that_no_graph_can_hold_are_noticed_on_an_emulated_device(name):
     with emulated_device():
         there = torch.arange(3.0).to(DEVICE)
-        with cuda_graph._Watch() as watch:
+        with cuda_graph.Watch() as watch:
             CROSSINGS[name](there)
     assert watch.waits == (name != "none")
 
