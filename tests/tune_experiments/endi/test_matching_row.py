@@ -87,7 +87,7 @@ def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():
 def test_settings_that_no_row_of_the_reader_reads_are_refused_where_all_rows_are_its(path):
     experiment = find_experiment("endi_rtfm")
     changed = with_overrides(LAPTOP, {path: 1})
-    with pytest.raises(UserError, match="has no effect on rows of the mention-matching reader: give --matching"):
+    with pytest.raises(UserError, match="--matching"):
         experiment.check(dataclasses.replace(changed, methods=("matching",)))
     experiment.check(dataclasses.replace(changed, methods=("matching", "txt2pi")))
     experiment.check(dataclasses.replace(LAPTOP, methods=("matching",)))

@@ -167,7 +167,7 @@ def test_rows_that_see_a_lake_differently_are_both_played_with(row, tmp_path):
 
 
 def test_an_agent_that_is_not_there_is_refused(tmp_path, capsys):
-    with pytest.raises(UserError, match="no agent 'chef_2'; --human can be agent_0, agent_1"):
+    with pytest.raises(UserError, match=r"chef_2.*--human"):
         HumanGame(untrained("overcooked_selfplay", "selfplay"), "chef_2", 0, tmp_path)
     assert after_training(["play", "pretrained/overcooked_selfplay", "--human", "cook"]) != 0
     assert "no agent 'cook'" in capsys.readouterr().err

@@ -271,7 +271,7 @@ def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path)
 
 
 def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):
-    with pytest.raises(ValueError, match="stage calm waits for 'valid/win_rate'; what is logged is valid/sum, valid/"):
+    with pytest.raises(ValueError, match=r"calm.*valid/win_rate"):
         run(tmp_path, three_stages(metric="valid/win_rate"))
 
 
