@@ -135,7 +135,7 @@ class Film2Stack(GridStack):
         super().__init__()
         check_channels(channels)
         self.features = channels[-1]
-        self._order = first_summary
+        self.first_summary = first_summary
         inputs = [cell_features, *channels[:-1]]
         text = text_features + context_features
         self.layers = nn.ModuleList(
@@ -176,7 +176,7 @@ class Film2Stack(GridStack):
         """Summary s_0 of the cells before the first layer, [K, context features]."""
         first = torch.cat([cells, offsets], -1)
         linear = self.summaries[0]
-        is_max_first = self._order == "linear_of_max"
+        is_max_first = self.first_summary == "linear_of_max"
         summary: Tensor = linear(largest_on_grid(first)) if is_max_first else largest_on_grid(linear(first))
         return summary
 

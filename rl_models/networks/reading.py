@@ -82,7 +82,7 @@ class ReadingNetwork(Stateless):
         self.stack = stack
         self.output = nn.Linear(stack.features, features) if features else nn.Identity()
         functions: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
-        self._activation = functions[activation] if features else nn.Identity()
+        self.activation = functions[activation] if features else nn.Identity()
         self.names: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
 
@@ -128,7 +128,7 @@ class ReadingNetwork(Stateless):
 
     def _output_features(self, pooled: Tensor) -> Tensor:
         """Features [K, F] of the output layer."""
-        features: Tensor = self._activation(self.output(pooled))
+        features: Tensor = self.activation(self.output(pooled))
         return features
 
     def _run_stack(self, obs: dict[str, Tensor], texts: TextFeatures) -> tuple[Tensor, dict[str, Tensor]]:

@@ -34,7 +34,7 @@ class _Process:
     has_found_gpu = False
 
 
-_PROCESS = _Process()
+PROCESS = _Process()
 _Module = TypeVar("_Module", bound=nn.Module)
 _BUILDING_FOR: ContextVar[torch.device] = ContextVar("building_for", default=_CPU)
 
@@ -50,9 +50,9 @@ def accelerator() -> torch.device | None:
     """
     if not torch.cuda.is_available():
         return None
-    if not _PROCESS.has_found_gpu:
+    if not PROCESS.has_found_gpu:
         torch.backends.cudnn.allow_tf32 = False
-        _PROCESS.has_found_gpu = True
+        PROCESS.has_found_gpu = True
     return torch.device("cuda", 0)
 
 
@@ -64,7 +64,7 @@ def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
     """
     if choice not in get_args(DeviceChoice):
         raise ValueError(f"the device must be one of {', '.join(get_args(DeviceChoice))}, not {choice!r}")
-    found = None if choice == "cpu" or _PROCESS.refuses_gpu else accelerator()
+    found = None if choice == "cpu" or PROCESS.refuses_gpu else accelerator()
     if found is None and choice == "cuda":
         raise ValueError(NO_GPU)
     return found or _CPU
@@ -72,18 +72,18 @@ def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
 
 def refuse_gpu() -> None:
     """Make `auto` mean the CPU in this process, because the visible GPU is assigned to another one."""
-    _PROCESS.refuses_gpu = True
+    PROCESS.refuses_gpu = True
 
 
 @contextmanager
 def refusing_gpu(refuses: bool = True) -> Iterator[None]:
     """Context in which `auto` means the CPU in this process, if `refuses`."""
-    before = _PROCESS.refuses_gpu
-    _PROCESS.refuses_gpu = before or refuses
+    before = PROCESS.refuses_gpu
+    PROCESS.refuses_gpu = before or refuses
     try:
         yield
     finally:
-        _PROCESS.refuses_gpu = before
+        PROCESS.refuses_gpu = before
 
 
 @contextmanager

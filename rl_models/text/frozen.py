@@ -125,7 +125,7 @@ def _write_whole(file: Path, content: bytes) -> None:
         raise
 
 
-_SENTENCES_AT_ONCE = 32
+SENTENCES_AT_ONCE = 32
 
 
 class FrozenEncoder(nn.Module):
@@ -175,7 +175,7 @@ def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder:
     cache = EncodingCache((folder or default_folder()) / encoder.identity)
     found = cache.find(dict.fromkeys(sentences))
     new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in found]
-    batches = [new[first : first + _SENTENCES_AT_ONCE] for first in range(0, len(new), _SENTENCES_AT_ONCE)]
+    batches = [new[first : first + SENTENCES_AT_ONCE] for first in range(0, len(new), SENTENCES_AT_ONCE)]
     title = f"encoding {len(new)} sentences with {encoder.name}"
     for batch in track(batches, title, disable=not batches):
         encoded = dict(zip(batch, encoder.encode(batch), strict=True))

@@ -160,18 +160,18 @@ class Collector:
         masks = [seen[key] for key in ("decides", "alive") if key in seen]
         beside = {_IS_FIRST: self._is_first, _UNIFORMS: self._uniforms()}
         beside |= {_DECIDING: np.logical_and.reduce(masks)} if masks else {}
-        record = self._decide(self._inputs(seen | beside, self._state))
+        record = self.decide(self._inputs(seen | beside, self._state))
         state = {name.removeprefix(_STATE): record.pop(name) for name in list(record) if name.startswith(_STATE)}
         actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
         return _PendingActions(Arrival(actions), record, state)
 
-    def _decide(self, inputs: Inputs) -> dict[str, Tensor]:
-        """`_decision`; a GPU replays it once it is known how many uniforms it takes."""
+    def decide(self, inputs: Inputs) -> dict[str, Tensor]:
+        """`compute_decision`; a GPU replays it once it is known how many uniforms it takes."""
         if self.graphed is None or not self._draws:
-            return self._decision(inputs)
-        return self.graphed(self._decision, inputs)
+            return self.compute_decision(inputs)
+        return self.graphed(self.compute_decision, inputs)
 
-    def _decision(self, inputs: Inputs) -> dict[str, Tensor]:
+    def compute_decision(self, inputs: Inputs) -> dict[str, Tensor]:
         """Output of the policy at one step, name -> [B, 1, ...], and its `state/NAME` after it.
 
         It depends on the inputs and on weights alone, so that a GPU can capture it (`cuda_graph.py`).

@@ -24,7 +24,7 @@ from rl_models.training.collector import Collector
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
 """Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); it gives name -> [B, 1, ...]."""
 
-_TEXTS_KEPT_FOR = 100
+TEXTS_KEPT_FOR = 100
 """Env steps after which unused texts are dropped, as a collector does at each fragment."""
 
 
@@ -51,7 +51,7 @@ class Evaluation(Collector):
         super().__init__(world, policy, fragment_length=1, needs_values=False)
         self._has_noise = self._has_noise and draws_noise
         self._probe = probe
-        self._is_greedy = is_greedy
+        self.is_greedy = is_greedy
         self._sums: dict[str, Array] = {}
 
     @torch.inference_mode()
@@ -73,7 +73,7 @@ class Evaluation(Collector):
         self._sums = {}
         _, steps, _ = self._buffers()
         while counted.min() < episodes_per_world:
-            if played and played % _TEXTS_KEPT_FOR == 0:
+            if played and played % TEXTS_KEPT_FOR == 0:
                 self._begin_texts()
             self._step(steps, 0)
             played += 1
@@ -95,11 +95,12 @@ class Evaluation(Collector):
         """Play one step; returns the policy's output, name -> [B, 1, ...], on its device."""
         return self._finish_step(steps, step, self._start_step())
 
-    def _decide(self, inputs: Inputs) -> dict[str, torch.Tensor]:
-        return self._decision(inputs)  # never replayed: a probe or a listener copies numbers to the host
+    def decide(self, inputs: Inputs) -> dict[str, torch.Tensor]:
+        """The decision, never replayed."""
+        return self.compute_decision(inputs)  # a probe or a listener copies numbers to the host
 
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
-        return policy.mode() if self._is_greedy else super()._choose(policy, uniforms)
+        return policy.mode() if self.is_greedy else super()._choose(policy, uniforms)
 
     def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
         self._speech = make_speech(self.policy.network)  # texts of earlier steps are not read here

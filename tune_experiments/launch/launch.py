@@ -78,7 +78,7 @@ def launch(
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
         console = Terminal()
-        session = _Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
+        session = Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:
             run = session.train_and_evaluate() if search is None else session.search(search)
         except (CustomEnvError, InputError) as error:
@@ -92,7 +92,7 @@ def launch(
 
 
 @dataclass(frozen=True)
-class _Session(Generic[Config]):
+class Session(Generic[Config]):
     """A run in its open folder."""
 
     experiment: BaseExperiment[Config]

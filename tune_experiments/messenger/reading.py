@@ -58,7 +58,7 @@ class WhatSpritesRead(WithRandomMoves):
             world: B worlds of one agent, whose manuals tell of the game that is played.
             policy: a team that reads manuals.
         """
-        super().__init__(world, policy, self._readings)
+        super().__init__(world, policy, self.readings)
         self._about = about
 
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
@@ -75,7 +75,7 @@ class WhatSpritesRead(WithRandomMoves):
             name: own[here > 0] / here[here > 0] for name, own, here in zip(names, right, counted, strict=True)
         }
 
-    def _readings(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
+    def readings(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Whether each entity's sprite counts, and reads its own sentence, [B, 1, E] bool each."""
         state = self.world.state
         attended = output.extras["attention/manual"][:, 0, 0].argmax(-1).cpu().numpy()

@@ -50,12 +50,12 @@ class KitchenWithPartners(Overcooked):
         super().__init__(num_worlds, first_world, **arguments)
         if not partners:
             raise ValueError("a kitchen with partners needs one or more")
-        self._partners = [copy_on(chosen_device(), team) for team in partners]
+        self.partners = [copy_on(chosen_device(), team) for team in partners]
         self.observation_spec |= {"alive": ArraySpec((), "bool", 0, 1, "whether one is the chef who learns")}
 
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
-        self.state["partner"][rows] = (self.chance.uniforms(1, rows)[:, 0] * len(self._partners)).astype(int)
+        self.state["partner"][rows] = (self.chance.uniforms(1, rows)[:, 0] * len(self.partners)).astype(int)
         self.state["place"][rows] = (self.first_world + rows + self.chance.episode[rows]) % self.num_agents
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
@@ -70,7 +70,7 @@ class KitchenWithPartners(Overcooked):
         """Actions of each environment's partner as either chef, [B, 2] int64."""
         arrays = {**super()._observe(self._rows), _UNIFORMS: self.chance.uniforms(1 + self.num_agents)}
         actions = np.zeros((self.num_worlds, self.num_agents), np.int64)
-        for number, team in enumerate(self._partners):
+        for number, team in enumerate(self.partners):
             if not len(rows := np.flatnonzero(self.state["partner"] == number)):
                 continue
             device = device_of(team)
@@ -136,7 +136,7 @@ class KitchenWithMixture(KitchenWithPartners):
         self._draw_partners(rows)
 
     def _draw_partners(self, rows: Array) -> None:
-        visits, itself = self.state["visits"], len(self._partners)
+        visits, itself = self.state["visits"], len(self.partners)
         weights = with_visits(np.array(self._mixture.weights), visits[rows], self._mixture.visit_weight)
         shares = weights / weights.sum(1, keepdims=True) * (1 - self._mixture.self_share)
         uniforms = self.chance.uniforms(1, rows)
@@ -148,7 +148,7 @@ class KitchenWithMixture(KitchenWithPartners):
         visits[rows[met], drawn[met]] += 1
 
     def _learns(self) -> Array:
-        return np.asarray(super()._learns() | (self.state["partner"] == len(self._partners))[:, None])
+        return np.asarray(super()._learns() | (self.state["partner"] == len(self.partners))[:, None])
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         visits = np.zeros((num_worlds, len(self._mixture.weights)), np.int64)

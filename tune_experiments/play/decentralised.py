@@ -41,7 +41,7 @@ class SeparateAgents:
 
     def __init__(self, observation_keys: Sequence[str], patience_seconds: float) -> None:
         self.processes: list[SpawnProcess] = []
-        self._pipes: list[Connection] = []
+        self.pipes: list[Connection] = []
         self._keys, self.patience_seconds = observation_keys, patience_seconds
         self._env_steps = 0
 
@@ -51,7 +51,7 @@ class SeparateAgents:
         Raises:
             UserError: an agent failed, died or does not answer.
         """
-        self._hand_out([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self._pipes))])
+        self._hand_out([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         actions = self._collect()
         self._env_steps += 1
         return np.array([actions], np.int64)
@@ -62,7 +62,7 @@ class SeparateAgents:
         Raises:
             UserError: as for `act`.
         """
-        self._hand_out([None] * len(self._pipes))
+        self._hand_out([None] * len(self.pipes))
         return sum(self._collect(), MessageStats())
 
     def start(self, role: Role, others: dict[int, Connection]) -> None:
@@ -72,7 +72,7 @@ class SeparateAgents:
         process = context.Process(target=run_agent, args=(role, theirs, others), daemon=True)
         process.start()
         self.processes.append(process)
-        self._pipes.append(ours)
+        self.pipes.append(ours)
         for pipe in (theirs, *others.values()):
             pipe.close()
 
@@ -82,24 +82,24 @@ class SeparateAgents:
             process.kill()
         for process in self.processes:
             process.join()
-        for pipe in self._pipes:
+        for pipe in self.pipes:
             pipe.close()
 
     def _hand_out(self, what: Sequence[Any]) -> None:
         try:
-            for pipe, mine in zip(self._pipes, what, strict=True):
+            for pipe, mine in zip(self.pipes, what, strict=True):
                 pipe.send(mine)
         except OSError:
             raise self._what_happened() from None
 
     def _collect(self) -> list[Any]:
         try:
-            return [self._answer(agent) for agent in range(len(self._pipes))]
+            return [self._answer(agent) for agent in range(len(self.pipes))]
         except (EOFError, OSError):
             raise self._what_happened() from None
 
     def _answer(self, agent: int) -> Any:
-        pipe = self._pipes[agent]
+        pipe = self.pipes[agent]
         if not pipe.poll(self.patience_seconds):
             raise UserError(
                 f"agent {agent} did not answer within {self.patience_seconds:g} seconds, at env step "
@@ -112,7 +112,7 @@ class SeparateAgents:
 
     def _what_happened(self) -> UserError:
         """Why a pipe broke: an agent's own error if it sent one, else the exit code of the process that failed."""
-        for pipe in self._pipes:
+        for pipe in self.pipes:
             with contextlib.suppress(EOFError, OSError):
                 while pipe.poll():
                     if isinstance(word := pipe.recv(), str):

@@ -31,7 +31,7 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
-    yield from _in_words(world, steps, index, lambda agent: written_by(policy, index, agent))
+    yield from describe_steps(world, steps, index, lambda agent: written_by(policy, index, agent))
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
@@ -60,7 +60,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
-        yield from _in_words(world, _continue(team.act, world, obs, 0), 0)
+        yield from describe_steps(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.end_episode()
         yield f"{traffic.messages:,} messages sent between agents, {traffic.bytes:,} bytes"
 
@@ -115,7 +115,7 @@ def action_name(action: int, names: Sequence[str]) -> str:
     return names[action] if action < len(names) else str(action)
 
 
-def _in_words(
+def describe_steps(
     world: World,
     steps: Iterator[tuple[Any, Any, Any, Any]],
     index: int,
@@ -161,13 +161,13 @@ def candidate_worlds(policy: LoadedPolicy) -> World:
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
     """The solved episode of median length."""
-    length, solved = _play(policy, candidate_worlds(policy), seed)
+    length, solved = play_candidates(policy, candidate_worlds(policy), seed)
     return _of_middle_length(length, solved) if solved.any() else 0
 
 
 def failed_episode(policy: LoadedPolicy, seed: int) -> int | None:
     """The unsolved episode of median length; None if all are solved."""
-    length, solved = _play(policy, candidate_worlds(policy), seed)
+    length, solved = play_candidates(policy, candidate_worlds(policy), seed)
     return None if solved.all() else _of_middle_length(length, ~solved)
 
 
@@ -176,7 +176,7 @@ def _of_middle_length(length: np.ndarray, among: np.ndarray) -> int:
     return int(rows[np.argsort(length[rows])[len(rows) // 2]])
 
 
-def _play(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Length and success of each world's first episode."""
     length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
     obs, first = world.reset(seed), None

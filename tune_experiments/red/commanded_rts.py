@@ -128,13 +128,13 @@ class CommandedRts(MiniRts):
         seen = super()._observe(rows)
         drawn = self.chance.uniforms(2 * self.num_agents, rows, _FIRST_DRAW).reshape(len(rows), self.num_agents, 2)
         for place, world in enumerate(rows):
-            enemies = self._enemies(int(world))
+            enemies = self.enemies_trained(int(world))
             for agent in range(self.num_agents):
                 view = {name: value[place, agent] for name, value in seen.items()}
                 decision = int(decisions[place])
                 phrase = say(self.commander, view, decision, enemies, agent, drawn[place, agent], self._share)
                 self.tell(int(world), agent, phrase, decision)
 
-    def _enemies(self, world: int) -> Sequence[int]:
+    def enemies_trained(self, world: int) -> Sequence[int]:
         """Types that the enemy's script trains; none known of a script that decides as it goes."""
         return [int(kind) for kind in self.games["script_types"][world, 1] if kind > 0]

@@ -69,7 +69,7 @@ class StageTraining:
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live() | _restart_notice(row))
+            self._report(row | curriculum.live() | restart_notice(row))
             self._refuse_skipping()
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
@@ -148,7 +148,7 @@ class StageTraining:
         )
 
 
-def _restart_notice(row: dict[str, float | None]) -> dict[str, str]:
+def restart_notice(row: dict[str, float | None]) -> dict[str, str]:
     """Notice on custom environments that could not be restored; empty if there are none."""
     restarted = row.get(RESTARTED)
     if not restarted:

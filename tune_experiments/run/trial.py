@@ -102,7 +102,7 @@ class Trial(Generic[Config]):
                 self._train_stage(log, report, until_env_steps, is_time_up)
         if is_time_up():
             return
-        results = self._evaluate(report) if self.is_tested else []
+        results = self.evaluate(report) if self.is_tested else []
         write_test_results(self.folder, results, grown_values(self.config))
 
     def _train_stage(self, log: TrialLog, report: Report, until_env_steps: int | None, is_time_up: IsTimeUp) -> None:
@@ -141,7 +141,7 @@ class Trial(Generic[Config]):
             "seed": self.seed,
         }
 
-    def _evaluate(self, report: Report) -> list[Result]:
+    def evaluate(self, report: Report) -> list[Result]:
         """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last."""
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
         rows_at = {int(row["env_steps"]): row for row in rows}
@@ -152,13 +152,15 @@ class Trial(Generic[Config]):
             stage = curriculum.stages[index]
             if stage.evaluate is not None:
                 own = {end.name: stage.evaluate}
-                results += self._test_results(end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report)
+                results += self.evaluate_checkpoint(
+                    end.checkpoint_env_steps, stage.plan_at(index), own, rows_at, report
+                )
         whole = make_evaluations(self.experiment, self.config, self.method, curriculum, self.folder)
-        return results + self._test_results(
+        return results + self.evaluate_checkpoint(
             curriculum.end().checkpoint_env_steps, curriculum.plan, whole, rows_at, report
         )
 
-    def _test_results(
+    def evaluate_checkpoint(
         self,
         env_steps: int,
         plan: TrialPlan,
@@ -166,6 +168,15 @@ class Trial(Generic[Config]):
         rows_at: Mapping[int, Mapping[str, float]],
         report: Report,
     ) -> list[Result]:
+        """Results of one checkpoint, and the data of its figures.
+
+        Args:
+            env_steps: number of the checkpoint.
+            plan: plan of the stage that it ends.
+            evaluations: name -> function that plays episodes.
+            rows_at: rows of the trial's log, by env steps.
+            report: receives notices.
+        """
         checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})

@@ -52,7 +52,7 @@ class SandboxedReward:
             RewardFailedError: the source cannot be loaded.
         """
         check_source(source)
-        self._limits = limits or SandboxLimits()
+        self.limits = limits or SandboxLimits()
         self._folder = tempfile.TemporaryDirectory(prefix="reward-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(WORKER)],
@@ -64,7 +64,7 @@ class SandboxedReward:
             start_new_session=True,
         )
         self._end = weakref.finalize(self, _end, self._process, self._folder)
-        self._exchange({"source": source, "memory_bytes": self._limits.memory_bytes}, max_bytes=100)
+        self._exchange({"source": source, "memory_bytes": self.limits.memory_bytes}, max_bytes=100)
 
     def __enter__(self) -> SandboxedReward:
         return self
@@ -83,7 +83,7 @@ class SandboxedReward:
         order = {
             "pairs": [list(pair) for pair in pairs],
             "checks_arguments": checks_arguments,
-            "cpu_seconds": self._limits.cpu_seconds_per_call if cpu_seconds is None else cpu_seconds,
+            "cpu_seconds": self.limits.cpu_seconds_per_call if cpu_seconds is None else cpu_seconds,
         }
         answer = self._exchange(order, max_bytes=200 + 4 * len(pairs))
         values = answer.get("values")
@@ -111,7 +111,7 @@ class SandboxedReward:
 
     def _read_line(self, max_bytes: int) -> bytes:
         assert self._process.stdout is not None
-        deadline = time.monotonic() + self._limits.answer_seconds
+        deadline = time.monotonic() + self.limits.answer_seconds
         line = bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
@@ -126,12 +126,12 @@ class SandboxedReward:
 
     def _why_it_ended(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
-            return f"it did not answer within {self._limits.answer_seconds:g} seconds"
+            return f"it did not answer within {self.limits.answer_seconds:g} seconds"
         with contextlib.suppress(subprocess.TimeoutExpired):
             # A broken pipe arrives before the process has been collected, on a busy machine long before.
-            self._process.wait(self._limits.answer_seconds)
+            self._process.wait(self.limits.answer_seconds)
         if self._process.returncode in (-signal.SIGPROF, -signal.SIGKILL):
-            return f"it used more than {self._limits.cpu_seconds_per_call:g} seconds of CPU time"
+            return f"it used more than {self.limits.cpu_seconds_per_call:g} seconds of CPU time"
         return "its process ended"
 
 

@@ -42,7 +42,7 @@ def test_an_agent_that_looks_away_does_not_see_it():
 def test_recorded_visibility_replaces_our_own():
     sees = np.array([[True, False]])
     assert not step(world(), PICKUP, PICKUP, sees_television=sees)[2][0]
-    with pytest.raises(ValueError, match="sees_television must have shape"):
+    with pytest.raises(ValueError, match="sees_television"):
         step(world(), PICKUP, PICKUP, sees_television=sees[0])
 
 
@@ -93,7 +93,7 @@ def test_every_start_has_a_pair_and_agents_on_reachable_floor():
 
 
 def test_bad_arguments_and_states_are_refused_in_one_sentence():
-    with pytest.raises(ValueError, match="min_separation_cells of 0 or more"):
+    with pytest.raises(ValueError, match="min_separation_cells"):
         make("furnlift-v0", min_separation_cells=-1)
     with pytest.raises(ValueError, match="agent_cells must lie"):
         world(agents=((5, 2, EAST), (50, 10, WEST)))

@@ -52,7 +52,7 @@ def test_in_a_room_of_few_starts_what_was_drawn_before_is_drawn_again_until_none
     starts = make_starts([narrow], 2, 40)
     rows = np.concatenate([array.reshape(40, -1) for array in arrays(starts).values()], axis=1)
     assert len(np.unique(rows, axis=0)) == 40
-    with pytest.raises(StartError, match=r"'narrow' has no 500 different starts for 2 agents, \d+ were found"):
+    with pytest.raises(StartError, match=r"narrow.*500"):
         make_starts([narrow], 2, 500)
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_made_is_refused_with_a_sentence(arguments, sentence):
 def test_distance_of_agents_is_that_asked_for():
     near = make_starts([SMALL], 2, 200, min_agent_distance_cells=1)
     assert abs(near.agent_cells[:, 0] - near.agent_cells[:, 1]).max(1).min() == 1
-    with pytest.raises(StartError, match="nearer to another agent than 2 cells"):
+    with pytest.raises(StartError, match="2 cells"):
         near.check(min_agent_distance_cells=2)
 
 
@@ -177,9 +177,9 @@ def test_the_number_of_agents_is_that_of_the_starts():
 
 
 def test_starts_that_do_not_fit_the_other_arguments_are_refused(starts):
-    with pytest.raises(ValueError, match="rooms and starts are both given"):
+    with pytest.raises(ValueError, match=r"rooms.*starts"):
         FurnMove(starts=starts, rooms="test")
-    with pytest.raises(StartError, match="for 2 agents but num_agents is 3"):
+    with pytest.raises(StartError, match="num_agents"):
         FurnMove(starts=starts, num_agents=3)
     with pytest.raises(StartError, match=r"start \d+ \(room 'test_room_0\d'\): agent_locations/1: .* than 5 cells"):
         FurnMove(starts=starts, min_agent_distance_cells=5)

@@ -188,7 +188,7 @@ def test_a_behaviour_changes_only_the_stages_that_it_concerns():
 
 
 def test_unknown_behaviours_and_those_of_one_agent_are_refused():
-    with pytest.raises(ValueError, match="no behaviour called 'half_rewards'"):
+    with pytest.raises(ValueError, match="half_rewards"):
         Messenger(num_agents=2, released=["half_rewards"])
     with pytest.raises(ValueError, match="two-agent"):
         Messenger(released=["half_reward"])

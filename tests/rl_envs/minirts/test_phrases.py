@@ -110,7 +110,7 @@ def test_the_collective_form_takes_the_commonest_command():
 
 
 def test_an_unknown_phrase_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"'dance' is not a phrase of MiniRTS.*attack"):
+    with pytest.raises(ValueError, match=r"dance.*attack"):
         commands_for("dance", view_of([]))
 
 

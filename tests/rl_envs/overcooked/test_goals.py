@@ -124,5 +124,5 @@ def test_unknown_words_are_refused():
         with pytest.raises(ValueError, match=said):
             Goal(*arguments)
     world = kitchen(at(ONIONS), ASIDE)
-    with pytest.raises(ValueError, match="the kitchen cramped_room has no place 'pot 1'; there are pot, counter"):
+    with pytest.raises(ValueError, match=r"cramped_room.*pot 1"):
         reached(world.kitchen, Goal("put", "onion", "pot 1"), world.state, world.state)

@@ -56,5 +56,5 @@ def test_scripted_cooks_that_err_serve_in_most_generated_kitchens(kitchens):
 
 
 def test_a_kind_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="kind must be one of room"):
+    with pytest.raises(ValueError, match="kind"):
         procedural_drawing("hall", ("tomato",), 1, 0.0, (0.0,) * 28)

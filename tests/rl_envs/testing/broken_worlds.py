@@ -1,8 +1,11 @@
 """Worlds that each break one rule of the contract, beside the sentence with which the check must tell it."""
 
+import dataclasses
+
 import numpy as np
 
 from rl_envs.core.spec import ArraySpec
+from rl_envs.core.texts import TextStore
 from tests.toy_worlds import CELLS, Errands
 
 BROKEN = []
@@ -95,7 +98,10 @@ def wide_rows(world, observations, rows):
 
 
 def token_outside_vocabulary(world, observations, rows):
-    world.texts["sentences"]._rows[observations["sentences"].flat[0]][0] = 99
+    table, spec = world.texts["sentences"].table, dataclasses.replace(world.texts["sentences"].spec, vocabulary=100)
+    table[observations["sentences"].flat[0], 0] = 99
+    world.texts["sentences"] = TextStore(spec)
+    world.texts["sentences"].load(table)
 
 
 observing(undeclared_key, "after reset: observation keys are .*'weather'")

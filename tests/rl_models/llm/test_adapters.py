@@ -127,7 +127,7 @@ def test_adapters_that_are_not_there_or_do_not_fit_are_refused(tmp_path):
     fresh(lora=LoraSettings(rank=2)).save_adapters(tmp_path)
     with pytest.raises(LanguageModelError, match="does not fit this language model"):
         fresh().load_adapters(tmp_path)
-    with pytest.raises(LanguageModelError, match="no layers called nowhere"):
+    with pytest.raises(LanguageModelError, match="nowhere"):
         fresh(lora=LoraSettings(targets=("nowhere",)))
 
 
@@ -138,7 +138,7 @@ def test_adapters_whose_weights_mean_something_else_are_refused(tmp_path, change
     file = tmp_path / "action" / "adapter_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changed))
     other, before = fresh(), fresh().state_dict()
-    with pytest.raises(LanguageModelError, match="same rank, alpha and targets"):
+    with pytest.raises(LanguageModelError, match="rank, alpha"):
         other.load_adapters(tmp_path)
     assert all(torch.equal(value, before[key]) for key, value in other.state_dict().items())
 

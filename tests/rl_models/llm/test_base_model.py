@@ -46,7 +46,7 @@ def test_a_llama_folder_loads_and_scores(checkpoint):
 
 def test_a_wrong_name_is_one_clear_sentence(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(LanguageModelError, match="no language model 'nobody/has-this'") as caught:
+    with pytest.raises(LanguageModelError, match="nobody/has-this") as caught:
         load_base_model("nobody/has-this")
     assert "\n" not in str(caught.value)
     assert "check the name" in str(caught.value)
@@ -80,9 +80,7 @@ def test_a_pickle_that_an_index_names_does_not_run(checkpoint):
 def test_a_file_that_stops_short_is_one_clear_sentence(checkpoint, file):
     whole = (checkpoint / file).read_bytes()
     (checkpoint / file).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(
-        LanguageModelError, match=r"it needs config\.json, a tokenizer and model\.safetensors"
-    ) as caught:
+    with pytest.raises(LanguageModelError, match=r"config\.json.*model\.safetensors") as caught:
         load_base_model(str(checkpoint))
     assert "\n" not in str(caught.value)
 
@@ -108,7 +106,7 @@ def test_weights_that_are_missing_are_not_made_up(checkpoint):
     weights = load_file(checkpoint / "model.safetensors")
     weights.pop("lm_head.weight")
     save_file(weights, checkpoint / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(LanguageModelError, match=r"lacks weights of a causal language model \(lm_head.weight"):
+    with pytest.raises(LanguageModelError, match=r"lm_head\.weight"):
         load_base_model(str(checkpoint))
 
 

@@ -23,17 +23,32 @@ def stage(**changed):
     return network, MessageDistillation(network.language, network.writer, DistillationSettings(**changed))
 
 
+def watch_learned(language):
+    """Pairs of token ids from which gradients are computed, as they come."""
+    learned, score = [], language.score
+
+    def watched(adapter, prompts, messages):
+        if torch.is_grad_enabled():
+            learned.extend((prompt, *message) for prompt, message in zip(prompts, messages, strict=True))
+        return score(adapter, prompts, messages)
+
+    language.score = watched
+    return learned
+
+
 def test_the_loss_is_the_cross_entropy_of_the_messages_tokens_and_their_end():
-    network, distillation = stage()
+    network, distillation = stage(num_epochs=1, held_out=0.0)
     stir(network.language.message.values())
-    prompt, said = distillation._ids(*pairs([0])[3])
+    text, message = pairs([0])[3]
     tokens = network.language.tokens
-    assert said == (*tokens.completion("take the blue ball"), tokens.end)
+    prompt, said = tokens.prompt(text), (*tokens.completion(message), tokens.end)
     with network.language.using("message"):
         logits = network.language.base(torch.tensor([prompt + said])).logits[0]
     wanted = torch.nn.functional.cross_entropy(logits[len(prompt) - 1 : -1], torch.tensor(said), reduction="sum")
     scores = network.language.score("message", [prompt], [(said,)])
     torch.testing.assert_close(message_cross_entropy(scores.log_probs), wanted, atol=1e-4, rtol=0)
+    learned = distillation.learn([(text, message)], shows_progress=False).loss
+    assert learned == pytest.approx(float(wanted) / len(said), rel=1e-4)
 
 
 @pytest.mark.long
@@ -58,26 +73,28 @@ def test_the_student_learns_to_write_what_the_teacher_would():
 
 
 def test_a_prompt_is_learned_from_or_held_out_never_both():
-    _, distillation = stage(num_epochs=1, held_out=0.5)
-    some = pairs(range(4))
-    distillation.learn([*some, *some], shows_progress=False)
-    held_out = {prompt for prompt, _ in distillation._held_out}
-    learned = {prompt for prompt, _ in distillation._learned}
-    tokens = distillation._language.tokens
-    assert held_out
-    assert learned.isdisjoint({tokens.prompt(prompt) for prompt in held_out})
-    assert len(learned) + len(held_out) == len({prompt for prompt, _ in some})
+    network, distillation = stage(num_epochs=1, held_out=0.5)
+    some, watched = pairs(range(4)), watch_learned(network.language)
+    report = distillation.learn([*some, *some], shows_progress=False)
+    prompt_ids = {prompt: network.language.tokens.prompt(prompt) for prompt, _ in some}
+    held_out = [prompt for prompt in prompt_ids if is_held_out(prompt, 0.5)]
+    assert held_out and report.held_out == 2 * len(held_out)
+    learned = {prompt for prompt, _ in watched}
+    assert learned == {ids for prompt, ids in prompt_ids.items() if prompt not in held_out}
     share = np.mean([is_held_out(f"prompt {number}", 0.3) for number in range(4000)])
     assert abs(share - 0.3) < 0.03
 
 
-def test_losses_of_learned_and_of_held_out_messages_are_both_a_tokens():
+def test_losses_of_learned_and_of_held_out_messages_are_both_a_tokens(monkeypatch):
     """With weights that stay as they are, and batches of unlike sizes; of all nats and tokens, not of batches."""
-    some = pairs(range(2))
+    some, other = pairs(range(2)), pairs([2])
     _, distillation = stage(num_epochs=1, batch_size=5, learning_rate=1e-12, held_out=0.0)
     learned = distillation.learn(some, shows_progress=False).loss
-    distillation._held_out = some
-    assert learned == pytest.approx(distillation._held_out_loss(), rel=1e-4)
+    monkeypatch.setattr("rl_models.llm.distillation.is_held_out", lambda prompt, share: prompt in dict(some))
+    _, distillation = stage(num_epochs=1, batch_size=5, learning_rate=1e-12)
+    report = distillation.learn(some + other, shows_progress=False)
+    assert report.held_out == len(some)
+    assert learned == pytest.approx(report.held_out_loss, rel=1e-4)
 
 
 def test_two_stages_from_the_same_pairs_are_equal():
@@ -100,7 +117,10 @@ def test_without_pairs_there_is_nothing_to_learn():
 
 
 def test_a_message_that_is_too_long_is_learned_as_far_as_it_travels():
-    network, distillation = stage()
-    _, said = distillation._ids("guest 0", "take the red apple and the blue ball and the green apple")
+    network, distillation = stage(num_epochs=1, held_out=0.0)
+    watched = watch_learned(network.language)
+    long = "take the red apple and the blue ball and the green apple"
+    distillation.learn([("guest 0", long)], shows_progress=False)
+    ((_, said),) = watched
     assert len(said) == network.settings.messages.max_tokens + 1
     assert said[-1] == network.language.tokens.end

@@ -224,5 +224,5 @@ def test_sums_are_divided_by_tokens_or_words_of_each_candidate():
 
 def test_a_prompt_that_the_model_cannot_read_is_refused():
     language = adapted()
-    with pytest.raises(LanguageModelError, match="longer than the 128"):
+    with pytest.raises(LanguageModelError, match="128"):
         language.score("action", [tuple(range(126))], [((1, 2, 3),)])

@@ -58,7 +58,7 @@ class SlowReading:
             for x in range(width):
                 offsets[0, y, x], offsets[1, y, x] = (x - column) / width, (y - row) / height
         pooled = self.grid(cells, offsets, fixed, document)
-        activate = torch.relu if self.net._activation is torch.relu else torch.tanh
+        activate = torch.relu if self.net.activation is torch.relu else torch.tanh
         features = activate(self.net.output(pooled))
         logits = self.policy.policy_head.policy(features).masked_fill(~obs["legal"][b, t, n], -1e9)
         return logits, self.policy.value_head.value(features)[0]
@@ -115,7 +115,7 @@ class SlowReading:
         if document is not None:
             first = torch.cat([cells, offsets]).flatten(1)  # [F + 2, H W]
             linear = self.stack.summaries[0]
-            if self.stack._order == "linear_of_max":
+            if self.stack.first_summary == "linear_of_max":
                 summary = linear(first.max(1).values)
             else:
                 summary = linear(first.T).max(0).values

@@ -158,7 +158,7 @@ def test_an_evaluation_drops_texts_that_nothing_shows_and_plays_the_same_games(i
     if not is_kept:
         policy.network = Uncached(policy.network)
     whole = Evaluation(world(), policy).run(3, episodes_per_world=4)
-    monkeypatch.setattr("rl_models.training.evaluation._TEXTS_KEPT_FOR", 2)
+    monkeypatch.setattr("rl_models.training.evaluation.TEXTS_KEPT_FOR", 2)
     evaluation = Evaluation(world(), policy)
     dropped = evaluation.run(3, episodes_per_world=4)
     for name, values in whole.items():

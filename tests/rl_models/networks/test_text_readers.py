@@ -5,6 +5,7 @@ import torch
 
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.networks.text_readers import TextPart, TextReader, WordTable
+from rl_models.text.pretrained import PretrainedEncoder
 from rl_models.text.token_states import ModelTokens, TokenStates
 from tests.rl_models.text.small import save_bert
 
@@ -81,7 +82,7 @@ def test_a_frozen_encoder_gives_states_and_learns_nothing(tmp_path):
     assert found[0, :length].any()
     assert not found[0, length:].any()
     assert list(states.parameters()) == []
-    wanted = states._encoders[0].encode(["the dog"])[0]
+    wanted = PretrainedEncoder(str(tmp_path)).encode(["the dog"])[0]
     torch.testing.assert_close(found[0, :length], wanted)
     with pytest.raises(ValueError, match="raise max_words"):
         tokens.tokens("the dog " * 9, 9)

@@ -221,7 +221,7 @@ def test_a_process_that_hangs_is_killed(monkeypatch):
     monkeypatch.setattr("rl_models.planners.sandbox.process.check_source", lambda text: None)
     source = body(f"{MODULES}['signal'].pause()", "return 1")
     reward = SandboxedReward(source)
-    reward._limits = SandboxLimits(answer_seconds=0.5)
+    reward.limits = SandboxLimits(answer_seconds=0.5)
     with pytest.raises(RewardFailedError, match=r"did not answer within 0\.5"):
         reward.evaluate([({}, {})])
     assert sandboxes() == set()

@@ -137,8 +137,6 @@ def test_two_learners_killed_and_continued_equal_two_that_went_on(algorithm):
 
 
 def test_a_replay_too_small_for_a_learners_share_is_refused_before_anything_starts(algorithm):
-    with pytest.raises(
-        ValueError, match="replay of 15 fragments cannot hold the 16 that a learner gets at once: raise"
-    ):
+    with pytest.raises(ValueError, match=r"15.*16"):
         algorithm(worlds=31, learners=2)
     Workers(worlds_per_runner=30, learners=2).check_learners(objective())

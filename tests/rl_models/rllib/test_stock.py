@@ -42,7 +42,7 @@ def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
         assert np.isfinite(learned["total_loss"])
         assert learned["mean_kl_loss"] < 1
         assert np.isfinite(results["env_runners"]["episode_return_mean"])
-        after = algorithm.learner_group._learner.module["default_policy"].state_dict()
+        after = algorithm.learner_group._learner.module["default_policy"].state_dict()  # noqa: SLF001 (RLlib's)
         assert [name for name, value in after.items() if torch.equal(value, before[name])] == []
     finally:
         algorithm.stop()

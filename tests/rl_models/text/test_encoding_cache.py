@@ -79,7 +79,7 @@ def test_what_a_killed_process_left_is_not_looked_at(tmp_path):
 def test_a_damaged_file_is_named_and_nothing_else_is_lost(tmp_path):
     EncodingCache(tmp_path).add(batch("kept"))
     (tmp_path / "damaged.safetensors").write_bytes(b"\x80\x04cposix\nsystem\n")
-    with pytest.raises(ValueError, match=r"damaged\.safetensors.*delete it"):
+    with pytest.raises(ValueError, match=r"damaged\.safetensors"):
         EncodingCache(tmp_path).find(["kept"])
     (tmp_path / "damaged.safetensors").unlink()
     assert_found(EncodingCache(tmp_path), "kept")
@@ -96,7 +96,5 @@ def test_a_file_that_was_cut_off_is_named(tmp_path):
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "taken").write_text("")
     for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        with pytest.raises(
-            EncodingCacheError, match=r"cannot be written to .*taken.*; free disk space .*CONCORD_ENCODINGS"
-        ):
+        with pytest.raises(EncodingCacheError, match=r"taken.*CONCORD_ENCODINGS"):
             EncodingCache(folder).add(batch("lost"))

@@ -88,5 +88,5 @@ def test_numbers_that_no_run_can_have_are_refused_by_their_flag():
         config(qmix=QmixSettings(batch_size=0))
     with pytest.raises(UserError, match=r"--qmix\.exploration-final-epsilon must be"):
         config(qmix=QmixSettings(exploration_final_epsilon=1.5))
-    with pytest.raises(UserError, match=r"--qmix\.precision must be float32, because action values .*, not bfloat16"):
+    with pytest.raises(UserError, match=r"--qmix\.precision.*float32"):
         config(qmix=QmixSettings(precision="bfloat16"))

@@ -118,7 +118,7 @@ def test_overrides_reach_nested_fields_and_a_whole_configuration_stands_for_a_pr
 def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):
     monkeypatch.setattr(launching, "run_local_trials", lambda *_, **__: {"sync-seed0": "it broke"})
     config = dataclasses.replace(SMOKE, methods=("sync",), **SMALL)
-    with pytest.raises(UserError, match="sync-seed0 failed: it broke"):
+    with pytest.raises(UserError, match="sync-seed0"):
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], config=config, local=True)
 
 

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
 from rl_models.networks.emma import Emma, GameId
@@ -153,12 +152,11 @@ def test_words_are_those_of_the_sentences_that_training_shows(stages):
 def test_five_of_a_hundred_actions_are_random_when_a_team_is_tested():
     team = constant_team(1, 1, 5)
     world = make_world(MessengerConfig(), 1, 6000)
-    tested = WithRandomMoves(world, team)
-    tested.reset(1)
-    policy = tested._output(tested._inputs(tested._obs | {"is_first": tested._is_first}, {})).policy
-    likeliest = int(policy.mode()[0][0, 0, 0])
-    uniforms = torch.from_numpy(world.chance.policy_uniforms(1))[:, None]
-    counts = np.bincount(tested._choose(policy, uniforms)[0].flatten().numpy(), minlength=5) / 6000
+    taken, step = [], world.step
+    world.step = lambda actions: taken.append(actions) or step(actions)
+    WithRandomMoves(world, team).run(1)
+    counts = np.bincount(taken[0].flatten(), minlength=5) / 6000
+    likeliest = int(counts.argmax())
     each = RANDOM_SHARE / 5
     for action, share in enumerate(counts):
         wanted = each + (1 - RANDOM_SHARE) * (action == likeliest)
@@ -242,14 +240,14 @@ def test_the_last_table_says_what_games_are_lost_to():
 
 def test_deviations_name_the_grounding_loss_our_sentences_and_the_movement_contrast():
     laptop, paper = (" ".join(EXPERIMENT.deviation_notes(PRESETS[name])) for name in ("laptop", "paper"))
-    assert "emma_grounding: a contrastive grounding loss of weight 1" in laptop and "grounding" not in paper
-    assert "sentences are our own" in laptop
+    assert "emma_grounding" in laptop and "grounding" not in paper
     moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",))
-    said = EXPERIMENT.deviations(moving)
-    assert any(note.startswith("method emma_movement_grounding: a sprite's query says") for note in said)
-    contrast = "method emma_movement_grounding: a movement contrast of weight 1; the paper has none"
-    assert contrast in said
-    assert contrast not in EXPERIMENT.deviations(dataclasses.replace(moving, movement_grounding_coef=0.0))
+    without = dataclasses.replace(moving, movement_grounding_coef=0.0)
+    with_contrast, rest = (
+        [note for note in EXPERIMENT.deviations(config) if "emma_movement_grounding" in note]
+        for config in (moving, without)
+    )
+    assert rest and len(with_contrast) == len(rest) + 1
 
 
 def test_the_movement_contrast_has_a_weight_and_0_leaves_it_out():

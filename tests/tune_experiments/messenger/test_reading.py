@@ -51,18 +51,17 @@ def slow_readings(reading, attention, manual):
 @pytest.mark.parametrize(("stage", "entities"), [(2, 3), (3, 5)])
 def test_readings_are_those_of_a_slow_loop_over_sprites(stage, entities):
     world = make_world(SMOKE, stage, 40, split="test")
-    reading = WhatSpritesRead(corpus().about, world, build_policy(SMOKE, "emma", 0))
-    reading.policy.network.shows_attention = True
     compared = []
-    fast = reading._readings
 
-    def both(output, obs):
-        found = fast(output, obs)
-        attention, manual = output.extras["attention/manual"][:, 0, 0].numpy(), obs["manual"][:, 0, 0].numpy()
-        compared.append([(found["_counted"], found["_right"]), slow_readings(reading, attention, manual)])
-        return found
+    class Compared(WhatSpritesRead):
+        def readings(self, output, obs):
+            found = super().readings(output, obs)
+            attention, manual = output.extras["attention/manual"][:, 0, 0].numpy(), obs["manual"][:, 0, 0].numpy()
+            compared.append([(found["_counted"], found["_right"]), slow_readings(self, attention, manual)])
+            return found
 
-    reading._probe = both
+    reading = Compared(corpus().about, world, build_policy(SMOKE, "emma", 0))
+    reading.policy.network.shows_attention = True
     reading.run(3)
     assert len(compared) > 5
     for ours, slow in compared:
@@ -90,17 +89,15 @@ def test_what_is_played_is_the_same_whether_readings_are_counted_or_not():
 def test_a_team_that_attends_to_one_sentence_reads_it_in_all_moments_of_an_episode():
     """Attention on the sentence about the enemy: its sprite reads its own one always, and no other sprite does."""
     world = make_world(SMOKE, 2, 30, split="test")
-    reading = WhatSpritesRead(corpus().about, world, build_policy(SMOKE, "emma", 0))
-    fast = reading._readings
 
-    def at_the_enemy(output, obs):
-        attention = output.extras["attention/manual"]
-        roles = torch.from_numpy(corpus().about[obs["manual"][:, 0, 0].numpy(), 1])
-        attention[:, 0, 0] = (roles == ENEMY).float()[:, None]
-        return fast(output, obs)
+    class AtTheEnemy(WhatSpritesRead):
+        def readings(self, output, obs):
+            attention = output.extras["attention/manual"]
+            roles = torch.from_numpy(corpus().about[obs["manual"][:, 0, 0].numpy(), 1])
+            attention[:, 0, 0] = (roles == ENEMY).float()[:, None]
+            return super().readings(output, obs)
 
-    reading._probe = at_the_enemy
-    read = reading.run(3)
+    read = AtTheEnemy(corpus().about, world, build_policy(SMOKE, "emma", 0)).run(3)
     assert (read["length"] > 1).any()
     assert {name: set(values) for name, values in read.items() if name in TOLD_ROLES} == {
         "reads_enemy": {1.0},

@@ -66,7 +66,7 @@ def test_runs_of_one_name_are_told_apart(tmp_path, capsys):
     for trial in searches:
         (trial / "checkpoints").mkdir(parents=True)
     assert run_names(searches) == [f"{name}/selfplay-setting00-seed0" for name in ("s1", "s2")]
-    with pytest.raises(UserError, match="two runs called b/run cannot be told apart"):
+    with pytest.raises(UserError, match="b/run"):
         run_names([tmp_path / "a/b/run", tmp_path / "c/b/run"])
 
 
@@ -93,7 +93,7 @@ def test_a_figure_has_the_curves_of_a_kitchen_and_tells_runs_apart(tmp_path):
 
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(tmp_path, capsys):
     other = write_run(tmp_path / "other", [{}], experiment="matrix_game")
-    with pytest.raises(UserError, match="is of matrix_game, and only teams of overcooked_selfplay"):
+    with pytest.raises(UserError, match=r"matrix_game.*overcooked_selfplay"):
         find_trials(other, KNOWN)
     with pytest.raises(UserError, match="hold no validation"):
         list(write_figures({}, 2, tmp_path))

@@ -166,7 +166,7 @@ def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_betw
     before = sockets("self")
     with start() as team:
         sent, received = [[], []], [[], []]
-        team._pipes = [Recorder(pipe, *what) for pipe, *what in zip(team._pipes, sent, received, strict=True)]
+        team.pipes = [Recorder(pipe, *what) for pipe, *what in zip(team.pipes, sent, received, strict=True)]
         for _ in range(3):
             views, actions = obs["view"], team.act(obs)
             for agent in range(2):

@@ -142,7 +142,7 @@ def test_a_closed_tab_leaves_the_game_as_it_was_for_the_next(kitchen, tab):  # n
     first.keyboard.press("ArrowUp")
     until_step(first, 1)
     first.close()
-    wait_until(lambda: kitchen._player is None, 60, "the closed tab still plays")
+    wait_until(lambda: kitchen.player is None, 60, "the closed tab still plays")
     tab.goto(kitchen.address)
     until_step(tab, 1)
 

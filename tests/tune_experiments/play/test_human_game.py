@@ -156,7 +156,7 @@ def test_a_team_of_any_kitchen_is_played_with_in_its_own(row, tmp_path):
     tasks = ("cramped_room", "coordination_ring")
     found = HumanGame(untrained("sama_overcooked", f"{row}-{tasks[1]}", methods=(row,), tasks=tasks), "0", 0, tmp_path)
     found.choose(next(number for number, action in enumerate(found.view()["actions"]) if action["legal"]))
-    assert found.view()["step"] == 1 and found._world.kitchen.height == 5
+    assert found.view()["step"] == 1 and found.world.kitchen.height == 5
 
 
 @pytest.mark.parametrize("row", ["sama", "mappo"])
@@ -167,7 +167,7 @@ def test_rows_that_see_a_lake_differently_are_both_played_with(row, tmp_path):
 
 
 def test_an_agent_that_is_not_there_is_refused(tmp_path, capsys):
-    with pytest.raises(UserError, match="no agent 'chef_2'; --human can be agent_0, agent_1"):
+    with pytest.raises(UserError, match=r"chef_2.*--human"):
         HumanGame(untrained("overcooked_selfplay", "selfplay"), "chef_2", 0, tmp_path)
     assert after_training(["play", "pretrained/overcooked_selfplay", "--human", "cook"]) != 0
     assert "no agent 'cook'" in capsys.readouterr().err
@@ -232,10 +232,12 @@ def test_only_the_whole_address_on_this_machine_is_answered(path, headers, statu
 
 def test_the_server_listens_on_this_machine_alone_and_its_address_cannot_be_guessed(game):
     async def visit(server, session):
-        return [address[0] for address in server._runner.addresses], server.token, GameServer(game).token
+        with pytest.raises(OSError):
+            await asyncio.open_connection("127.0.0.2", server.port)  # where a server of all interfaces answers, too
+        return server.token, GameServer(game).token
 
-    addresses, one, other = served(game, visit)
-    assert addresses == ["127.0.0.1"] and one != other and len(one) >= 43
+    one, other = served(game, visit)
+    assert one != other and len(one) >= 43
 
 
 def test_the_second_player_is_refused_and_the_first_plays_on(game):
@@ -257,7 +259,7 @@ def test_a_closed_tab_may_come_back_to_the_game_as_it_was(game):
             await first.receive_json()
             await first.send_json({"action": 0})
             await first.receive_json()
-        while server._player is not None:
+        while server.player is not None:
             await asyncio.sleep(0.01)
         async with open_socket(server, session) as again:
             return (await again.receive_json())["view"]["step"]
@@ -314,7 +316,7 @@ def test_a_port_that_is_taken_is_refused_with_one_sentence(game):
 
 def test_the_game_names_no_folder_to_the_player(game, tmp_path):
     game.choose(0)
-    game._finish({})
+    game.again()  # ends and saves the episode
     assert str(Path(tmp_path)) not in json.dumps(game.view())
 
 
@@ -341,18 +343,12 @@ def test_the_team_does_what_a_typed_message_asks_for_and_the_message_is_kept(tmp
 
 def test_a_person_is_shown_the_order_only_where_its_cook_knows_it(tmp_path):
     team = load_policy("pretrained/verco_secret_order")
-    alice, bob = (HumanGame(team, name, SEED, tmp_path)._spectator for name in ("agent_0", "agent_1"))
-    world = team.make_world(2)
-    world.reset(SEED)
-    world.state["recipe"][:] = 0, 1
-    pictures = [[one.picture_for(world, index, agent) for index in (0, 1)] for agent, one in enumerate((alice, bob))]
-    world.state["recipe"][:] = 1, 0
-    others = [[one.picture_for(world, index, agent) for index in (0, 1)] for agent, one in enumerate((alice, bob))]
-    differ = [
-        [not np.array_equal(a, b) for a, b in zip(mine, again, strict=True)]
-        for mine, again in zip(pictures, others, strict=True)
-    ]
-    assert differ == [[True, True], [False, False]]
+    for name, knows in (("agent_0", True), ("agent_1", False)):
+        game, pictures = HumanGame(team, name, SEED, tmp_path), []
+        for recipe in (0, 1):
+            game.world.state["recipe"][:] = recipe
+            pictures.append(game.view()["picture"])
+        assert pictures[0] is not None and (pictures[0] != pictures[1]) == knows, name
 
 
 def test_a_team_that_does_not_write_asks_for_no_message(game):

@@ -21,7 +21,7 @@ LENGTHS = np.array([9.0, 2, 7, 4, 30, 5])
 )
 def test_of_solved_and_of_failed_episodes_the_one_of_middle_length_is_shown(monkeypatch, solved, won, failed):
     monkeypatch.setattr(recording, "candidate_worlds", lambda policy: None)
-    monkeypatch.setattr(recording, "_play", lambda *_: (LENGTHS, np.array(solved, bool)))
+    monkeypatch.setattr(recording, "play_candidates", lambda *_: (LENGTHS, np.array(solved, bool)))
     assert recording.chosen_episode(None, 0) == won
     assert recording.failed_episode(None, 0) == failed
 
@@ -46,7 +46,7 @@ def in_words(world, signs, actions=None):
             info = {"done_worlds": [0], "episode": {"return": [0.0]}}
             yield np.zeros((1, 2), int) if actions is None else actions, np.array([[-0.0, -0.5]]), None, info
 
-    return list(recording._in_words(world, steps(), 0))
+    return list(recording.describe_steps(world, steps(), 0))
 
 
 def test_no_reward_in_words_is_minus_zero():

@@ -152,8 +152,8 @@ def run_with(fuse, folder):
         patch.setattr(stage_training, "save_checkpoint", fuse.around(stage_training.save_checkpoint))
         patch.setattr(stage_training, "prune", fuse.around(stage_training.prune))
         patch.setattr(trial, "transfer_stage", fuse.around(trial.transfer_stage))
-        patch.setattr(trial.Trial, "_evaluate", fuse.around(trial.Trial._evaluate))
-        patch.setattr(trial.Trial, "_test_results", fuse.around(trial.Trial._test_results))
+        patch.setattr(trial.Trial, "evaluate", fuse.around(trial.Trial.evaluate))
+        patch.setattr(trial.Trial, "evaluate_checkpoint", fuse.around(trial.Trial.evaluate_checkpoint))
         run(folder, report=fuse.burn)
 
 
@@ -271,7 +271,7 @@ def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path)
 
 
 def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):
-    with pytest.raises(ValueError, match="stage calm waits for 'valid/win_rate'; what is logged is valid/sum, valid/"):
+    with pytest.raises(ValueError, match=r"calm.*valid/win_rate"):
         run(tmp_path, three_stages(metric="valid/win_rate"))
 
 

@@ -137,7 +137,7 @@ def test_the_run_says_what_the_paper_does_not_have():
 def test_settings_that_no_row_of_the_reader_reads_are_refused_where_all_rows_are_its(name, path):
     experiment = find_experiment(name)
     reader = with_overrides(experiment.presets["laptop"], {"methods": ("matching",)})
-    with pytest.raises(UserError, match="has no effect on methods of the mention-matching reader: give --matching"):
+    with pytest.raises(UserError, match="--matching"):
         experiment.check(with_overrides(reader, {path: 1}))
     experiment.check(reader)
     for preset in experiment.presets.values():

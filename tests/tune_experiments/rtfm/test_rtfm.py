@@ -7,6 +7,7 @@ import pytest
 
 from rl_envs.rock_paper_scissors.splits import triples
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
+from rl_envs.rtfm.grid import make_grid
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress
@@ -151,7 +152,7 @@ def test_wrong_documents_stay_the_same_when_the_world_drops_texts_that_it_does_n
             return seen
 
     for most in (100, 1):
-        monkeypatch.setattr("rl_models.training.evaluation._TEXTS_KEPT_FOR", most)
+        monkeypatch.setattr("rl_models.training.evaluation.TEXTS_KEPT_FOR", most)
         sights.append([])
         Watched(make_world(task, 9), policy).run(3, episodes_per_world=2)
     for whole, dropped in zip(*sights, strict=True):
@@ -209,7 +210,7 @@ def test_the_best_player_of_the_computed_rules_meets_the_dragon_so_often_in_the_
     wanted = values[np.arange(layouts), 0, layout.agent, layout.dragon].mean()
     number = np.tile(np.arange(layouts), repeats)
     world = RockPaperScissors(len(number), size=size, max_episode_steps=horizon)
-    inside = world._grid.inside
+    inside = make_grid(size).inside
     # The dragon bears the first letter, so the items that beat letters 0, 1, 2 are the right one, ... in this order.
     world.restore(
         {

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from rl_envs.rtfm.grid import make_grid
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import Features, TeamPolicy
 from tune_experiments.rtfm.best_play import all_bags, solve
@@ -44,7 +45,7 @@ class Reader(nn.Module):
         letters = [[self.world.lexicon.names[name] for name in names] for names in world["item_names"].tolist()]
         # Item k beats letter k of the triple, so the item before the right one has the dragon's letter.
         self.order = np.array([self._believed(number, letters[number], documents[number]) for number in range(WORLDS)])
-        inside = self.world._grid.inside
+        inside = make_grid(SIZE).inside
         items = np.searchsorted(inside, np.take_along_axis(world["item_cells"], self.order, 1))
         values, self.moves = solve(SIZE, items, 1, HORIZON)
         agent, dragon = (np.searchsorted(inside, world[name][:, 0]) for name in ("agent_cells", "monster_cells"))
@@ -59,7 +60,7 @@ class Reader(nn.Module):
         return believed, 3 - own - believed, own
 
     def _best_moves(self):
-        state, inside = self.world.state, self.world._grid.inside
+        state, inside = self.world.state, make_grid(SIZE).inside
         held = state["held"][:, 0] - 1
         place = np.where(held < 0, -1, (self.order == held[:, None]).argmax(1))
         floor = np.take_along_axis(state["item_cells"] > 0, self.order, 1)

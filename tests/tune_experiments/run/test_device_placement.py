@@ -48,7 +48,7 @@ GAME = dataclasses.replace(SMOKE, games=8, updates_per_row=5, budget_env_steps=1
 @pytest.fixture
 def gpu(monkeypatch):
     """A machine with a GPU; yields its counts."""
-    monkeypatch.setattr(device._PROCESS, "refuses_gpu", False)
+    monkeypatch.setattr(device.PROCESS, "refuses_gpu", False)
     with emulated_device() as counts:
         monkeypatch.setattr(device, "accelerator", lambda: DEVICE)
         yield counts
@@ -107,7 +107,7 @@ def test_rllibs_local_runner_and_learner_and_validation_run_on_an_emulated_devic
         assert set(places) == {NAME}
         runner, learner = algorithm.algorithm.env_runner_group.local_env_runner, algorithm.algorithm.learner_group
         assert runner.collector.device == DEVICE
-        assert learner._learner.core.device == DEVICE
+        assert learner._learner.core.device == DEVICE  # noqa: SLF001 (RLlib's)
         policy = algorithm.policy()
         assert device.device_of(policy) == DEVICE
         Evaluation(plan().make_world(2, 0), policy).run(0)
@@ -201,7 +201,7 @@ def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(g
     assert device.device_of(traveller).type == "cpu" and device.device_of(members[0]) == DEVICE
     for refuses, place in ((False, DEVICE), (True, torch.device("cpu"))):
         with device.refusing_gpu(refuses):
-            assert device.device_of(make_world(num_worlds=2)._partners[0]) == place
+            assert device.device_of(make_world(num_worlds=2).partners[0]) == place
     assert device.device_of(traveller).type == "cpu"
 
 

@@ -35,11 +35,11 @@ def counted_acting(collector, counts):
 
     def decide(inputs):
         before = counts.copies, counts.syncs
-        said = collector._decision(inputs)
+        said = collector.compute_decision(inputs)
         asked.append((counts.copies - before[0], counts.syncs - before[1]))
         return said
 
-    collector._decide = decide
+    collector.decide = decide
     return asked
 
 

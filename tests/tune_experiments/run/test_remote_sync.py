@@ -262,7 +262,7 @@ def test_a_run_that_was_killed_is_continued_after_a_while(tmp_path, monkeypatch)
 
 def test_of_two_runs_that_begin_at_once_the_one_whose_claim_stands_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim.time, "sleep", lambda seconds: claim(tmp_path, beat=0))
-    with pytest.raises(UserError, match="process 7 on elsewhere"):
+    with pytest.raises(UserError, match="7 on elsewhere"):
         run_in(tmp_path, 0)
     assert set(contents(tmp_path)) == {remote_claim.CLAIM_FILE}, "that of the other one"
 
@@ -273,7 +273,7 @@ def test_a_run_whose_claim_was_taken_over_sends_nothing_more(is_over, tmp_path, 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     store = tmp_path / "store"
     with (
-        pytest.raises(UserError, match=f"^{copy_at(store)} .* process 7 on elsewhere"),
+        pytest.raises(UserError, match=f"^{copy_at(store)} .* 7 on elsewhere"),
         open_run(Path(copy_at(store)), CONFIG, "matrix_game", (0,)) as (run, sync),
     ):
         (run.path / "table.md").write_text("mine")

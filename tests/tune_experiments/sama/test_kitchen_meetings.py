@@ -64,18 +64,17 @@ def test_each_chef_has_its_own_kind_of_actions_and_commands_come_to_samas_alone(
     other = loaded(SAMA, dataclasses.replace(SMOKE, max_episode_steps=STEPS), method)
     cells, commands = [], []
 
-    def remember(world, rows, observe=MeetingKitchen._observe):
+    def remember(world, actions, step=MeetingKitchen.step):
         cells.append(world.state["agent_cells"].copy())
-        seen = observe(world, rows)
-        commands.append(seen["commands"].any(-1))
-        return seen
+        commands.append(world.observe()["commands"].any(-1))
+        return step(world, actions)
 
-    monkeypatch.setattr(MeetingKitchen, "_observe", remember)
+    monkeypatch.setattr(MeetingKitchen, "step", remember)
     found = meet(*((stubborn, other) if place == 0 else (other, stubborn)), 4)
     assert (found["length"] == STEPS).all()
-    moved = (np.stack(cells[:-1]) != cells[0]).any((0, 1))
+    moved = (np.stack(cells) != cells[0]).any((0, 1))
     assert moved.tolist() == [place == 1, place == 0]
-    commanded = np.stack(commands[:-1]).any((0, 1))
+    commanded = np.stack(commands).any((0, 1))
     assert commanded.tolist() == [chef != place and method.startswith("sama") for chef in range(2)]
 
 

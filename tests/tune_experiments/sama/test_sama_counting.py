@@ -17,7 +17,7 @@ from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import ERRING, STEPS_NEEDED, of_training, tables
+from tune_experiments.sama.overcooked.tables import ERRING, STEPS_NEEDED, tables, training_results
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
@@ -201,5 +201,5 @@ def test_a_team_is_also_tested_with_random_commands_reflections_and_retries():
 
 def test_env_steps_are_those_until_most_of_the_best_was_served():
     rows = [{"env_steps": 10 * number, "valid/soups": soups} for number, soups in enumerate((0.0, 7.0, 8.0, 10.0))]
-    assert of_training(HERE, [{"env_steps": 5}, *rows]) == {"cramped_room": {STEPS_NEEDED: 20}}
-    assert of_training(HERE, rows[:1]) == {}
+    assert training_results(HERE, [{"env_steps": 5}, *rows]) == {"cramped_room": {STEPS_NEEDED: 20}}
+    assert training_results(HERE, rows[:1]) == {}

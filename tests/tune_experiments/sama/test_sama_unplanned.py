@@ -83,7 +83,7 @@ def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experim
 def test_likeliest_actions_are_taken_in_tests_of_every_row_beside_sampled_ones(row, monkeypatch):
     team, taken = plan(SMOKE, f"{row}-cramped_room", 0).build_policy(), []
     run = Evaluation.run
-    monkeypatch.setattr(Evaluation, "run", lambda self, seed: (taken.append(self._is_greedy), run(self, seed))[1])
+    monkeypatch.setattr(Evaluation, "run", lambda self, seed: (taken.append(self.is_greedy), run(self, seed))[1])
     for is_greedy in (False, True):
         config = dataclasses.replace(SMOKE, is_greedy=is_greedy, max_episode_steps=5)
         evaluate(config, f"{row}-cramped_room", team)

@@ -99,7 +99,7 @@ def test_a_population_that_is_killed_goes_on_with_what_it_learned_with_at_the_fi
 def test_explored_values_stay_in_their_domains(tmp_path):
     space = SearchSpace({"learning_rate": tune.uniform(0.01, 0.03), "games": tune.randint(8, 17)})
     _, pbt = members(tmp_path, space, ("learning_rate", "games"))
-    explore = pbt._custom_explore_fn
+    explore = pbt._custom_explore_fn  # noqa: SLF001 (Ray Tune's)
     for values, wanted in (
         ({"learning_rate": 0.0361234, "games": 19}, (0.03, 16)),
         ({"learning_rate": 0.0123456, "games": 2}, (0.0123, 8)),

@@ -32,7 +32,7 @@ from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
 from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
-from tune_experiments.run.stage_training import _restart_notice
+from tune_experiments.run.stage_training import restart_notice
 from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
 from tune_experiments.teams.observations import make_parts
 from tune_experiments.teams.trials import build_policy, plan, play
@@ -234,8 +234,8 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
     assert other.restore_snapshot(one.snapshot()) == 0, "nobody has played yet"
     one.sample(num_timesteps=1)
     assert other.restore_snapshot(one.snapshot()) == restarted
-    assert _restart_notice({"env_steps": 8.0}) == {}
-    said = _restart_notice({"env_steps": 8.0, RESTARTED: 2.0})["notice"]
+    assert restart_notice({"env_steps": 8.0}) == {}
+    said = restart_notice({"env_steps": 8.0, RESTARTED: 2.0})["notice"]
     assert said.startswith("2 environments cannot be restored")
 
 
@@ -301,7 +301,7 @@ def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(
 
 
 def test_a_game_that_turns_out_unplayable_is_one_sentence_of_the_script(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(launch._Session, "train_and_evaluate", _unplayable)
+    monkeypatch.setattr(launch.Session, "train_and_evaluate", _unplayable)
     assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run")]) == 2
     assert capsys.readouterr().err == f"error: {UNPLAYABLE}\n"
 

@@ -80,24 +80,24 @@ class HumanGame:
             UserError: no such agent, factored actions, or a folder that cannot be written.
         """
         _refuse_no_folder(folder)
-        self._world = loaded.make_world(1)
-        if isinstance(self._world.action_spec, dict):
+        self.world = loaded.make_world(1)
+        if isinstance(self.world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
-        self.agent = _agent_number(name, self._world.agents)
+        self.agent = _agent_number(name, self.world.agents)
         self._loaded, self._seed, self._folder = loaded, seed, folder
-        names = tuple(getattr(self._world, "action_names", ())) or tuple(map(str, range(self._world.action_spec)))
+        names = tuple(getattr(self.world, "action_names", ())) or tuple(map(str, range(self.world.action_spec)))
         self._names, self._keys = names, assign_keys(names)
         self._stack = contextlib.ExitStack()
-        self._stack.enter_context(contextlib.closing(self._world))
+        self._stack.enter_context(contextlib.closing(self.world))
         self._stack.enter_context(loaded.showing_attention())
         self._spectator = self._stack.enter_context(loaded.experiment.spectator(loaded))
         self.saved: list[Path] = []
         self._ended: dict[str, float] | None = None
         self._received: Array | None = None
         self._first: Array | None = None
-        self._world.auto_resets = False
-        loaded.reset(seed, self._world.texts)
-        self._begin(self._world.reset(seed), None)
+        self.world.auto_resets = False
+        loaded.reset(seed, self.world.texts)
+        self._begin(self.world.reset(seed), None)
 
     # ------------------------------------------------------------------------------------------------------ playing
 
@@ -120,7 +120,7 @@ class HumanGame:
         self._obs_rows.append({key: value[0] for key, value in obs.items()})
         self._actions.append(actions[0].copy())
         self._messages.append(message)
-        self._obs, reward, terminated, truncated, info = self._world.step(actions)
+        self._obs, reward, terminated, truncated, info = self.world.step(actions)
         self._rewards.append(reward[0])
         self._recorder.reward(reward[0])
         over = self._first = terminated | truncated
@@ -135,7 +135,7 @@ class HumanGame:
         """Start the next episode; an unfinished one is saved."""
         if self._ended is None and self._actions:
             self._finish({})
-        self._begin(self._world.next_episode(np.array([0])), np.ones(1, bool))
+        self._begin(self.world.next_episode(np.array([0])), np.ones(1, bool))
 
     def leave(self) -> None:
         """Save an unfinished episode and close the world.
@@ -154,12 +154,12 @@ class HumanGame:
 
     def view(self) -> dict[str, Any]:
         """Contents of the page, as JSON."""
-        agents, legal = self._world.agents, self._legal()
+        agents, legal = self.world.agents, self._legal()
         rows = zip(self._names, self._keys, legal, strict=True)
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
         missing, draw = self._recorder.episode.missing, self._spectator.picture_for
-        picture = tried(missing, "pictures", lambda: checked_drawing(draw, self._world, 0, self.agent), None)
+        picture = tried(missing, "pictures", lambda: checked_drawing(draw, self.world, 0, self.agent), None)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
@@ -167,7 +167,7 @@ class HumanGame:
             "colours": list(self._recorder.episode.colours),
             "agents": list(agents),
             "step": len(self._actions),
-            "limit": self._world.max_episode_steps,
+            "limit": self.world.max_episode_steps,
             "score": round(float(np.sum([row[self.agent] for row in self._rewards])), 3),
             "reward": round(float(self._rewards[-1][self.agent]), 3) if self._rewards else 0.0,
             "decides": self._decides(),
@@ -183,16 +183,16 @@ class HumanGame:
     # ------------------------------------------------------------------------------------------------------ private
 
     def _begin(self, obs: Arrays, first: Array | None) -> None:
-        number = int(self._world.chance.episode[0])
-        title = f"seed {self._seed}, episode {number + 1}, with a person as {self._world.agents[self.agent]}"
+        number = int(self.world.chance.episode[0])
+        title = f"seed {self._seed}, episode {number + 1}, with a person as {self.world.agents[self.agent]}"
         self._obs, self._ended = obs, None
         self._first = first
-        self._start: Arrays = self._world.snapshot()
+        self._start: Arrays = self.world.snapshot()
         self._obs_rows: list[Arrays] = []
         self._actions: list[Any] = []
         self._rewards: list[Any] = []
         self._messages: list[str] = []
-        self._recorder: EpisodeRecorder = EpisodeRecorder(self._loaded, self._world, 0, title, self._spectator)
+        self._recorder: EpisodeRecorder = EpisodeRecorder(self._loaded, self.world, 0, title, self._spectator)
         self._generate_messages()
 
     def _finish(self, metrics: dict[str, float]) -> None:
@@ -240,7 +240,7 @@ class HumanGame:
         """Messages of the other agents at this step, name of the agent -> text."""
         if self._received is None or self._ended is not None:
             return {}
-        text, agents = self._loaded.policy.network.message_text, self._world.agents  # type: ignore[attr-defined]
+        text, agents = self._loaded.policy.network.message_text, self.world.agents  # type: ignore[attr-defined]
         return {name: text(self._received[0, n]) for n, name in enumerate(agents) if n != self.agent}
 
     def _with_message(self, message: str) -> tuple[Arrays, str]:

@@ -41,7 +41,7 @@ class GameServer:
     def __init__(self, game: HumanGame) -> None:
         self.game, self.token, self.port = game, secrets.token_urlsafe(32), 0
         self._lock = asyncio.Lock()
-        self._player: web.WebSocketResponse | None = None
+        self.player: web.WebSocketResponse | None = None
         self._runner: web.AppRunner | None = None
 
     @property
@@ -72,8 +72,8 @@ class GameServer:
 
     async def stop(self) -> None:
         """Close the connection, save an unfinished episode, and stop listening."""
-        if self._player is not None:
-            await self._player.close(code=WSCloseCode.GOING_AWAY, message=b"the game has ended")
+        if self.player is not None:
+            await self.player.close(code=WSCloseCode.GOING_AWAY, message=b"the game has ended")
         if self._runner is not None:
             await self._runner.cleanup()
         async with self._lock:
@@ -108,14 +108,14 @@ class GameServer:
             raise web.HTTPForbidden(text="Connections are accepted from this game's page only.")
         socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=_MAX_REQUEST_BYTES)
         await socket.prepare(request)
-        if self._player is not None:
+        if self.player is not None:
             await socket.close(code=OCCUPIED, message=b"this game is already open in another tab")
             return socket
-        self._player = socket
+        self.player = socket
         try:
             await self._talk(socket)
         finally:
-            self._player = None
+            self.player = None
         return socket
 
     async def _talk(self, socket: web.WebSocketResponse) -> None:

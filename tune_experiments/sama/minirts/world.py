@@ -80,7 +80,7 @@ class PlannedRts(CommandedRts):
             view = team_view(seen, place)
             if self.sight == "types":
                 view["enemy_average"] = np.zeros(NUM_TYPES)
-                view["enemy_average"][self._enemies(int(world))] = 1
+                view["enemy_average"][self.enemies_trained(int(world))] = 1
             found.append(in_words(view, int(self.state["episode_length"][world])))
         return found
 
