@@ -34,8 +34,9 @@ RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: P
 _OF_TESTS = (QUESTIONS, BY_RULE)
 COUNTING = (
     "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
-    "paper's count, which leaves undone rounds out. `sampled_soups` are those of other episodes, with sampled actions."
+    "paper's count, which leaves undone rounds out."
 )
+SAMPLED = " `sampled_soups` are those of other episodes, with sampled actions."
 PLANNED_BY_RULES = (
     "Planner: rules, written by hand (tuned scores, exhaustive search over structured state); they use no "
     "prompts, manual or few-shot examples."
@@ -93,7 +94,8 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
-    caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{note}{_fallen_back(lines)}"
+    sampled = SAMPLED * any(line.metric == "sampled_soups" for line in lines)
+    caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{sampled}{note}{_fallen_back(lines)}"
     return dataclasses.replace(table, caption=caption)
 
 
