@@ -87,4 +87,8 @@ def _parts(inner: Any, last_layers: int) -> tuple[Any, Any]:
     first = len(inner.layers) - last_layers
     lower._modules = inner._modules | {"layers": inner.layers[:first], "norm": nn.Identity()}
     upper._modules = inner._modules | {"layers": inner.layers[first:]}
+    kinds = getattr(inner.config, "layer_types", None)
+    if kinds:  # read by a layer's place in its list
+        upper.config = copy.copy(inner.config)
+        vars(upper.config)["layer_types"] = kinds[first:]
     return lower, upper

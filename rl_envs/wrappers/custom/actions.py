@@ -8,6 +8,7 @@ legal choices are an agent's own; of a part that it lacks, the first.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -65,6 +66,8 @@ class ActionLayout:
         choices = [[one for one in leaves if isinstance(one, _Choice)] for leaves in found]
         boxes = [[one for one in leaves if isinstance(one, spaces.Box)] for leaves in found]
         self.counts = [sum(one.size for one in own) for own in choices]
+        for agent, own in zip(action_spaces, choices, strict=True):
+            _check_names(str(agent), [one.name for one in own])
         self.is_plain = all(isinstance(space, spaces.Discrete) for space in self._spaces)
         sizes: dict[str, int] = {}
         for one in (one for own in choices for one in own):
@@ -105,7 +108,7 @@ class ActionLayout:
     def is_packed(self, rows: Array) -> bool:
         """Whether rows [..., N] or [..., N, P] can be packed actions."""
         if self.is_plain:
-            return bool((rows < self.spec).all())
+            return bool(((rows >= 0) & (rows < self.spec)).all())
         chosen = rows[..., : len(self._sizes)]
         possible = (chosen >= 0) & (chosen < [*self._sizes.values()]) & (chosen == np.floor(chosen))
         return bool(possible.all() and np.isfinite(rows).all())
@@ -127,8 +130,8 @@ class ActionLayout:
 
     def can_choose(self, legal: Array) -> bool:
         """Whether each part has a legal choice: [W] bool."""
-        ends = np.cumsum([*self._sizes.values()])[:-1]
-        return all(part.any() for part in np.split(legal, ends))
+        ends = np.cumsum([0, *self._sizes.values()])
+        return all(legal[start:end].any() for start, end in itertools.pairwise(ends))
 
     def in_words(self, agent: int) -> str:
         """The action space of an agent."""
@@ -147,6 +150,11 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
         yield _Choice(path, int(space.n))
     elif isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)) and np.prod(space.shape):
         sizes = np.ravel(space.nvec) if isinstance(space, spaces.MultiDiscrete) else np.full(np.prod(space.shape), 2)
+        if sizes.max() > _MAX_CHOICES:
+            raise CustomEnvError(
+                f"the actions of {agent!r} are {space_in_words(space)}, which no policy can choose: let each part have "
+                f"{_MAX_CHOICES:,} choices at most"
+            )
         yield from (_Choice((*path, number), size) for number, size in enumerate(sizes.tolist()))
     elif isinstance(space, (spaces.Dict, spaces.Tuple)) and len(space.spaces):
         for name, inner in _entries(space):
@@ -168,6 +176,16 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
             advice = "let action_space be MultiDiscrete for whole numbers, or a Box of floats"
         raise CustomEnvError(
             f"the actions of {agent!r} are {space_in_words(space)}, which no policy can choose: {advice}"
+        )
+
+
+def _check_names(agent: str, names: Sequence[str]) -> None:
+    """Refuse parts of one agent that have the same name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise CustomEnvError(
+            f"the actions of {agent!r} have two parts called {twice!r}: rename an entry of action_space, such as one "
+            "with a slash in its name"
         )
 
 

@@ -125,3 +125,16 @@ def test_actions_outside_of_their_bounds_are_refused():
     for wrong in (np.full((2, 1, 1), 1.5), np.full((2, 1, 1), np.nan), np.zeros((2, 1))):
         with pytest.raises(ValueError, match="actions must"):
             world.step({"continuous": wrong})
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Dict({"a/b": spaces.Discrete(3), "a": spaces.Dict(b=spaces.Discrete(2))}),
+        spaces.Dict({"continuous": spaces.Discrete(3), "continuous_": spaces.Discrete(2)}),
+        spaces.MultiDiscrete([2, 2**30]),
+    ],
+)
+def test_parts_of_one_name_and_parts_too_large_are_refused_with_the_agent(space):
+    with pytest.raises(CustomEnvError, match="'a'"):
+        from_pettingzoo(functools.partial(Mixed, {"a": space}))

@@ -15,7 +15,8 @@ from tests.rl_models.llm.small import stir
 from tests.rl_models.llm.test_scoring import GATED, SIZES, VOCABULARY, questions
 
 LAYERS = {"num_hidden_layers": 3}
-GEMMA = Gemma3TextConfig(**GATED | LAYERS, head_dim=8, sliding_window=64)
+KINDS = ["sliding_attention", "sliding_attention", "full_attention"]
+GEMMA = Gemma3TextConfig(**GATED | LAYERS, head_dim=8, sliding_window=64, layer_types=KINDS)
 
 
 def adapted(last_layers, config=None, kind=LlamaForCausalLM, base=None, **others):
