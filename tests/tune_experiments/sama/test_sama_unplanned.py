@@ -27,6 +27,13 @@ def test_mappo_has_the_network_of_sama_to_the_last_weight():
     assert shapes[0] == shapes[1]
 
 
+@pytest.mark.parametrize(("weights", "chosen_by"), [("validated", "soups"), ("last", None)])
+@pytest.mark.parametrize("method", ["sama", "blind", "mappo", "selfplay"])
+def test_the_weights_of_every_method_are_chosen_alike(method, weights, chosen_by):
+    trial = plan(dataclasses.replace(LAPTOP, weights=weights), f"{method}-cramped_room", 0)
+    assert (trial.chosen_by, trial.chooses_last) == (chosen_by, True)
+
+
 def test_mappo_plays_whole_episodes_for_soups_and_shaped_points_and_is_told_nothing():
     config = dataclasses.replace(LAPTOP, budget_env_steps=10**9)
     world = plan(config, MAPPO_HERE, 0).make_world(num_worlds=4, first_world=0)

@@ -74,8 +74,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
-        chosen_by="soups" if config.weights == "validated" else None,
-        chooses_last=True,
+        **_choice_of_weights(config),
         make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
     )
 
@@ -187,7 +186,13 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
         validate=functools.partial(
             play_unplanned, row, settings, config.test_episodes, config.is_greedy, seed=VALIDATION_SEED
         ),
+        **_choice_of_weights(config),
     )
+
+
+def _choice_of_weights(config: SamaConfig) -> dict[str, Any]:
+    """Weights that are tested, chosen alike for all methods: most soups in validation, the later of equals."""
+    return {"chosen_by": "soups" if config.weights == "validated" else None, "chooses_last": True}
 
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
