@@ -76,8 +76,10 @@ class ActionLayout:
         places = [np.arange(size) < self.own_sizes[:, [part]] for part, size in enumerate(sizes.values())]
         self.own = np.concatenate([np.zeros((len(found), 0), bool), *places], axis=1)
         self._sizes = sizes
-        starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
-        self._slots = [np.array([starts[o.name] + n for o in own for n in range(o.size)], int) for own in choices]
+        ends = np.cumsum([0, *sizes.values()]).tolist()
+        self._spans = list(itertools.pairwise(ends))
+        starts = dict(zip(sizes, ends, strict=False))
+        self._slots = [_places([starts[o.name] + n for o in own for n in range(o.size)]) for own in choices]
         self._numbers = _numbers(boxes)
         self.spec: ActionSpec = max(self.counts) if self.is_plain else dict(sizes)
         if isinstance(self.spec, dict) and self._numbers.low.shape[1]:
@@ -115,11 +117,13 @@ class ActionLayout:
 
     def mask(self, agent: int, given: Any) -> Array | None:
         """An action mask as [own choices] bool: an array, or arrays nested as the space; None where it is none."""
-        parts = list(_flat(self._spaces[agent], given))
-        arrays = [to_array(part) for part in parts]
-        if not all(one is not None and one.dtype.kind in "biuf" for one in arrays):
-            return None
-        joined = np.concatenate([np.ravel(one) for one in arrays if one is not None] or [np.zeros(0)])
+        arrays = []
+        for part in _flat(self._spaces[agent], given):
+            one = to_array(part)
+            if one is None or one.dtype.kind not in "biuf":
+                return None
+            arrays.append(one.ravel())
+        joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays or [np.zeros(0)])
         if joined.size != self.counts[agent] or not ((joined == 0) | (joined == 1)).all():
             return None
         return joined.astype(bool)
@@ -130,8 +134,7 @@ class ActionLayout:
 
     def can_choose(self, legal: Array) -> bool:
         """Whether each part has a legal choice: [W] bool."""
-        ends = np.cumsum([0, *self._sizes.values()])
-        return all(legal[start:end].any() for start, end in itertools.pairwise(ends))
+        return all(legal[start:end].any() for start, end in self._spans)
 
     def in_words(self, agent: int) -> str:
         """The action space of an agent."""
@@ -191,6 +194,13 @@ def _check_names(agent: str, names: Sequence[str]) -> None:
 
 def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
     yield from space.items() if isinstance(space, spaces.Dict) else enumerate(space)
+
+
+def _places(slots: Sequence[int]) -> slice | Array:
+    """Index of places in a row: a slice, which is faster, where they follow each other."""
+    if slots and list(slots) == list(range(slots[0], slots[-1] + 1)):
+        return slice(slots[0], slots[-1] + 1)
+    return np.array(slots, int)
 
 
 def _size(own: Sequence[_Choice], name: str) -> int:
