@@ -14,8 +14,6 @@ import numpy as np
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["read_arrays", "read_json", "refuse_other_files", "write_atomically", "write_json"]
-
 
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Replace `path` so that a crash leaves either the old or the new content, never a part.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-__all__ = ["Terminal"]
-
 
 class Terminal(Console):
     """A console for plain text: without line breaks, markup in file names, and colours of numbers.

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tune_experiments.launch.finished_run import Callback, Run
     from tune_experiments.play.loading import LoadedPolicy
 
-__all__ = ["Experiment", "main"]
 
 _OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_seed")
 

@@ -29,8 +29,6 @@ from tune_experiments.results.main_comparison import MainComparison, with_verdic
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
 
-__all__ = ["MAX_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
-
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
 """Largest size of a saved file in bytes."""

@@ -17,8 +17,6 @@ from rl_envs.core.spec import checked_picture
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 
-__all__ = ["check_frames", "write_gif", "write_mp4"]
-
 PALETTE_SIZE = 256
 # Number of frames from which the palette of a long episode is made.
 FRAMES_FOR_PALETTE = 16

@@ -21,19 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = [
-    "BOOTSTRAP",
-    "NONE",
-    "NORMAL",
-    "STUDENT",
-    "WELCH",
-    "WILSON",
-    "Interval",
-    "interval_over_episodes",
-    "interval_over_seeds",
-    "welch_interval",
-]
-
 STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
 BOOTSTRAP = "bootstrap over episodes"

@@ -19,8 +19,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, Interval
 
-__all__ = ["RESULTS_FILE", "Result", "read", "remove_rows", "replace_rows", "write"]
-
 RESULTS_FILE = "results.jsonl"
 
 

@@ -25,7 +25,6 @@ from tune_experiments.core.files import write_atomically
 if TYPE_CHECKING:
     from tune_experiments.results.tensorboard_events import EventFile
 
-__all__ = ["CPU_SECONDS", "METRICS_FILE", "OPTIMISER_STEPS", "SPEED", "TrialLog", "find_logs", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"

@@ -14,8 +14,6 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "CurriculumState", "StageEnd", "needed_checkpoints", "restore_curriculum"]
-
 
 @dataclass(frozen=True)
 class Choice:

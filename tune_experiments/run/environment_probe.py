@@ -24,8 +24,6 @@ from rl_envs.wrappers.custom.values import space_in_words
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
 
-__all__ = ["Probe", "probe"]
-
 _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
 _SECONDS = 10.0

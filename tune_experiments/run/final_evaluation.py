@@ -23,20 +23,6 @@ from tune_experiments.results.intervals import NONE, interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import CurriculumState
 
-__all__ = [
-    "Evaluate",
-    "condition_and_stage",
-    "evaluate_all",
-    "figure_data_files",
-    "is_tested_with",
-    "make_evaluations",
-    "make_results",
-    "make_training_results",
-    "read_test_results",
-    "save_figure_data",
-    "write_test_results",
-]
-
 TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
 _FIGURE_DATA = "_figures.npz"

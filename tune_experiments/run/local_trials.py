@@ -20,8 +20,6 @@ from tune_experiments.run.trial_errors import Refusal, find_refusal
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import train_request
 
-__all__ = ["describe_ignored_processes", "run_local_trials"]
-
 
 def describe_ignored_processes(workers: Workers) -> str | None:
     """Sentence on configured processes that a local trial ignores, or None."""

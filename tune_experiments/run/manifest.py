@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["concord_version", "describe_session"]
-
 PACKAGES = ("ray", "torch", "numpy", "gymnasium", "pettingzoo", "transformers", "peft", "safetensors", "scipy")
 
 

@@ -30,20 +30,6 @@ from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
-__all__ = [
-    "ANNOUNCED",
-    "PARTS",
-    "WRITTEN_BY",
-    "RunFolder",
-    "check_config",
-    "check_version",
-    "holds_training",
-    "read_config",
-    "read_sessions",
-    "refuse_foreign",
-    "with_announcement_times",
-]
-
 SCHEMA_VERSION = 4
 """Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"

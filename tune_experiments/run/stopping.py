@@ -12,8 +12,6 @@ from typing import Any
 
 from tune_experiments.core.errors import close_broken_pipes
 
-__all__ = ["STOPPED", "graceful_stop"]
-
 STOPPED = "stopped; the same command continues from the newest checkpoints"
 _STOP_SECONDS = 20.0
 """Slurm kills what has not ended 30 s after SIGTERM."""

@@ -17,8 +17,6 @@ from pathlib import Path
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint_files import CheckpointError
 
-__all__ = ["await_folder", "only_writer", "patient_storage"]
-
 PATIENCE_SECONDS = 3600.0
 LOOKS_AFTER_SECONDS = 2.0
 _LOCK_FILE = ".writer.lock"

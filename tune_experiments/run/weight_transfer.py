@@ -15,8 +15,6 @@ from tune_experiments.core.files import write_json
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.curriculum_state import CurriculumState
 
-__all__ = ["check_transfers", "transfer_stage"]
-
 TRANSFER_FILE = "weight_transfer.json"
 Tensors = dict[str, dict[str, Any]]
 
