@@ -22,11 +22,7 @@ Config = TypeVar("Config", bound=DataclassInstance)
 
 
 def value_at(config: object, path: str) -> Any:
-    """Value of the configuration at a dotted path.
-
-    Raises:
-        AttributeError: there is no such field.
-    """
+    """Value of the configuration at a dotted path."""
     for name in path.split("."):
         config = getattr(config, name)
     return config

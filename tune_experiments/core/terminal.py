@@ -15,9 +15,5 @@ class Terminal(Console):
         super().__init__(soft_wrap=True, markup=False, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        """Raise again what rich would turn into exit code 1.
-
-        Raises:
-            BrokenPipeError: always.
-        """
+        """Raise again what rich would turn into exit code 1."""
         raise BrokenPipeError

@@ -67,14 +67,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
 
 
 def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRETRAINED) -> Path:
-    """Add a team of a finished run to the package.
-
-    Args:
-        path: trial folder or checkpoint in a run folder with results.
-        name: name of the new folder.
-        given: sentence for the card on what the team was given besides observations and rewards.
-        seed_choice: sentence for the card on how the seed was chosen.
-        folder: parent of the new folder.
+    """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
     Raises:
         UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
@@ -133,12 +126,7 @@ def _place(team: Path) -> str:
 
 
 def model_card(card: dict[str, Any], place: str = "") -> str:
-    """The card in Markdown.
-
-    Args:
-        card: card of the team.
-        place: path by which commands open the team; by default its name in the package.
-    """
+    """The card in Markdown; `place` is the path by which commands open the team."""
     place = place or f"{PRETRAINED.name}/{card['name']}"
     lines = [
         f"# {card['name']}",

@@ -28,9 +28,6 @@ def write_gif(
     """Write `[T][H, W, 3] uint8` frames as a looping GIF that rests on its last frame.
 
     All frames share one palette, so that nothing flickers and unchanged pixels cost nothing.
-
-    Raises:
-        ValueError: no frames, what is no image, or images of different shapes.
     """
     check_frames(frames)
     palette = _palette(frames)
@@ -89,11 +86,7 @@ def write_mp4(
 
 
 def check_frames(frames: Sequence[np.ndarray]) -> None:
-    """Refuse what cannot be a video.
-
-    Raises:
-        ValueError: no frames, what is no image, or images of different shapes.
-    """
+    """Refuse what cannot be a video: no frames, what is no image, or images of different shapes."""
     if len({checked_picture(frame).shape for frame in frames}) != 1:
         raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
 

@@ -83,11 +83,7 @@ class TrialLog:
         return self._last
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one iteration: `env_steps` (rising) and scalars by names like `episode/success`; None is left out.
-
-        Raises:
-            ValueError: env_steps that do not rise (rewind first), or a value that is no number.
-        """
+        """Add one iteration: `env_steps`, which rise, and scalars by names like `episode/success`; None is left out."""
         events = self._open_events()
         row = {"wall_time": time.time()} | {key: _number(key, value) for key, value in row.items() if value is not None}
         if self._last and row["env_steps"] <= self._last["env_steps"]:

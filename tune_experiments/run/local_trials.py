@@ -44,9 +44,6 @@ def run_local_trials(
 
     Returns:
         trial name -> what went wrong, for those that failed.
-
-    Raises:
-        Exception: what a callback has raised.
     """
     gpus = NO_GPUS if chosen_device().type == "cpu" else Gpus(own=1.0)
     failures: dict[str, str] = {}
