@@ -26,7 +26,7 @@ def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int,
 
     def draw() -> Iterator[Path]:
         if runs := find_logs(trials):
-            yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
+            yield plots.save(plots.learning_curves(runs, curves, bins, **options), out / "plots/curves.png")
 
     yield from attempt("curves", draw)
 
