@@ -35,6 +35,13 @@ def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
     }
 
 
+def without_out(command: str) -> str:
+    """A session's command without the folder of its run, which belongs to one machine."""
+    words = shlex.split(command)
+    pairs = zip(["", *words], words, strict=False)
+    return shlex.join(word for before, word in pairs if "--out" not in (before, word.split("=")[0]))
+
+
 def concord_version() -> str:
     """The installed version of this program."""
     return _version("concord-marl") or "unknown"
