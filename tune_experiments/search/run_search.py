@@ -150,7 +150,7 @@ class Search:
                 file = folder.path / f"{method}_{RUNGS_FILE}"
                 asha = Asha([request["name"] for request in requests], budget, file)
                 judged = [request | {"objective": self.space.objective} for request in requests]
-                parts.append(Part(judged, None, asha, functools.partial(_stopped, asha)))
+                parts.append(Part(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
                 continue
             paths = [path for path in self.space.domains if self.space.uses(self._config, method, path)]
             for seed in seeds:
@@ -165,9 +165,7 @@ class Search:
     def _optuna_part(self, folder: RunFolder) -> Part:
         from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
 
-        def request_of(setting: Setting, method: str, seed: int) -> Request:
-            return self._request(folder, setting, method, seed)
-
+        request_of = functools.partial(self._request, folder)
         options, count = self._options, self._options.search or 1
         starts = {method: self._config for method in self._methods}
         journal = folder.path / JOURNAL_FILE
@@ -284,7 +282,9 @@ class Search:
 def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> SearchSpace:
     declared = experiment.search_space()
     if options.search_over:
-        space = parse_search_space(options.search_over, config, declared, _validated_by(experiment))
+        # Without a space of its own: the first validation metric of its live line.
+        shown = (key for key in experiment.columns.values() if key.startswith("valid/"))
+        space = parse_search_space(options.search_over, config, declared, next(shown, DEFAULT_OBJECTIVE))
     elif declared is not None:
         space = declared
     else:
@@ -296,20 +296,11 @@ def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptio
     return space
 
 
-def _validated_by(experiment: BaseExperiment) -> str:
-    """Objective where the experiment has no search space of its own: the first validation metric of its live line."""
-    return next((key for key in experiment.columns.values() if key.startswith("valid/")), DEFAULT_OBJECTIVE)
-
-
 def _words(domain: Any) -> str:
     """A domain of Ray Tune in comparable form: kind and bounds, or all values."""
     if isinstance(domain, dict):
         return f"grid {domain['grid_search']}"
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
-
-
-def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
-    return set(asha.stopped)
 
 
 def _failed_population(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
