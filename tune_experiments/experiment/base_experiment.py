@@ -155,13 +155,13 @@ class BaseExperiment(ABC, Generic[Config]):
         """Test results that are not means over episodes, with their own intervals: metric -> interval."""
         return {}
 
-    def range_of(self, metric: str) -> MetricRange:
+    def metric_range(self, metric: str) -> MetricRange:
         """Range of a metric, as declared under its name or the first pattern that matches."""
         declared = {**self.metric_ranges, **_OF_EVERY_TEST}
         fitting = (one for name, one in declared.items() if fnmatch.fnmatchcase(metric, name))
         return declared.get(metric) or next(fitting, ANY)
 
-    def split_of(self, world: str) -> str:
+    def get_split(self, world: str) -> str:
         """Split of the test results of an environment; by default the experiment's."""
         return self.split
 

@@ -123,7 +123,7 @@ class Session(Generic[Config]):
             if rows is not None and not self._is_unfinished(request):
                 result_file.replace_rows(self.folder.results, rows)
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
-            self.console.print(self._progress_of(requests))
+            self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
         uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
@@ -150,7 +150,7 @@ class Session(Generic[Config]):
         config: Any = self.config
         return cast(Config, replace(config, workers=workers.in_one_process()))
 
-    def _progress_of(self, requests: Sequence[Request]) -> str:
+    def _describe_progress(self, requests: Sequence[Request]) -> str:
         """Progress of a run whose slice is over."""
         done = budget = 0
         for request in requests:
@@ -297,7 +297,6 @@ class Session(Generic[Config]):
     def _run_local_trials(
         self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum], watch: TrialWatch | None
     ) -> dict[str, str]:
-        """Run trials in this process."""
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)

@@ -124,7 +124,6 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
 
 
 def _place(team: Path) -> str:
-    """The path of a team by which commands open it."""
     return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
 
 

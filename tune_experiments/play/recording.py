@@ -189,7 +189,6 @@ def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.n
 
 
 def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
-    """Frames at the start and after each step."""
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
     yield world.render(index)

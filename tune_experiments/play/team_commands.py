@@ -229,7 +229,6 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 @contextlib.contextmanager
 def _drawing(what: str) -> Iterator[None]:
-    """Turn errors of drawing into a sentence."""
     try:
         yield
     except (UserError, KeyboardInterrupt):

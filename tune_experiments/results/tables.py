@@ -240,7 +240,6 @@ def _skipped(lines: Sequence[Result]) -> str:
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:
-    """Whether a cell of a row prints all seeds."""
     metrics = {line.metric for line in lines}
     cells = [_number([line for line in lines if line.metric == metric]) for metric in metrics]
     return any(cell is not None and cell.seeds for cell in cells)

@@ -69,7 +69,6 @@ def _former_plan(
 
 
 def _updates(old: TrialPlan | Curriculum, new: TrialPlan | Curriculum) -> list[str]:
-    """Differences between the updates of two plans."""
     found = []
     if (before := _env_steps(old)) != (now := _env_steps(new)):
         found.append(f"an update learns from {now:,} env steps instead of {before:,}")
