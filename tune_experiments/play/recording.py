@@ -43,7 +43,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
         UserError: the team cannot act decentralised, or a process fails.
     """
     from rl_models.teams.decentralised import AgentPolicy
-    from tune_experiments.play.decentralised import separate_agents
+    from tune_experiments.play.decentralised import PlayedEpisode, separate_agents
 
     try:
         first_agent = AgentPolicy(policy.policy, 0)
@@ -53,9 +53,9 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     world = policy.make_world(1)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
-    keys, allow = first_agent.observation_keys, policy.allow
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
-    with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
+    episode = PlayedEpisode(checkpoint, seed, index, policy.allow, device)
+    with separate_agents(episode, first_agent.num_agents, first_agent.observation_keys) as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from describe_steps(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.end_episode()

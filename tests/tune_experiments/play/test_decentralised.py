@@ -24,8 +24,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.agent_process import MessageChannel, MessageStats
-from tune_experiments.play.decentralised import separate_agents
+from tune_experiments.play.decentralised import MessageChannel, MessageStats, PlayedEpisode, separate_agents
 from tune_experiments.play.recording import describe_episode, play_decentralised
 from tune_experiments.run.run_folder import WRITTEN_BY
 
@@ -65,7 +64,8 @@ def stage(sync):
     world = loaded.experiment.test_world(loaded.config, 1)
 
     def start(checkpoint=sync):
-        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, PATIENCE_SECONDS)
+        episode = PlayedEpisode(checkpoint, SEED, 0, patience_seconds=PATIENCE_SECONDS)
+        return separate_agents(episode, world.num_agents, ("view",))
 
     return world, world.reset(SEED), start
 
