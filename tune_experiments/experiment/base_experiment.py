@@ -20,8 +20,8 @@ from rl_envs.core.metrics import ANY, COUNT, PROPORTION, MetricRange
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import changed_flags
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import TEST_SEED, Episodes, Tests, TrialPlan, play_episodes
+from tune_experiments.experiment.curriculum import Plan
+from tune_experiments.experiment.plan import TEST_SEED, Episodes, Tests, play_episodes
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
@@ -87,7 +87,7 @@ class BaseExperiment(ABC, Generic[Config]):
     # ------------------------------------------------------------------------------------------- to be written
 
     @abstractmethod
-    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> Plan:
         """Plan of one trial: one method trained with one seed, in one stage or in a curriculum of several.
 
         Args:

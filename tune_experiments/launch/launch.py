@@ -23,9 +23,8 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
-from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.report import read_results, show_results
 from tune_experiments.launch.run_checks import check_run
@@ -266,7 +265,7 @@ class Session(Generic[Config]):
                     parts += describe_update_changes(self.experiment, request, plan, load_state(newest))
         return parts
 
-    def _continued(self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, int]:
+    def _continued(self, requests: list[Request], plans: Mapping[str, Plan]) -> dict[str, int]:
         """Print which trials continue and what changed; env steps of each by name."""
         parts: list[str] = []
         begun: dict[str, int] = {}
@@ -295,7 +294,7 @@ class Session(Generic[Config]):
             self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
 
     def _run_local_trials(
-        self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum], watch: TrialWatch | None
+        self, requests: list[Request], plans: Mapping[str, Plan], watch: TrialWatch | None
     ) -> dict[str, str]:
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
@@ -303,13 +302,13 @@ class Session(Generic[Config]):
         self._say_cost(plans, 1)
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
-    def _say_cost(self, plans: Mapping[str, TrialPlan | Curriculum], concurrent: int) -> None:
+    def _say_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
         """Print the cost of training, except for slices."""
         if self.slice is None:
             self.console.print(cost(list(plans.values()), concurrent, self.console.print))
         self.console.print("starting trials")
 
-    def _display(self, plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, Any]:
+    def _display(self, plans: Mapping[str, Plan]) -> dict[str, Any]:
         """Budgets and columns of the live lines."""
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         return {
@@ -322,7 +321,7 @@ class Session(Generic[Config]):
         ray: Any,
         parts: Sequence[Part],
         begun: Mapping[str, int],
-        plans: Mapping[str, TrialPlan | Curriculum],
+        plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
         """Run trials on the cluster that this process has joined, as many at once as it holds, one part after another.
