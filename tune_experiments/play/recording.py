@@ -15,7 +15,8 @@ from tune_experiments.core.errors import UserError
 if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
 
-_CANDIDATES = 16
+CANDIDATES = 16
+"""Episodes among which the one that is shown is chosen."""
 SEED = 226
 _SOLVED = {"success", "win_rate"}
 """Metrics of environments that mean a solved episode."""
@@ -149,7 +150,7 @@ def _read(world: World, index: int) -> dict[str, str]:
 
 def candidate_worlds(policy: LoadedPolicy) -> World:
     """The worlds whose first episodes can be chosen."""
-    return policy.make_world(_CANDIDATES)
+    return policy.make_world(CANDIDATES)
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests.tune_experiments.run.in_process import no_pictures
-from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.finished_run import Callback
@@ -112,12 +111,6 @@ def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_sessi
     monkeypatch.setattr(launching, "run_trials", ends_badly)
     with pytest.raises(ZeroDivisionError, match="mine"):
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], methods=["sync"], callbacks=[Fails()], **SMALL)
-
-
-def test_overrides_reach_nested_fields_and_a_whole_configuration_stands_for_a_preset():
-    changed = with_overrides(SMOKE, {"sync.components": 2, "methods": ["sync"], "marginal": SMOKE.sync})
-    assert (changed.sync.components, changed.methods, changed.marginal) == (2, ("sync",), SMOKE.sync)
-    assert with_overrides(SMOKE, {}) is SMOKE
 
 
 def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):
