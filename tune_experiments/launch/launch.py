@@ -26,12 +26,11 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.launch.finished_run import Callback, Run
-from tune_experiments.launch.report import read_results, show_results
+from tune_experiments.launch.report import show_results
 from tune_experiments.launch.run_checks import check_run
 from tune_experiments.play.loading import newest_checkpoint
-from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
 from tune_experiments.run.cost import cost
@@ -120,7 +119,7 @@ class Session(Generic[Config]):
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None and not self._is_unfinished(request):
-                result_file.replace_rows(self.folder.results, rows)
+                replace_rows(self.folder.results, rows)
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
             self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
@@ -134,7 +133,7 @@ class Session(Generic[Config]):
             for seed, folder in by_seed.items():
                 rows = read_test_results(folder)
                 if rows and not is_tested_with(folder, grown_values(self.config)):
-                    result_file.remove_rows(self.folder.results, rows)
+                    remove_rows(self.folder.results, rows)
                     if seed not in self.options.seeds:
                         self.console.print(
                             f"{trial_name(method, seed)} has another budget and leaves the table until "
