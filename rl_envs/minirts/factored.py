@@ -12,7 +12,7 @@ from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import HISTORY
 from rl_envs.minirts.orders import registered
 from rl_envs.minirts.script_orders import give, give_attack, towers_attack
-from rl_envs.minirts.script_view import squared_distance, current_order
+from rl_envs.minirts.script_view import current_order, squared_distance
 from rl_envs.minirts.symbols import (
     ATTACK,
     BUILD,

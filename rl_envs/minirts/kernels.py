@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rl_envs.minirts.compiled import entry, kernel
-from rl_envs.minirts.factored import command_all, assign_new_objects, note_commands
+from rl_envs.minirts.factored import assign_new_objects, command_all, note_commands
 from rl_envs.minirts.observation import average_enemies, observe
 from rl_envs.minirts.orders import issue, sort_orders
 from rl_envs.minirts.planner import first_slot, remember, store

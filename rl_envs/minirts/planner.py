@@ -15,7 +15,7 @@ from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import MAX_CACHED, MAX_PLANS, SHARED_CACHE, WRAP
 from rl_envs.minirts.sight import was_seen
 from rl_envs.minirts.symbols import DRAGON, NUM_CELLS, SIDE
-from rl_envs.minirts.units import cell_index, to_cell, is_free, is_inside, may_stand, square
+from rl_envs.minirts.units import cell_index, is_free, is_inside, may_stand, square, to_cell
 
 STRAIGHT, BLOCKED = -1, -2
 """Instead of a way point: the straight line is free; no path was found."""

@@ -7,11 +7,11 @@ import numpy as np
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import MAX_OBJECTS
 from rl_envs.minirts.script_view import (
-    squared_distance,
     best_target,
     current_order,
     is_idle_or_gathering,
     is_threatening,
+    squared_distance,
 )
 from rl_envs.minirts.sight import sees, was_seen
 from rl_envs.minirts.symbols import (
@@ -35,7 +35,7 @@ from rl_envs.minirts.symbols import (
     SWORDMAN,
     TOWER,
 )
-from rl_envs.minirts.units import to_cell, is_building, is_free, may_stand, square
+from rl_envs.minirts.units import is_building, is_free, may_stand, square, to_cell
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NO_PLACE = np.float32(NOWHERE)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.symbols import PLAYERS, RESOURCE, SIDE, SIGHT
-from rl_envs.minirts.units import to_cell, is_building
+from rl_envs.minirts.units import is_building, to_cell
 
 
 def _diamonds() -> np.ndarray:

@@ -71,10 +71,8 @@ class ShortestPaths:
 
     def _detour(self, chef: int, at: Array, targets: Array) -> tuple[int, int]:
         """The first cell of the detour around the other chef, and its additional env steps; H * W without one."""
-        direct, (turned, steps) = (
-            self._next_cell(chef, at, targets, -1)[1],
-            self._next_cell(chef, at, targets, int(at[1 - chef])),
-        )
+        direct = self._next_cell(chef, at, targets, -1)[1]
+        turned, steps = self._next_cell(chef, at, targets, int(at[1 - chef]))
         return turned, steps - direct if steps < self._kitchen.size else self._kitchen.size
 
     def _next_cell(self, chef: int, at: Array, targets: Array, blocked: int) -> tuple[int, int]:

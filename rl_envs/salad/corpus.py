@@ -78,7 +78,7 @@ def collect_corpus(
         world: kitchens with macro actions and text; they are reset.
         env_steps: number of env steps to play.
         teacher: source of the recorded messages, by default the scripted teacher, whose messages the cooks receive in
-        any case.
+            any case.
         options: how they play.
     """
     narrator = Narrator(world)

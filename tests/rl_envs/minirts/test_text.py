@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rl_envs.minirts.facts import FACTS, VOCABULARY, text_tables, encode_text
+from rl_envs.minirts.facts import FACTS, VOCABULARY, encode_text, text_tables
 from rl_envs.minirts.phrases import PHRASES
 from rl_envs.minirts.text import DESCRIBED, UnreadableStateError, describe, read, team_view
 from rl_envs.registry import make

@@ -93,7 +93,7 @@ def capturing(monkeypatch):
 def graphed(function, *weights, leaves_gradients=False):
     """A function of inputs and weights, as a GPU replays it."""
     one = Graphed(torch.nn.ParameterList(weights), leaves_gradients)
-    one.look_at_weights(DEVICE)
+    one.refresh_weights(DEVICE)
     return functools.partial(one, function)
 
 
@@ -178,7 +178,7 @@ def test_weights_that_moved_to_other_addresses_are_captured_anew(capturing):
     for _ in range(3):
         assert scaled(at(3))["y"].tolist() == [6]
     weight.data = torch.full_like(weight.data, 5)
-    scaled.func.look_at_weights(DEVICE)
+    scaled.func.refresh_weights(DEVICE)
     for _ in range(3):
         assert scaled(at(3))["y"].tolist() == [15]
     assert len(capturing) == 2
@@ -196,7 +196,7 @@ def test_a_weight_that_was_frozen_is_captured_anew(capturing, monkeypatch):
     learned = graphed(learn, weight, other, leaves_gradients=True)
     for is_frozen in (False, True):
         weight.requires_grad_(not is_frozen)
-        learned.func.look_at_weights(DEVICE)
+        learned.func.refresh_weights(DEVICE)
         for number in (1.0, 2.0, 3.0):
             weight.grad = other.grad = None
             learned(at(number))
@@ -214,7 +214,7 @@ def test_another_precision_is_captured_anew(capturing):
 
     for precision, factor in (("float32", 1), ("bfloat16", 2)):
         module.precision = precision
-        one.look_at_weights(DEVICE)
+        one.refresh_weights(DEVICE)
         assert [one(scaled, at(3))["y"].item() for _ in range(3)] == [3 * factor] * 3
     assert len(capturing) == 2
 
