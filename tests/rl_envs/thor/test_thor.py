@@ -82,7 +82,7 @@ def test_a_scene_is_opened_once_and_the_engine_is_stopped_at_the_end():
 @pytest.mark.parametrize(
     ("faults", "said"),
     [
-        ({"agents": 1}, "made 1 agent in scene FloorPlan229 and 2 were wanted.*agentCount"),
+        ({"agents": 1}, "made 1 agent in scene FloorPlan229.*agentCount"),
         ({"unknown": ["TeleportFull"]}, "does not know action TeleportFull"),
         ({"refused": {"TeleportObject": "Television is stuck"}}, "refused TeleportObject.*Television is stuck"),
         ({"silent": ["TeleportFull"]}, "did not answer .action TeleportFull"),
