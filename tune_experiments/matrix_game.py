@@ -193,7 +193,7 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
                 policies[f"{method}, seed {seed}"] = read_arrays(data)["_joint_policy"]
     if policies:
         classes = {name[0].upper(): [i] for i, name in enumerate(ACTION_NAMES)}
-        yield plots.joint_policy(policies, ACTION_NAMES, classes, out / "plots/joint_policy.png")
+        yield plots.save(plots.joint_policy(policies, ACTION_NAMES, classes), out / "plots/joint_policy.png")
 
 
 def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:

@@ -216,12 +216,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
-    """The checkpoint that a path stands for.
+    """The checkpoint that the path of a checkpoint, a trial folder or a run folder stands for.
 
-    Args:
-        path: checkpoint, trial folder or run folder.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        imports: whether the experiment of a run is imported, whose first row is then taken; else the first folder is.
+    With `imports` the experiment of a run is imported, whose first row is then taken; else the first folder is.
 
     Raises:
         UserError: there is no checkpoint.

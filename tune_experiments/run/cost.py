@@ -13,8 +13,6 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.doctor import playing_and_learning
 
-__all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
-
 
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.

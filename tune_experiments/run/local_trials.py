@@ -20,8 +20,6 @@ from tune_experiments.run.trial_errors import Refusal, find_refusal
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import train_request
 
-__all__ = ["describe_ignored_processes", "run_local_trials"]
-
 
 def describe_ignored_processes(workers: Workers) -> str | None:
     """Sentence on configured processes that a local trial ignores, or None."""
@@ -46,9 +44,6 @@ def run_local_trials(
 
     Returns:
         trial name -> what went wrong, for those that failed.
-
-    Raises:
-        Exception: what a callback has raised.
     """
     gpus = NO_GPUS if chosen_device().type == "cpu" else Gpus(own=1.0)
     failures: dict[str, str] = {}

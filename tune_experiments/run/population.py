@@ -31,17 +31,6 @@ from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = [
-    "EXPLOITS_FILE",
-    "GENERATION",
-    "GENERATIONS",
-    "exploit",
-    "generation_ends",
-    "member_request",
-    "member_values",
-    "train_member",
-]
-
 GENERATIONS = 8
 GENERATION = "search/generation"
 """Key of a report to Ray Tune: the generation that has ended, which is PBT's time. Env steps would pass its end."""

@@ -30,8 +30,6 @@ from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
 
-__all__ = ["RemoteSync", "open_run", "synced_folder"]
-
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 3600.0

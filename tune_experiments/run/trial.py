@@ -168,15 +168,7 @@ class Trial(Generic[Config]):
         rows_at: Mapping[int, Mapping[str, float]],
         report: Report,
     ) -> list[Result]:
-        """Results of one checkpoint, and the data of its figures.
-
-        Args:
-            env_steps: number of the checkpoint.
-            plan: plan of the stage that it ends.
-            evaluations: name -> function that plays episodes.
-            rows_at: rows of the trial's log, by env steps.
-            report: receives notices.
-        """
+        """Results of the checkpoint at so many env steps, which ends the stage of `plan`, and data of its figures."""
         checkpoint = load_checkpoint(get_checkpoint_path(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
