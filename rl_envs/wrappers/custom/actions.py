@@ -148,17 +148,20 @@ class ActionLayout:
         return _native(space, (), columns, iter(range(len(columns), len(columns) + self._numbers.low.shape[1])))
 
 
+def _sizes(space: spaces.Space) -> list[int]:
+    """Numbers of choices of the parts of a Discrete, MultiDiscrete or MultiBinary; none of another space."""
+    if isinstance(space, spaces.Discrete):
+        return [int(space.n)]
+    if isinstance(space, spaces.MultiDiscrete):
+        return [int(size) for size in space.nvec.flat]
+    return [2] * int(np.prod(space.shape)) if isinstance(space, spaces.MultiBinary) else []
+
+
 def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[_Choice | spaces.Box]:
-    if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_CHOICES:
-        yield _Choice(path, int(space.n))
-    elif isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)) and np.prod(space.shape):
-        sizes = np.ravel(space.nvec) if isinstance(space, spaces.MultiDiscrete) else np.full(np.prod(space.shape), 2)
-        if sizes.max() > _MAX_CHOICES:
-            raise CustomEnvError(
-                f"the actions of {agent!r} are {space_in_words(space)}, which no policy can choose: let each part have "
-                f"{_MAX_CHOICES:,} choices at most"
-            )
-        yield from (_Choice((*path, number), size) for number, size in enumerate(sizes.tolist()))
+    sizes = _sizes(space)
+    if sizes and max(sizes) <= _MAX_CHOICES:
+        is_one = isinstance(space, spaces.Discrete)
+        yield from (_Choice(path if is_one else (*path, number), size) for number, size in enumerate(sizes))
     elif isinstance(space, (spaces.Dict, spaces.Tuple)) and len(space.spaces):
         for name, inner in _entries(space):
             yield from _leaves(inner, agent, (*path, name))
@@ -173,8 +176,8 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
         yield space
     else:
         advice = "let action_space be Discrete, MultiDiscrete, a Box of floats, or a Dict or Tuple of those"
-        if isinstance(space, spaces.Discrete):
-            advice = f"let it have {_MAX_CHOICES:,} actions at most"
+        if sizes:
+            advice = f"let each part have {_MAX_CHOICES:,} choices at most"
         if isinstance(space, spaces.Box):
             advice = "let action_space be MultiDiscrete for whole numbers, or a Box of floats"
         raise CustomEnvError(

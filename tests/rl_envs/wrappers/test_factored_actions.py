@@ -127,12 +127,38 @@ def test_actions_outside_of_their_bounds_are_refused():
             world.step({"continuous": wrong})
 
 
+class OneLeaves(Mixed):
+    """The first agent leaves after the first env step."""
+
+    def step(self, actions):
+        seen, rewards, over, cut, infos = super().step(actions)
+        if self.time == 1:
+            over[self.agents[0]] = True
+            self.agents = self.agents[1:]
+        return seen, rewards, over, cut, infos
+
+
+def test_numbers_of_an_agent_that_has_left_may_lie_anywhere():
+    box = spaces.Box(np.float32(-0.5), np.float32(-0.25), (2,))
+    world = from_pettingzoo(functools.partial(OneLeaves, {"a": box, "b": box}), 2)
+    world.reset(0)
+    inside = np.full((2, 2, 2), -0.3, np.float32)
+    world.step({"continuous": inside})
+    inside[:, 0] = np.nan
+    world.step({"continuous": inside})
+    inside[:, 1] = 0
+    with pytest.raises(ValueError, match="actions must"):
+        world.step({"continuous": inside})
+
+
 @pytest.mark.parametrize(
     "space",
     [
         spaces.Dict({"a/b": spaces.Discrete(3), "a": spaces.Dict(b=spaces.Discrete(2))}),
         spaces.Dict({"continuous": spaces.Discrete(3), "continuous_": spaces.Discrete(2)}),
         spaces.MultiDiscrete([2, 2**30]),
+        spaces.Tuple([spaces.Discrete(2**20 + 1), spaces.Discrete(2)]),
+        spaces.Discrete(2**20 + 1),
     ],
 )
 def test_parts_of_one_name_and_parts_too_large_are_refused_with_the_agent(space):
