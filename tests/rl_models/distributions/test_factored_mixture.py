@@ -18,6 +18,7 @@ from torch.distributions import (
 
 from rl_models.distributions.dependence import measure_dependence
 from rl_models.distributions.factored_mixture import BEFORE_TANH, CONTINUOUS, FactoredMixture
+from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.distributions.squashed_gaussian import SquashedGaussian
 
 SIZES = {"move": 3, "hand": 2}
@@ -176,6 +177,18 @@ def test_estimates_agree_with_exact_distances_within_their_intervals(monkeypatch
     within = (found["tvd_estimate"] - exact).abs() <= found["tvd_estimate_interval"]
     assert within.float().mean() > 0.85
     assert abs(float(found["tvd_estimate"].mean() - exact.mean())) < 0.01
+
+
+@pytest.mark.parametrize("most", [3000, 1])
+def test_agents_that_do_not_decide_depend_on_nobody(monkeypatch, most):
+    """Three agents take all action 0 or all action 1: Pi has 1/2 twice, and the product of its marginals 1/8 each."""
+    monkeypatch.setattr("rl_models.distributions.dependence.MAX_JOINT_ACTIONS", most)
+    certain = torch.tensor([[1.0, 0], [0, 1]]).log().clamp(min=-50)
+    policy = MixtureOfMarginals(torch.full((3, 1, 2), 0.5).log(), certain.expand(3, 1, 3, 2, 2))
+    decides = torch.tensor([[[True, True, True]], [[True, False, True]], [[False, True, False]]])
+    name = "tvd" if most == 3000 else "tvd_estimate"
+    found = measure_dependence(policy, torch.Generator().manual_seed(0), decides)[name]
+    torch.testing.assert_close(found[:, 0], torch.tensor([0.75, 0.5, 0]))
 
 
 @pytest.mark.parametrize(("components", "known"), [(1, 0.0), (2, 0.6931)])
