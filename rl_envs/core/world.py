@@ -344,17 +344,19 @@ class World(ABC):
         if actions.shape != (wanted := (self.num_worlds, *spec.low.shape)) or actions.dtype.kind not in "fiu":
             raise ValueError(f"actions must be numbers of shape {wanted}, got {actions.dtype} {actions.shape}")
         if not _is_between(actions, spec):
-            decides = deciding(self.observe())
-            actions = actions if decides is None else np.where(decides[..., None], actions, spec.low)
+            actions = self._without_ignored(actions, spec.low)
         if not _is_between(actions, spec):
             low, high = spec.low.min(), spec.high.max()
             raise ValueError(f"actions must lie in {low} .. {high}, got {actions.min()} .. {actions.max()}")
         return actions
 
-    def _without_ignored(self, actions: Array) -> Array:
-        """The same actions with 0 for agents that do not choose now."""
+    def _without_ignored(self, actions: Array, instead: Array | int = 0) -> Array:
+        """The same actions, [B, N] or [B, N, D], with others instead for agents that do not choose now."""
         decides = deciding(self.observe())
-        return actions if decides is None else np.where(decides, actions, np.zeros_like(actions))
+        if decides is None:
+            return actions
+        counts = decides.reshape(*decides.shape, *[1] * (actions.ndim - 2))
+        return np.where(counts, actions, instead)
 
     def _require_game(self) -> None:
         if not self._is_running:

@@ -118,11 +118,12 @@ class LoadedPolicy:
         Args:
             obs: name -> [B, N, ...], as the experiment's worlds give them.
             is_first: [B] bool, worlds whose episode begins now; all of them at the first call.
-            uniforms: [B, 1 + N] in [0, 1), a shared draw and one per agent; drawn from this policy's own stream by
-                default.
+            uniforms: [B, U] in [0, 1), where U is the policy's `num_uniforms`: a shared draw, then for each agent one
+                draw for each choice and each number of its action, so 1 + N where an action is one choice; 1 for a
+                central policy. Drawn from this policy's own stream by default; a greedy policy uses none.
 
         Returns:
-            [B, N] int64 actions, or one such array for each factor of a factored action.
+            [B, N] int64 actions; of several parts one such array a part, and `continuous` [B, N, D] float32.
 
         Raises:
             ValueError: another number of worlds, unknown row numbers of texts, or a world that shows nothing.
