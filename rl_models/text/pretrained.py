@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from rl_models.errors import InputError
+from rl_models.file_digest import file_sha256
 from rl_models.hub.catalog import CATALOG
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
@@ -58,8 +59,7 @@ class PretrainedEncoder:
         digest = hashlib.sha256()
         for file in _files(self.folder):
             try:
-                with file.open("rb") as stream:
-                    digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+                digest.update(f"{file.name} {file_sha256(file)}\n".encode())
             except OSError as error:
                 raise PretrainedError(f"{file} cannot be read ({error.strerror}): check its permissions") from error
         readable = "".join(sign if sign.isalnum() else "-" for sign in Path(self.name).name)

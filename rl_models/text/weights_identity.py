@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rl_models.file_digest import file_sha256
 from rl_models.hub.fetch import read_card
 from rl_models.text.pretrained import PretrainedError, encoder_folder
 
@@ -47,5 +48,4 @@ def _sha256(file: Path) -> str:
     blob = file.resolve().name
     if file.is_symlink() and len(blob) == _SHA256_DIGITS:
         return blob
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return file_sha256(file)
