@@ -21,6 +21,7 @@ from rl_models.errors import InputError
 from rl_models.file_digest import file_sha256
 from rl_models.file_lock import hold_lock
 from rl_models.hub.catalog import FOLDER_VARIABLE, CatalogModel, Wheel, models_folder
+from rl_models.hub.quiet import quiet_transformers
 
 CARD_FILE = "concord_model.json"
 _WEIGHTS = "model.safetensors"
@@ -142,14 +143,11 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
     actual = file_sha256(folder / name)
     if actual != sha256:
         raise ModelFetchError(f"{name} has sha256 {actual[:12]}..., not the pinned {sha256[:12]}...: fetch it again")
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
+    with quiet_transformers():
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name, local_files_only=True)
         loaded = AutoModelForCausalLM.from_pretrained(
             folder, gguf_file=name, dtype=torch.bfloat16, local_files_only=True
@@ -163,8 +161,6 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
         (folder / name).unlink()
         fresh.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-    finally:
-        logging.set_verbosity(verbosity)
 
 
 def _write_card(folder: Path, model: CatalogModel) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor
 from rl_models.errors import InputError
 from rl_models.file_digest import file_sha256
 from rl_models.hub.catalog import CATALOG
+from rl_models.hub.quiet import quiet_transformers
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 """Files of an encoder: settings, tokenizer, weights."""
@@ -98,22 +99,18 @@ class PretrainedEncoder:
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
 
-        verbosity = logging.get_verbosity()
-        logging.set_verbosity_error()  # Unused heads of a checkpoint are expected, so no warning is needed.
         try:
-            tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
-            model = AutoModel.from_pretrained(
-                self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
-            )
+            with quiet_transformers():  # unused heads of a checkpoint are expected
+                tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+                model = AutoModel.from_pretrained(
+                    self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
+                )
         except Exception as error:  # safetensors, torch and tokenizers raise errors of their own for damaged files
             raise PretrainedError(
                 f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
             ) from error
-        finally:
-            logging.set_verbosity(verbosity)
         if tokenizer.pad_token is None or model.config.is_encoder_decoder:
             raise PretrainedError(
                 f"{self.name} is not an encoder like BERT: it needs a padding token and no decoder; name another"
