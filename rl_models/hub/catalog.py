@@ -32,6 +32,11 @@ class Wheel:
     sha256: str
     members: Mapping[str, str]
 
+    @property
+    def pattern(self) -> str:
+        """Pattern of its file's name, for any Python and machine."""
+        return f"{self.package.replace('-', '_')}-{self.version}-*.whl"
+
 
 @dataclass(frozen=True)
 class CatalogModel:

