@@ -155,3 +155,12 @@ _GEMMA = CatalogModel(
 )
 CATALOG: dict[str, CatalogModel] = {model.name: model for model in (_SMOLLM2, _MINILM, _GEMMA)}
 """Models by name."""
+
+
+def absolute_model_name(name: str) -> str:
+    """The name of a model, with a folder's absolute path: a run is continued from other folders, too.
+
+    A folder with the name of a catalog model is `./NAME`.
+    """
+    folder = Path(name).expanduser()
+    return os.path.abspath(folder) if name and name not in CATALOG and folder.is_dir() else name

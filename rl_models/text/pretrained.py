@@ -132,18 +132,19 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     """The folder of an encoder.
 
     Args:
-        name: a folder, a model of the catalog (`concord models`), or a hub id.
+        name: a model of the catalog (`concord models`), a folder, or a hub id. A folder with the name of a catalog
+            model is `./NAME`.
         may_download: download the encoder from the hub if it is not on this machine.
 
     Raises:
         PretrainedError: there is no encoder of this name on this machine, nor on the hub if it may be downloaded.
     """
-    if Path(name).is_dir():
-        return Path(name)
     if name in CATALOG:
         if not CATALOG[name].is_present:
             raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")
         return CATALOG[name].folder
+    if Path(name).is_dir():
+        return Path(name)
     from huggingface_hub import snapshot_download
 
     try:
