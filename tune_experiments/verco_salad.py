@@ -180,8 +180,14 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; none where one method is trained."""
-        return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
+        """Comparison of teams with and without messages; of a pretrained model also with a team that sees numbers.
+
+        None where one method is trained.
+        """
+        first = (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
+        if not config.model or not {"verco", "twosome", "symbolic_ppo"} <= set(config.methods):
+            return first
+        return *first, *(MainComparison(one, "symbolic_ppo", "return", config.task) for one in ("verco", "twosome"))
 
     def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""
