@@ -156,6 +156,13 @@ class LakeDomain:
                 return Decomposition(thoughts, goal or REACH, texts)
         return Decomposition(thoughts, goal or REACH, first or (STAY,) * len(_AGENTS))
 
+    def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
+        """See `Domain.possible_subgoals`: another cell, and on a target to stay."""
+        cells, targets = self._read(state)
+        if targets[agent]:
+            return (STAY,)
+        return tuple(self.text_of(cell) for cell in range(self.lake.side**2) if cell != cells[agent])
+
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`: the least sum of ways."""
         orders = sorted(((0, 1), (1, 0)), key=lambda order: self._cost(state, subgoals, order))

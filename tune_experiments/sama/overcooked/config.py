@@ -108,6 +108,8 @@ class SamaConfig(
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
+        if "code" in self.methods:
+            self.refuse_scored("--methods code")
         self._keep_encoder()
 
     def _keep_encoder(self) -> None:
