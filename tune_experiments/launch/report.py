@@ -18,8 +18,6 @@ from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.continuation import with_continuation_notes
 from tune_experiments.run.run_folder import read_sessions, with_announcement_times
 
-__all__ = ["read_results", "show_results"]
-
 
 def read_results(out: Path) -> list[Result]:
     """Rows of results.jsonl; none before the first trial has finished."""

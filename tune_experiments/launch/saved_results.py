@@ -28,8 +28,7 @@ from tune_experiments.experiment.finding import find_experiment, known_experimen
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
-
-__all__ = ["MAX_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
+from tune_experiments.run.manifest import without_out
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
@@ -176,8 +175,8 @@ def with_tables(document: Path) -> str:
     def made(block: re.Match[str]) -> str:
         choices = (choice.split() for choice in block[3].split(";")[1:])
         chosen = {kind: names for kind, *names in choices}
-        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen)
-        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[5]}"
+        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen).replace(LISTED, "")
+        return "\n".join([block[1], _TITLE.sub(r"**\1**", tables), block[5]])
 
     return _BLOCK.sub(made, text)
 
@@ -231,10 +230,6 @@ def _as_word(name: str) -> str:
     return re.sub(r"[^\w.]+", "_", name)
 
 
-def _as_caption(title: re.Match[str]) -> str:
-    return f"**{title[1]}**"
-
-
 def _commit(session: Mapping[str, Any]) -> str:
     git = session["git"] or {"commit": None, "dirty": False}
     return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"
@@ -242,8 +237,5 @@ def _commit(session: Mapping[str, Any]) -> str:
 
 def _command(command: str) -> str:
     """The command without what belongs to one machine: the interpreter's name and the folder of the run."""
-    _, *words = shlex.split(command)
-    kept = [
-        word for before, word in zip(["", *words], words, strict=False) if "--out" not in (before, word.split("=")[0])
-    ]
-    return shlex.join(["python", *kept])
+    _, *words = shlex.split(without_out(command))
+    return shlex.join(["python", *words])

@@ -335,11 +335,6 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) ->
 def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
     """Refuse flags of `play` that cannot be combined.
 
-    Args:
-        human: name of the person's agent, or "".
-        decentralised: whether each agent runs in a process of its own.
-        of_game: given flags that only a game with a person uses.
-
     Raises:
         UserError: two flags cannot be combined.
     """
@@ -352,15 +347,7 @@ def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> 
 def play_in_browser(
     loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
 ) -> None:
-    """Serve a game with a person and keep its episodes.
-
-    Args:
-        loaded: team.
-        agent: name of the person's agent.
-        seed: seed of the world.
-        folder: folder of the saved episodes.
-        port: port on this machine; 0 takes any free one.
-        say: function that prints the address, and at the end the files.
+    """Serve a game with a person and keep its episodes; port 0 takes any free one.
 
     Raises:
         UserError: no such agent or port, or aiohttp is not installed.

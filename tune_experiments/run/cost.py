@@ -6,14 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.device import give_memory_back
+from rl_models.runtime.device import release_memory
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.doctor import playing_and_learning
-
-__all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
 
 
 def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
@@ -30,7 +28,7 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
     last = longest.stages[-1].plan
     say("measuring this machine's speed")
     seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
-    give_memory_back()
+    release_memory()
     budgets = [plan.budget_env_steps for plan in plans]
     minutes = seconds * makespan_env_steps(budgets, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from rl_envs.core.chance import Chance
+from rl_models.distributions.factored_mixture import ActionParts
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.heads.factored_heads import FactoredHead
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import constant_team
@@ -149,11 +151,18 @@ class Central(torch.nn.Module):
     num_agents = 2
 
 
-def test_teams_without_parts_are_refused_in_a_sentence():
+def test_a_team_that_must_act_in_one_process_says_why():
     talking = decisive_team(rooms(1), 3)
     central = TeamPolicy(Central(), talking.policy_head, talking.value_head)
     strange_head = TeamPolicy(talking.network, torch.nn.Identity(), talking.value_head)
-    for policy in (central, strange_head, constant_team(3, 2, 3)):
-        with pytest.raises(TypeError, match="cannot be run decentralised, because its agents have no policies") as told:
+    factored = TeamPolicy(talking.network, FactoredHead(4, ActionParts({"move": 2, "aim": 3})), talking.value_head)
+    reasons = (
+        (central, "agent_step"),
+        (strange_head, "no policies"),
+        (factored, "parts"),
+        (constant_team(3, 2, 3), ""),
+    )
+    for policy, reason in reasons:
+        with pytest.raises(TypeError, match=f"decentralised.*{reason}") as told:
             AgentPolicy(policy, 0)
         assert "\n" not in str(told.value)
