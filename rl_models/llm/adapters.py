@@ -79,7 +79,7 @@ class AdaptedModel(nn.Module):
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
         if base.honours_masks is None:
-            base.honours_masks = _honours_masks(self.base)
+            base.honours_masks = honours_masks(self.base)
         self.scorer: Scorer = score_trie if base.honours_masks else score_alone
         self._last_layers, self._cache_bytes = lora.last_layers, cache_bytes
         if lora.last_layers and base.honours_masks:
@@ -291,7 +291,7 @@ def _check_parts(base: Any, frozen: FrozenLayers) -> None:
 
 
 @torch.no_grad()
-def _honours_masks(base: Any) -> bool:
+def honours_masks(base: Any) -> bool:
     """Whether scores of a little trie are those of its candidates alone: 4-D masks and positions are obeyed."""
     most = min(64, int(base.config.vocab_size))
     prompt: Ids = tuple((7 * place + 3) % most for place in range(9))
