@@ -17,6 +17,9 @@ from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIO
 
 STEPS_NEEDED = "env_steps_to_80_percent"
 SAMPLED_SOUPS = "sampled_soups"
+RULES_SCRIPTED = "rules_scripted"
+RANDOM_TESTS = ("random commands", "random possible commands")
+"""Conditions in which every command is replaced, so that no model need be asked for it."""
 COLUMNS = (
     "soups",
     SAMPLED_SOUPS,
@@ -30,6 +33,8 @@ COLUMNS = (
     *MODEL_COSTS,
 )
 ERRING = ("weak planner", "weaker planner")
+_BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
+"""Methods and conditions under which rules plan, whatever planner the run names."""
 """Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
 _VALID_SOUPS, _NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
@@ -110,7 +115,7 @@ def _planned_by(lines: Sequence[Result]) -> str:
     if min(by_rule) == 1.0:
         return f" {PLANNED_BY_RULES} {questions}"
     shares = [100 * line.value for line in lines if line.metric == BY_RULE and not _is_by_rule(line)]
-    others = ", ".join(f"`{name}`" for name in _by_rule() if any(name in line.method for line in lines))
+    others = ", ".join(f"`{name}`" for name in _BY_RULE if any(name in line.method for line in lines))
     return (
         f" Planner: a language model, except in {others or 'no method'}; rules written by hand answered in its place "
         f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
@@ -119,14 +124,7 @@ def _planned_by(lines: Sequence[Result]) -> str:
 
 def _is_by_rule(line: Result) -> bool:
     """Whether rules plan in a method, whatever planner the run names."""
-    return any(name in line.method for name in _by_rule())
-
-
-def _by_rule() -> tuple[str, ...]:
-    """Methods and conditions under which rules plan, whatever planner the run names."""
-    from tune_experiments.sama.overcooked.evaluation import RANDOM_TESTS, RULES_SCRIPTED
-
-    return (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
+    return any(name in line.method for name in _BY_RULE)
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:
