@@ -33,9 +33,9 @@ COLUMNS = (
     *MODEL_COSTS,
 )
 ERRING = ("weak planner", "weaker planner")
+"""Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
 _BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
 """Methods and conditions under which rules plan, whatever planner the run names."""
-"""Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
 _VALID_SOUPS, _NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
