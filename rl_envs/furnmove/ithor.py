@@ -99,13 +99,13 @@ def inferred_tv_cells(inside: Mask, tall: Mask | None = None) -> Mask:
     Its bar of 5 x 1 cells lies within two steps of the inside [H, W] of the room, and its centre within one. Where tall
     furniture is known, [H, W] bool, the bar does not meet it.
     """
-    air = _grown(np.pad(inside, _AIR_CELLS), _AIR_CELLS)
+    air = _dilated(np.pad(inside, _AIR_CELLS), _AIR_CELLS)
     if tall is not None:
         air &= ~np.pad(tall, _AIR_CELLS)
     bar = rectangle(range(1), range(-2, 3))
     fits = [cells_where_fits(air, clockwise(bar, rotation)) for rotation in range(ROTATIONS)]
     inner = slice(_AIR_CELLS, -_AIR_CELLS)
-    return np.stack(fits)[:, inner, inner] & _grown(inside, 1)
+    return np.stack(fits)[:, inner, inner] & _dilated(inside, 1)
 
 
 def _spans(cells: Mask) -> Mask:
@@ -115,7 +115,7 @@ def _spans(cells: Mask) -> Mask:
     return from_west & from_east
 
 
-def _grown(cells: Mask, steps: int) -> Mask:
+def _dilated(cells: Mask, steps: int) -> Mask:
     """The cells and those within so many steps of them, [H, W] bool."""
     for _ in range(steps):
         padded = np.pad(cells, 1)

@@ -25,7 +25,7 @@ _HOLD_OFFSETS = [np.argwhere(mask) - HOLD_REACH for mask in HOLD_MASKS]
 Drawn = TypeVar("Drawn")
 
 
-class Tries(NamedTuple):
+class TryLimits(NamedTuple):
     """Limits of the rejection sampling of a start."""
 
     per_room: int  # number of starts to try in a room
@@ -73,7 +73,7 @@ def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: 
 
 
 def draw_until_legal(
-    chance: Chance, world: int, num_rooms: int, draws: int, tries: Tries, draw: Callable[[int, Array], Drawn | None]
+    chance: Chance, world: int, num_rooms: int, draws: int, tries: TryLimits, draw: Callable[[int, Array], Drawn | None]
 ) -> tuple[int, Drawn | None]:
     """Draw a room and try starts in it, then the next room, until one is legal; the order of draws is fixed.
 

@@ -71,7 +71,7 @@ STEP_LIMITS = {1: (4, 64, 128), 2: (4, 32, 64)}
 """Time limits in joint steps by number of agents and stage: from the authors' training and from EnDi's paper."""
 MESSAGE_AT_START = 0.2
 """Share of episodes that begin with the message, in the stages in which that is possible."""
-_LIES = np.array(list(itertools.permutations(range(len(ROLES))))[1:], np.int64)
+_OTHER_ROLES = np.array(list(itertools.permutations(range(len(ROLES))))[1:], np.int64)
 _EPISODE_DRAWS = 5
 
 
@@ -180,7 +180,11 @@ class Messenger(World):
         uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
         game, lie, movement, place, message = uniforms[:, :_EPISODE_DRAWS].T
         described = self._sampler.draw(game)
-        true = np.take_along_axis(described, _LIES[pick(lie, len(_LIES))], 1) if self._permuted_roles else described
+        true = (
+            np.take_along_axis(described, _OTHER_ROLES[pick(lie, len(_OTHER_ROLES))], 1)
+            if self._permuted_roles
+            else described
+        )
         place = pick(place, len(self._stage.entity_starts))
         state = self.state
         state["entity_symbols"][rows] = true[:, self._stage.role_of] + FIRST_ENTITY

@@ -69,7 +69,7 @@ class DividedMatching(MatchingReader):
 
     def _outputs(self, obs: dict[str, Tensor], frames: Frames) -> tuple[Tensor, dict[str, Tensor]]:
         division = self._divide(obs, frames)
-        own, others = (_of_nodes(weights, frames.nodes) for weights in division.own_and_others())
+        own, others = (_node_weights(weights, frames.nodes) for weights in division.own_and_others())
         extras = division.extras()
         if self.others is not None and torch.is_grad_enabled():
             extras[OTHERS] = self.others(self._features(frames, others))
@@ -114,6 +114,6 @@ def _offsets(positions: Tensor, grid: Tensor) -> Tensor:
     return torch.take_along_dim(offsets, agents[..., None], -2)
 
 
-def _of_nodes(weights: Tensor, nodes: Nodes) -> Tensor:
+def _node_weights(weights: Tensor, nodes: Nodes) -> Tensor:
     """Weights [K, H W P] of the names in a grid -> of the nodes, [K, X]; 1 for nodes elsewhere, 0 for padding."""
     return nn.functional.pad(weights, (0, 1), value=1.0).gather(1, nodes.cells) * nodes.exists

@@ -140,17 +140,17 @@ class Learner:
             inputs = part | {_WHOLE: whole}
             # A replay writes gradients and does not add to those of an earlier part.
             if self.graphed is not None and len(pieces) == 1:
-                found = self.graphed(self._of_part, inputs, self.progress)
+                found = self.graphed(self._compute_part, inputs, self.progress)
             else:
-                found = self._of_part(inputs)
+                found = self._compute_part(inputs)
             share = Share(*(found.pop(name) for name in _SHARES))
             self.divergence.add(found)
             gathered.append((found, share))
-        self.divergence.agree(self.learners)
+        self.divergence.sum_over_learners(self.learners)
         statistics = joined_statistics(gathered) | self.divergence.statistics()
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
-    def _of_part(self, inputs: Inputs) -> Outputs:
+    def _compute_part(self, inputs: Inputs) -> Outputs:
         """Add the gradients of a part of a minibatch; its statistics, and the `Share` that it is.
 
         It depends on the inputs, on weights and on schedules alone, so that a GPU can capture it (`cuda_graph.py`).
@@ -238,7 +238,7 @@ class Divergence:
     not depend on how the minibatch is cut.
 
     Attributes:
-        is_too_large: the step is not made, and the update ends; known after `agree`.
+        is_too_large: the step is not made, and the update ends; known after `sum_over_learners`.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -258,7 +258,7 @@ class Divergence:
             mean, number = (torch.as_tensor(statistics[name]) for name in (APPROXIMATE_KL, KL_ENTRIES))
             self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
-    def agree(self, learners: Learners) -> None:
+    def sum_over_learners(self, learners: Learners) -> None:
         """Sum over the learners, so that all continue or stop together; synchronises with the host once."""
         if self.has_limit:
             self._sums = learners.sum(self._sums)

@@ -42,7 +42,7 @@ def test_everything_is_drawn_in_its_colour_where_it_is(place, colour, least):
     assert share(patch(draw(SCENE), place), colour) > least
 
 
-def test_whoever_has_the_message_carries_a_letter_and_the_dead_are_crossed_out():
+def test_avatars_with_the_message_have_a_letter_and_dead_ones_are_crossed_out():
     image = draw(SCENE)
     assert share(patch(image, (7, 2)), LETTER) > 0.02 > share(patch(image, (5, 1)), LETTER)
     dead = patch(changed(is_alive=[False, True]), (5, 1))

@@ -54,7 +54,7 @@ def test_games_and_movements_are_drawn_independently_and_uniformly(agents, stage
 
 
 @pytest.mark.parametrize(("agents", "stage"), KINDS)
-def test_symbols_are_those_of_the_game_and_decoys_look_like_what_they_are_not(agents, stage):
+def test_symbols_are_those_of_the_game_and_decoys_have_those_of_message_and_goal(agents, stage):
     world = fresh(agents, stage)
     described = world.state["described"]
     columns = [0, 1, 1, 2, 2] if agents == 2 else [0, 1, 2, 1, 2][: 5 if stage == 3 else 3]
@@ -68,7 +68,7 @@ def test_in_one_of_five_episodes_of_the_first_stages_avatars_begin_with_the_mess
     assert abs(share - 0.2) < 0.02 if stage == 1 or (agents, stage) == (2, 2) else share == 0
 
 
-def test_training_draws_three_quarters_of_its_games_from_changing_company():
+def test_training_draws_three_quarters_of_its_games_from_many_combinations():
     trio = [symbol(name) for name in ("dog", "fish", "bird", "sword", "ball", "mage")]
     share = np.isin(fresh(1, 1).state["described"][:, 0], trio).mean()
     assert abs(share - 0.25) < 0.02

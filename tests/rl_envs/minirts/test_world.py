@@ -19,7 +19,7 @@ def actions_of(world, random):
 
 def test_an_opponent_without_a_name_is_refused_with_the_known_ones():
     for name in ("hard", "medium_", "simple__towers"):
-        with pytest.raises(ValueError, match=f"no opponent is called '{name}'.*medium_two"):
+        with pytest.raises(ValueError, match=f"'{name}'.*medium_two"):
             get_opponent(name)
 
 
@@ -64,7 +64,7 @@ def test_a_match_is_drawn_from_its_start_to_its_end():
 
 
 def test_a_match_has_two_policies_and_an_unknown_one_is_refused():
-    with pytest.raises(ValueError, match="two policies, one per side, not 3"):
+    with pytest.raises(ValueError, match="not 3"):
         MiniRts.match_frames(["medium"] * 3, seed=0)
     with pytest.raises(ValueError, match="hard"):
         MiniRts.match_frames(["medium", "hard"], seed=0)

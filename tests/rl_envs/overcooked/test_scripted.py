@@ -45,7 +45,7 @@ def test_a_chef_reaches_an_object_in_as_many_env_steps_as_it_is_away():
     assert steps == away + 1  # and one to take the onion
 
 
-def test_a_chef_walks_round_the_other_where_there_is_a_way_round():
+def test_a_chef_takes_a_detour_around_the_other():
     kitchen = Kitchen(RING)
     ways, at = ShortestPaths(kitchen), kitchen.starts + np.array([1, 0])
     chosen = ways.next_cells(at, targets(kitchen, "hatch", "counter"), HALVES)
@@ -59,7 +59,7 @@ def test_a_chef_that_rests_makes_way():
     assert chosen.tolist() == [at[1], at[1] + 1]
 
 
-def test_where_there_is_no_way_round_each_steps_aside_by_chance():
+def test_without_a_detour_chefs_step_aside_by_chance():
     kitchen = Kitchen(CORRIDOR)
     ways, at = ShortestPaths(kitchen), kitchen.starts + np.array([1, 0])
     wanted = targets(kitchen, "hatch", "onion store")
@@ -68,7 +68,7 @@ def test_where_there_is_no_way_round_each_steps_aside_by_chance():
     assert aside.tolist() == [at[0] - 1, at[1]]
 
 
-def test_two_who_want_the_same_cell_do_not_both_wait():
+def test_of_two_chefs_that_want_one_cell_one_makes_way():
     kitchen = Kitchen(CORRIDOR)
     ways, wanted = ShortestPaths(kitchen), targets(kitchen, "dish store", "pot")
     middle = int(kitchen.starts[0]) + 1

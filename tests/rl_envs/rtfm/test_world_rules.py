@@ -42,7 +42,7 @@ def monsters_with(number, place):
 
 
 @pytest.mark.parametrize(("held", "monster", "outcome", "dies"), FIGHTS)
-def test_it_does_not_matter_who_walks_into_whom(held, monster, outcome, dies):
+def test_a_fight_has_one_outcome_whoever_moves_into_the_cell(held, monster, outcome, dies):
     world = situation([HERE], monsters_with(monster, RIGHT_OF_HERE), held=[held], dyna=True)
     moves = [LEFT if n == monster else STAY for n in (0, 1)]
     assert result(world, STAY, monsters=moves, order=[0, 1]) == outcome

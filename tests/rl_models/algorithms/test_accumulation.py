@@ -149,7 +149,7 @@ def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
 
 def test_a_team_with_memory_cannot_learn_from_steps_alone():
     one = collector()
-    with pytest.raises(ValueError, match="a team with memory learns from whole fragments"):
+    with pytest.raises(ValueError, match="decision_minibatches"):
         updated(one, one.collect(), Ppo(decision_minibatches=True))
 
 

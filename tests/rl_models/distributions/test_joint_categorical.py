@@ -70,11 +70,11 @@ def test_the_per_agent_form_is_the_joint_log_probability_for_everyone():
     torch.testing.assert_close(one, other)
 
 
-def test_whoever_needs_whole_joint_actions_refuses_a_factored_policy_in_a_sentence():
+def test_a_factored_policy_is_refused_where_joint_actions_are_needed():
     policy, _ = table(2)
     mixture = MixtureOfMarginals.from_logits(torch.zeros(1, 2), torch.zeros(1, 2, 2, 3))
     assert as_whole_joint(policy) is policy and as_whole_joint(mixture) is mixture
-    with pytest.raises(TypeError, match="joint tensor is needed here, and this policy is a FactoredPolicy"):
+    with pytest.raises(TypeError, match="FactoredPolicy"):
         as_whole_joint(FactoredPolicy({"go": mixture}))
 
 

@@ -117,7 +117,7 @@ def test_a_capture_is_made_at_the_third_call_and_follows_inputs_and_weights(capt
     assert len(capturing) == 1
 
 
-def test_inputs_that_never_come_again_are_not_even_watched(capturing, monkeypatch):
+def test_inputs_of_shapes_that_never_recur_are_not_watched(capturing, monkeypatch):
     class Refused(cuda_graph.Watch):
         def __init__(self):
             raise AssertionError("watched")
@@ -141,7 +141,7 @@ def test_a_function_that_asks_for_some_shapes_alone_is_not_captured_with_these(c
     assert len(capturing) == 1
 
 
-def test_what_torch_copies_unseen_is_noticed_by_what_follows():
+def test_a_hidden_copy_of_torch_is_noticed_by_the_operation_after_it():
     with cuda_graph.Watch() as watch:
         torch.ops.aten.lift_fresh(torch.empty(2, device="meta"))
     assert watch.waits
@@ -242,7 +242,7 @@ def test_captures_follow_what_depends_on_training(capturing, name):
     ids=["number", "nonzero", "mask", "unique"],
 )
 @pytest.mark.parametrize("inference", [False, True])
-def test_a_function_that_asks_for_a_number_is_never_captured(capturing, ask, inference):
+def test_a_function_that_waits_for_a_value_is_never_captured(capturing, ask, inference):
     asking = graphed(lambda inputs: {"y": ask(inputs["x"])}, weight_of(1))
     with torch.inference_mode(inference):
         for number in (1.0, 2.0, 3.0):
@@ -268,7 +268,7 @@ def test_gradients_of_a_capture_are_those_of_its_inputs(capturing, monkeypatch):
     assert len(capturing) == 1
 
 
-def test_a_driver_that_refuses_costs_time_alone(capturing, monkeypatch):
+def test_a_function_runs_without_a_capture_where_the_driver_refuses(capturing, monkeypatch):
     def refuse(*arguments):
         raise RuntimeError("operation not permitted when stream is capturing")
 

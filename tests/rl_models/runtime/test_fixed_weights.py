@@ -130,16 +130,6 @@ def test_sama_reads_once_a_fragment_while_acting_and_every_time_with_gradients()
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_sama_acts_with_the_weights_that_it_has_now(change):
-    policy = TRIAL.build_policy()
-    one = sampler(policy)
-    one.collect()
-    change(policy)
-    again = sampler(never_acted(policy), one.snapshot())
-    assert_equal_fragments(one.collect(), again.collect())
-
-
-@pytest.mark.parametrize("change", CHANGES)
 def test_outside_of_a_collector_the_weights_are_looked_at_every_time(change):
     policy = TRIAL.build_policy()
     world = TRIAL.make_world(num_worlds=2, first_world=0)
@@ -189,6 +179,3 @@ def test_a_loaded_policy_reads_texts_with_the_weights_that_it_has_now(change):
     after = values(one)
     assert not torch.equal(after, before)
     torch.testing.assert_close(after, values(other), rtol=0, atol=0)
-
-
-# ------------------------------------------------------------------------------------------------ the collector
