@@ -40,9 +40,14 @@ def pytest_runtest_setup():
 
 @pytest.fixture(scope="session", autouse=True)
 def models_folder(tmp_path_factory):
-    """Small language models lie in one temporary folder, so that each is trained once and nobody's cache grows."""
+    """Small language models lie in one temporary folder, so that each is trained once and nobody's cache grows.
+
+    The processes of pytest-xdist share the folder, as they share the one above their own.
+    """
+    own = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path_factory.mktemp("language_models")))
+        folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "language_models"
+        patch.setenv("CONCORD_LANGUAGE_MODELS", str(folder))
         yield
 
 

@@ -42,7 +42,7 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     for path, value in _one_by_one(config, overrides):
         *groups, name = path.split(".")
         functools.reduce(operator.getitem, groups, data)[name] = _plain(path, value)
-    return config_from_json(type(config), data, name_of=flag_name) if overrides else config
+    return config_from_json(type(config), data, name_path=flag_name) if overrides else config
 
 
 def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:

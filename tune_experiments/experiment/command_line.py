@@ -196,7 +196,7 @@ def _check_names(words: Sequence[str], config: Any) -> None:
         if word.startswith("--"):
             flag, _, word = word.partition("=")
         path = {"--methods": "methods", "--network.name": "network.name"}.get(flag)
-        known = _names_of(config, path) if word and path else []
+        known = _choices(config, path) if word and path else []
         if known and word not in known:
             hint = f"{did_you_mean(word, known, '')} ".lstrip()
             cure = "`concord methods` lists them" if hasattr(config, "env") else f"choose from {', '.join(known)}"
@@ -223,7 +223,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
     for path, meaning in _FIRST_PAGE.items():
         for half in (default.options, default.config):
             try:
-                value, names = value_at(half, path), _names_of(half, path)
+                value, names = value_at(half, path), _choices(half, path)
             except AttributeError:
                 continue
             shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
@@ -234,7 +234,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
     return "\n".join(one for group in wrapped for one in group)
 
 
-def _names_of(half: Any, path: str) -> list[str]:
+def _choices(half: Any, path: str) -> list[str]:
     """Choices of a field, from its type."""
     group, _, name = path.rpartition(".")
     hint = typing.get_type_hints(type(getattr(half, group, None) if group else half)).get(name)

@@ -96,7 +96,8 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
     Both are imported already, so such a file imports nothing new. Any other file is checked as usual.
     """
-    token = _AT_HAND.set((experiment.entry_point, _as_stored(config), experiment.module))
+    stored = json.loads(json.dumps(config_to_json(config)))
+    token = _AT_HAND.set((experiment.entry_point, stored, experiment.module))
     try:
         yield
     finally:
@@ -140,10 +141,6 @@ def _get_module(text: str) -> str | None:
 def _is_trusted(name: Any, data: Any) -> bool:
     at_hand = _AT_HAND.get()
     return at_hand is not None and (name, data) == at_hand[:2]
-
-
-def _as_stored(config: Any) -> Any:
-    return json.loads(json.dumps(config_to_json(config)))
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

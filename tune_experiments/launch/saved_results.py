@@ -186,7 +186,6 @@ def with_tables(document: Path) -> str:
 
 
 def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -> list[PaperTable]:
-    """The chosen tables, columns and rows."""
     numbers = chosen.get("tables", [str(number) for number in range(1, len(tables) + 1)])
     picked = [tables[int(number) - 1] for number in numbers if number.isdigit() and 0 < int(number) <= len(tables)]
     known = {

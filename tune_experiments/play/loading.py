@@ -259,5 +259,4 @@ def chosen_checkpoint(trial: Path) -> Path | None:
 
 def newest_checkpoint(trial: Path) -> Path | None:
     """The newest whole checkpoint of a trial folder."""
-    folder = trial / CHECKPOINTS
-    return newest_whole_checkpoint(folder) if folder.is_dir() else None
+    return newest_whole_checkpoint(trial / CHECKPOINTS)

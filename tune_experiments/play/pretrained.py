@@ -11,7 +11,6 @@ A card holds the first joint actions of one episode, so that a test sees at once
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results import rows as result_file
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import Result, read_results
 from tune_experiments.run.manifest import without_out
 from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
@@ -124,7 +122,6 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
 
 
 def _place(team: Path) -> str:
-    """The path of a team by which commands open it."""
     return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
 
 
@@ -156,9 +153,7 @@ def model_card(card: dict[str, Any], place: str = "") -> str:
 
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
     """The team's own rows of its run's results; then those of players without a seed, which name the player."""
-    path = run / result_file.RESULTS_FILE
-    rows: Sequence[Result] = result_file.read(path) if path.exists() else []
-    tested = [row for row in rows if row.split != "train"]
+    tested = [row for row in read_results(run) if row.split != "train"]
     own = [row for row in tested if (row.method, row.seed) == (loaded.method, loaded.seed)]
     if not own:
         raise UserError(f"{run} has no test results of {loaded.method} with seed {loaded.seed}; let its run end first")

@@ -205,10 +205,11 @@ def show(command: Show, console: Console) -> None:
 def render(command: Render, console: Console) -> None:
     """Write an episode, or a match, as a GIF."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
+    from tune_experiments.play.video import write_gif
 
     if command.policies:
         world_id = str(command.path)
-        default = match_file(world_id, command.policies, command.seed)
+        default = Path(f"{world_id.replace(':', '.')}_{'_'.join(command.policies)}_{command.seed}.gif")
         _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
         return
     if _WORLD_ID.fullmatch(str(command.path)) and not command.path.exists():
@@ -217,8 +218,8 @@ def render(command: Render, console: Console) -> None:
     loaded = load_policy(checkpoint, command.allow, command.device)
     of_package = PRETRAINED in checkpoint.parents
     name = checkpoint.parent.parent.name if of_package else trial_name(loaded.method, loaded.seed)
-    default = _beside(checkpoint) / f"{name}.gif"
-    _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
+    default, frames = _beside(checkpoint) / f"{name}.gif", loaded.experiment.video
+    _write_gif(lambda out: write_gif(frames(loaded, command.seed), out), command, default, console)
 
 
 @contextlib.contextmanager
@@ -233,7 +234,6 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 @contextlib.contextmanager
 def _drawing(what: str) -> Iterator[None]:
-    """Turn errors of drawing into a sentence."""
     try:
         yield
     except (UserError, KeyboardInterrupt):
@@ -245,12 +245,6 @@ def _drawing(what: str) -> Iterator[None]:
 def _beside(checkpoint: Path) -> Path:
     """Folder of files made from a team: its trial's folder, or for a team of the package the current one."""
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
-
-
-def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
-    from tune_experiments.play.video import write_gif
-
-    return write_gif(loaded.experiment.video(loaded, seed), out)
 
 
 def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
@@ -312,11 +306,6 @@ def doctor(command: Doctor, console: Console) -> None:
     console.print(skipped_words(rows))
     for line in examine(checkpoint, rows, command.allow):
         console.print(line)
-
-
-def match_file(world_id: str, policies: Sequence[str], seed: int) -> Path:
-    """Default file of a match's video, in the current folder."""
-    return Path(f"{world_id.replace(':', '.')}_{'_'.join(policies)}_{seed}.gif")
 
 
 def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) -> Path:

@@ -98,6 +98,15 @@ def read(path: Path) -> list[Result]:
     return [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
+def read_results(run: Path) -> list[Result]:
+    """Rows of a run's results.jsonl; none before the first trial has finished."""
+    return _read_if_there(run / RESULTS_FILE)
+
+
+def _read_if_there(path: Path) -> list[Result]:
+    return read(path) if path.exists() else []
+
+
 def replace_rows(path: Path, results: Sequence[Result]) -> None:
     """Replace all rows of the same trials."""
     trials = {result.trial for result in results}
@@ -112,10 +121,6 @@ def remove_rows(path: Path, results: Sequence[Result]) -> None:
     """
     trials = {result.trial for result in results}
     write(path, [old for old in _read_if_there(path) if old.trial not in trials])
-
-
-def _read_if_there(path: Path) -> list[Result]:
-    return read(path) if path.exists() else []
 
 
 def write(path: Path, results: Sequence[Result]) -> None:

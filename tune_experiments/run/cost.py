@@ -10,7 +10,7 @@ from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import release_memory
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.doctor import playing_and_learning
 
@@ -19,7 +19,7 @@ _WARM_UPS = 2
 _FEW_STEPS, _MOST_SECONDS = 2, 60.0
 
 
-def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
+def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
     The last stage is usually the most expensive, and a stage that is promoted early costs less. The estimate covers
@@ -58,7 +58,7 @@ def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
     return max(lanes)
 
 
-def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
+def _env_steps(plans: Sequence[Plan]) -> str:
     budgets = [plan.budget_env_steps for plan in plans]
     budget_text = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
     stages = max(len(plan.stages) for plan in plans)

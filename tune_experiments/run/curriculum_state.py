@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_models.schedule import Progress
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
 
@@ -59,7 +59,7 @@ class CurriculumState:
         choice: Best validation of the stage so far, where its plan chooses weights.
     """
 
-    declared: TrialPlan | Curriculum
+    declared: Plan
     ended: list[StageEnd] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     values: list[float] = field(default_factory=list)
@@ -228,7 +228,7 @@ def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
 
-def restore_curriculum(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
+def restore_curriculum(declared: Plan, state: Mapping[str, Any]) -> CurriculumState:
     """Curriculum state of a checkpoint."""
     curriculum = CurriculumState(declared)
     if curriculum.is_staged:

@@ -112,7 +112,6 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
 
 
 def _has_speeds(row: Mapping[str, float]) -> bool:
-    """Whether a row has all three numbers with plausible values."""
     speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
     return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
 

@@ -92,7 +92,7 @@ def make_results(
     """
     means = {name: values for name, values in episodes.items() if name[0] != "_"}
     numbers = {_METRICS.get(name, name): values for name, values in means.items()}
-    ranges = {metric: experiment.range_of(metric) for metric in numbers}
+    ranges = {metric: experiment.metric_range(metric) for metric in numbers}
     found = {metric: interval_over_episodes(values, ranges[metric].is_share) for metric, values in numbers.items()}
     count = max(map(len, means.values()), default=0)
     trained = {"seed": seed, "env_steps": env_steps, "cpu_seconds": cpu_seconds, "skipped_updates": skipped_updates}
@@ -103,7 +103,7 @@ def make_results(
             interval,
             method=tested.method or method,
             world=tested.world,
-            split=experiment.split_of(tested.world),
+            split=experiment.get_split(tested.world),
             n_episodes=None if experiment.split == "exact" else len(numbers.get(metric, range(count))),
             condition=tested.condition,
             **{"seed": None} if tested.method else trained,
@@ -125,7 +125,7 @@ def make_training_results(
 
 
 def _make_result(experiment: BaseExperiment, metric: str, interval: Interval, **fields: Any) -> Result:
-    limits = experiment.range_of(metric)
+    limits = experiment.metric_range(metric)
     low, high = (end if math.isfinite(end) else None for end in (limits.low, limits.high))
     return Result(
         experiment=experiment.name,

@@ -29,6 +29,7 @@ from tune_experiments.experiment.finding import find_experiment, read_configurat
 from tune_experiments.results.score import SCORE, finite, score
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.request import Request
+from tune_experiments.run.slices import get_checkpoint_step
 from tune_experiments.run.trial import CHECKPOINTS
 
 GENERATIONS = 8
@@ -118,4 +119,4 @@ def _env_steps(checkpoints: Path) -> int:
     newest = newest_whole_checkpoint(checkpoints)
     if newest is None:
         raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it from the start")
-    return int(newest.name.rpartition("_")[2])
+    return get_checkpoint_step(newest)

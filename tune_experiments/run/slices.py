@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rl_models.training.checkpoint import newest_whole_checkpoint
@@ -21,16 +20,11 @@ def is_past(ends_at: float | None) -> bool:
     return ends_at is not None and time.time() >= ends_at
 
 
-@dataclass(frozen=True)
 class Slice:
-    """One slice of a run, of so many seconds; `ends_at` is its end on the clock of all processes."""
+    """One slice of a run, of so many seconds from now; `ends_at` is its end on the clock of all processes."""
 
-    seconds: float
-    ends_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start the clock."""
-        object.__setattr__(self, "ends_at", time.time() + self.seconds)
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.ends_at = seconds, time.time() + seconds
 
     @property
     def is_over(self) -> bool:

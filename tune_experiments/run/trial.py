@@ -132,7 +132,6 @@ class Trial(Generic[Config]):
         report({"env_steps": env_steps, **curriculum.live(), "notice": sentence})
 
     def _identity(self) -> dict[str, Any]:
-        """Fields with which every checkpoint identifies this trial."""
         return {
             "written_by": WRITTEN_BY,
             "experiment": self.experiment.entry_point,

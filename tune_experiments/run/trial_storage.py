@@ -80,7 +80,6 @@ def _refusal(folder: Path) -> str | None:
 
 
 def _size_of_checkpoints(folder: Path) -> int:
-    """Bytes of the largest checkpoint there is."""
     checkpoints = folder / "checkpoints"
     sizes = [sum(file.stat().st_size for file in one.iterdir()) for one in checkpoints.glob("checkpoint_*")]
     return max(sizes, default=0)

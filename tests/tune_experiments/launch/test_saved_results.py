@@ -126,7 +126,7 @@ def test_kept_rows_have_the_ranges_that_their_experiments_declare_and_name_no_pl
     kept = saved_results.read_saved(path)
     experiment = find_experiment(kept.experiment)
     for row in kept.results:
-        declared = experiment.range_of(row.metric)
+        declared = experiment.metric_range(row.metric)
         low, high = (math.inf * sign if end is None else end for sign, end in zip((-1, 1), row.bounds, strict=True))
         assert (low, high) == (declared.low, declared.high), row.metric
         assert row.interval != WILSON or declared.is_share, row.metric

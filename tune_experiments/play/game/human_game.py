@@ -21,12 +21,13 @@ from PIL import Image
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, describe_drawings, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
-from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
+from tune_experiments.play.game.human_data import HumanEpisode, save_episode
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import checked_drawing
 from tune_experiments.play.viewer.page import ShownTeam, render_page
@@ -195,12 +196,20 @@ class HumanGame:
         name, number = self._loaded.experiment.name, 1
         while (path := self._folder / f"{name}_{number:04d}").with_suffix(".json").exists():
             number += 1
-        description = about(self._loaded, self.agent, self._seed, self._messages, episode.metrics)
+        about = {
+            "experiment": self._loaded.experiment.entry_point,
+            "config": config_to_json(self._loaded.config),
+            "method": self._loaded.method,
+            "team_seed": self._loaded.seed,
+            "human_agent": self.agent,
+            "seed": self._seed,
+            "messages": self._messages,
+            "metrics": episode.metrics,
+        }
         obs = {key: np.stack([row[key] for row in self._obs_rows]) for key in self._obs_rows[0]}
         rewards = np.stack(self._rewards)
-        save_episode(
-            HumanEpisode(description, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path
-        )
+        actions = np.stack(self._actions).astype(np.int64)
+        save_episode(HumanEpisode(about, self._start, obs, actions, rewards), path)
         team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a human player", [episode])
         write_atomically(path.with_suffix(".html"), render_page(self._loaded.experiment.caption, [team]))
         return path

@@ -88,7 +88,6 @@ def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], key: str) -> bool:
 
 
 def _points(rows: Sequence[Row], x: str, key: str) -> Points:
-    """The finite values of one seed."""
     logged = [rows[number] for number in _logged(rows, x, key)]
     return np.array([row[x] for row in logged], float), np.array([row[key] for row in logged], float)
 
