@@ -29,6 +29,8 @@ __all__ = ["Probe", "probe"]
 _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
 _SECONDS = 10.0
+_MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
+"""Where nobody leaves in the first episode: episodes that are played, and env steps beyond it, to see who does."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -158,6 +160,8 @@ class Probe:
 def probe(make_world: MakeWorld, seconds: float = _SECONDS) -> Probe:
     """Play random legal actions until the first copy's episode ends, with all checks, or until the time is over.
 
+    If agents could leave and nobody does, it plays on for some episodes, so that one who seldom leaves is seen.
+
     Args:
         make_world: builds worlds, in this process.
         seconds: most time to play.
@@ -196,26 +200,35 @@ class _Seen:
     left: dict[str, int] = field(default_factory=dict)
     waits: bool = False
     ended: str = ""
+    first_env_steps: int = 0
+    episodes: int = 0
     seconds: float = 0.0
 
     def play(self, seconds: float) -> None:
-        """Play to the end of the first copy's episode."""
+        """Play to the end of the first copy's episode, and on while nobody leaves."""
         draws, began = np.random.default_rng(0), time.monotonic()
         obs, stepping, length = self.world.reset(0), 0.0, np.zeros(self.world.num_worlds, int)
         self._look(obs)
-        while not self.ended and time.monotonic() - began < seconds:
+        while (not self.ended or self._waits_for_leavers(obs)) and time.monotonic() - began < seconds:
             actions, at = random_legal_actions(self.world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = self.world.step(actions)
             stepping += time.perf_counter() - at
             self.rewards.append(reward)
             self._look(obs)
             over = terminated | truncated
+            self.first_env_steps += not self.ended
             if over[0]:
-                self.ended = "terminated" if terminated[0] else "truncated"
+                self.ended = self.ended or ("terminated" if terminated[0] else "truncated")
+            self.episodes += int(over.sum())
             length += 1
             self._leaving(obs, over, info, length)
             length[over] = 0
         self.seconds = stepping
+
+    def _waits_for_leavers(self, obs: Arrays) -> bool:
+        more = len(self.rewards) - self.first_env_steps
+        is_open = _ALIVE in obs and self.world.num_agents > 1 and not self.left
+        return is_open and self.episodes < _MOST_EPISODES and more < _MORE_ENV_STEPS
 
     def _look(self, obs: Arrays) -> None:
         for key, value in obs.items():
@@ -247,7 +260,7 @@ class _Seen:
             spaces=self._spaces(),
             actions=self._actions(),
             legal_share=float(np.mean(self.legal)) if self.legal else None,
-            env_steps=len(self.rewards),
+            env_steps=self.first_env_steps,
             ended=self.ended,
             left=self.left,
             waits=self.waits,
@@ -255,7 +268,7 @@ class _Seen:
             limit_from=_limit_from(world),
             lowest_reward=float(rewards.min()) if rewards.size else 0.0,
             highest_reward=float(rewards.max()) if rewards.size else 0.0,
-            team_return=float(rewards[:, 0].sum()) if rewards.size else 0.0,
+            team_return=float(rewards[: self.first_env_steps, 0].sum()) if rewards.size else 0.0,
             is_zero_sum=bool(world.num_agents > 1 and np.abs(rewards).max(initial=0.0) > 0 and sums < 1e-9),
             env_steps_per_second=len(self.rewards) * world.num_worlds / max(self.seconds, 1e-9),
             megabytes=megabytes,
