@@ -30,7 +30,7 @@ _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
 _SECONDS = 10.0
 _MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
-"""Where nobody leaves in the first episode: episodes that are played, and env steps beyond it, to see who does."""
+"""Where one episode may mislead, episodes that are played, and env steps beyond the first one."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -160,7 +160,8 @@ class Probe:
 def probe(make_world: MakeWorld, seconds: float = _SECONDS) -> Probe:
     """Play random legal actions until the first copy's episode ends, with all checks, or until the time is over.
 
-    If agents could leave and nobody does, it plays on for some episodes, so that one who seldom leaves is seen.
+    If agents could leave and nobody does, or all rewards add up to 0, it plays on for some episodes: an agent may leave
+    seldom, and in a short game one wins by chance what another loses.
 
     Args:
         make_world: builds worlds, in this process.
@@ -205,11 +206,11 @@ class _Seen:
     seconds: float = 0.0
 
     def play(self, seconds: float) -> None:
-        """Play to the end of the first copy's episode, and on while nobody leaves."""
+        """Play to the end of the first copy's episode, and on where that may mislead."""
         draws, began = np.random.default_rng(0), time.monotonic()
         obs, stepping, length = self.world.reset(0), 0.0, np.zeros(self.world.num_worlds, int)
         self._look(obs)
-        while (not self.ended or self._waits_for_leavers(obs)) and time.monotonic() - began < seconds:
+        while (not self.ended or self._may_mislead(obs)) and time.monotonic() - began < seconds:
             actions, at = random_legal_actions(self.world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = self.world.step(actions)
             stepping += time.perf_counter() - at
@@ -225,10 +226,17 @@ class _Seen:
             length[over] = 0
         self.seconds = stepping
 
-    def _waits_for_leavers(self, obs: Arrays) -> bool:
+    def _may_mislead(self, obs: Arrays) -> bool:
+        """Whether more episodes may show an agent that leaves, or that the team's sum is not always 0."""
         more = len(self.rewards) - self.first_env_steps
-        is_open = _ALIVE in obs and self.world.num_agents > 1 and not self.left
-        return is_open and self.episodes < _MOST_EPISODES and more < _MORE_ENV_STEPS
+        if self.episodes >= _MOST_EPISODES or more >= _MORE_ENV_STEPS or self.world.num_agents == 1:
+            return False
+        return (_ALIVE in obs and not self.left) or self._is_zero_sum()
+
+    def _is_zero_sum(self) -> bool:
+        rewards = np.array(self.rewards)
+        is_paid = self.world.num_agents > 1 and np.abs(rewards).max(initial=0.0) > 0
+        return bool(is_paid and np.abs(rewards.sum(-1)).max(initial=0.0) < 1e-9)
 
     def _look(self, obs: Arrays) -> None:
         for key, value in obs.items():
@@ -252,7 +260,6 @@ class _Seen:
     def probe(self, megabytes: float | None) -> Probe:
         """The record."""
         world, rewards = self.world, np.array(self.rewards)
-        sums = np.abs(rewards.sum(-1)).max(initial=0.0)
         return Probe(
             agents=tuple(world.agents),
             observations=tuple(self._arrays()),
@@ -269,7 +276,7 @@ class _Seen:
             lowest_reward=float(rewards.min()) if rewards.size else 0.0,
             highest_reward=float(rewards.max()) if rewards.size else 0.0,
             team_return=float(rewards[: self.first_env_steps, 0].sum()) if rewards.size else 0.0,
-            is_zero_sum=bool(world.num_agents > 1 and np.abs(rewards).max(initial=0.0) > 0 and sums < 1e-9),
+            is_zero_sum=self._is_zero_sum(),
             env_steps_per_second=len(self.rewards) * world.num_worlds / max(self.seconds, 1e-9),
             megabytes=megabytes,
             copies=world.num_worlds,
