@@ -20,7 +20,7 @@ from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where
 from rl_envs.furnmove.room import FREE, LOW, Mask, Room, characters, drawing_of_masks
 
 PREFIX, EXPORTED_PREFIX = "ithor_", "thor_"
-"""How the names of rooms begin: of this file's, and of those that `rl_envs.thor.exporter` writes."""
+"""Prefixes of the names of this file's rooms, and of rooms that `rl_envs.thor.exporter` writes."""
 
 SPLITS = ("train", "valid", "test")
 LABEL = "ithor_floors_inferred_television_masks"
@@ -89,7 +89,7 @@ def room_of_floor(name: str, floor: list[str]) -> Room:
 
 
 def between(cells: Mask) -> Mask:
-    """The cells, and those that have some of them on both sides in their row or in their column: [H, W] -> [H, W]."""
+    """The cells, and all cells between two of them in a row or in a column: [H, W] -> [H, W]."""
     return cells | _spans(cells) | _spans(cells.T).T
 
 

@@ -26,7 +26,7 @@ Drawn = TypeVar("Drawn")
 
 
 class Tries(NamedTuple):
-    """How often a start is drawn."""
+    """Limits of the rejection sampling of a start."""
 
     per_room: int  # number of starts to try in a room
     rooms: int  # number of rooms to try
@@ -80,10 +80,10 @@ def draw_until_legal(
     Args:
         chance: random numbers of the worlds.
         world: index of the world.
-        num_rooms: from how many rooms to draw.
+        num_rooms: number of rooms to draw from.
         draws: number of uniforms of one try.
-        tries: when to give a room up, and when to give up at all.
-        draw: from the number of a room and the uniforms to a start, or None.
+        tries: largest numbers of starts in a room and of rooms.
+        draw: function of a room's number and the uniforms that returns a start, or None.
 
     Returns:
         number of the last room; the start, or None if there was none.

@@ -283,7 +283,7 @@ class Messenger(World):
 
         state = {name: value[index] for name, value in self.state.items()}
         roles = np.where(np.arange(len(self._stage.role_of)) < self._stage.first_decoy, self._stage.role_of, ENEMY)
-        return render.scene_of(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
+        return render.make_scene(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
 
     def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
         return {"entity_moves": ((self.num_worlds, len(self._stage.role_of)), 0, STAY)}

@@ -44,7 +44,7 @@ from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked
 from rl_envs.minirts.factored import MAX_LISTED
-from rl_envs.minirts.facts import FACTS, facts_of, text_tables
+from rl_envs.minirts.facts import FACTS, make_facts, text_tables
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
@@ -149,7 +149,7 @@ class MiniRts(World):
         seen |= {name: seen[name].astype(bool) for name in BOOLEANS}
         owner, listed = seen.pop("owner"), np.arange(MAX_LISTED)
         exists = listed < seen["num_own"][:, None]
-        shared = seen | _legal_choices(seen) | (facts_of(seen) if self._facts else {})
+        shared = seen | _legal_choices(seen) | (make_facts(seen) if self._facts else {})
         each = {name: np.repeat(value[:, None], self.num_agents, axis=1) for name, value in shared.items()}
         each["owned"] = (owner[:, None] == np.arange(self.num_agents)[:, None]) & exists[:, None]
         continues = np.arange(each["legal_command"].shape[-1]) == each["legal_command"].shape[-1] - 1

@@ -1,4 +1,4 @@
-"""Goals that can be checked: a chef's deed in a step, or a condition of the kitchen, for B kitchens at once.
+"""Goals that can be checked: a deed (event) of a chef in a step, or a condition of the kitchen, for B kitchens.
 
 A goal compares the states before and after one env step, so it can be attributed to a chef: a chef whose hand changed
 took the thing from, or put it to, the place that it faced. A planner's sub-goals consist of these, such as "put an
@@ -56,7 +56,7 @@ def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> 
         previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
         current: state after the env step, `[B, ...]`.
     """
-    cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
+    cells = kitchen.place_cells(goal.place) if goal.place else np.ones(kitchen.size, bool)
     return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))
 
 

@@ -46,7 +46,14 @@ class AdaptedModel(nn.Module):
         scorer: function that scores candidates.
     """
 
-    def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0, cache_bytes: int = 2**30) -> None:
+    def __init__(
+        self,
+        base: SharedBase,
+        lora: LoraSettings,
+        seed: int = 0,
+        cache_bytes: int = 2**30,
+        chat_template: bool = False,
+    ) -> None:
         """Add two fresh adapters, which change nothing yet, with weights drawn from `seed`.
 
         Args:
@@ -54,14 +61,15 @@ class AdaptedModel(nn.Module):
             lora: form of the adapters.
             seed: seed of their weights.
             cache_bytes: bound of the memory for states below the adapters.
+            chat_template: whether prompts get the model's chat template.
 
         Raises:
-            LanguageModelError: the base has no layers of the names that are to be adapted, or cannot be adapted in its
-                last layers alone.
+            LanguageModelError: the base has no layers of the names that are to be adapted, cannot be adapted in its
+                last layers alone, or has no chat template.
         """
         super().__init__()
         config, self._shared = base.model.config, base
-        self.tokens = Tokens(base.tokenizer, context_length(config))
+        self.tokens = Tokens(base.tokenizer, context_length(config), chat_template)
         # In a list, where torch does not look for parts of this module.
         tree = base.tree()
         fuse_norms(tree)
@@ -71,7 +79,7 @@ class AdaptedModel(nn.Module):
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
         if base.honours_masks is None:
-            base.honours_masks = _honours_masks(self.base)
+            base.honours_masks = honours_masks(self.base)
         self.scorer: Scorer = score_trie if base.honours_masks else score_alone
         self._last_layers, self._cache_bytes = lora.last_layers, cache_bytes
         if lora.last_layers and base.honours_masks:
@@ -283,7 +291,7 @@ def _check_parts(base: Any, frozen: FrozenLayers) -> None:
 
 
 @torch.no_grad()
-def _honours_masks(base: Any) -> bool:
+def honours_masks(base: Any) -> bool:
     """Whether scores of a little trie are those of its candidates alone: 4-D masks and positions are obeyed."""
     most = min(64, int(base.config.vocab_size))
     prompt: Ids = tuple((7 * place + 3) % most for place in range(9))

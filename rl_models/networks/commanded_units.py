@@ -3,8 +3,8 @@
 RED is Xu, Wang and Wu, 2022 ("Grounded reinforcement learning: learning to win the game under human commands"); the
 network is the executor of Hu et al., 2019. Convolutions over the map; a unit's features are those at its cell times
 those of its kind, health and commands; every unit attends to the latest instructions. All agents of a team see the same
-lists and cells, so all of that is computed once a team; agents differ in which units are theirs and in what they are
-told. The released code masks sums over two lists by the length of a third; here each list's own length counts.
+lists and cells, so all of that is computed once a team; agents differ in their units and instructions. The released
+code masks sums over two lists by the length of a third; here each list's own length counts.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ Attention is linear in the values, and so is the convolution. So the values of a
 convolution before attention mixes them, and not every cell does. The result equals the released network except for its
 moments: there, by an error of memory layout, three neighbouring cells replace the paper's three moments of one cell.
 
-With `sees_movement` a sprite's query is its symbol's plus that of its movement in the observed time steps: nearer to
-the agent, farther from it, or neither (`layers/tracks.py`). It is not in the paper. In stage 3 two entities have the
-same symbol, and the manual tells them apart by their movements alone.
+With `sees_movement` a sprite's query is the sum of its symbol's and of its movement's in the observed time steps:
+nearer to the agent, farther from it, or neither (`layers/tracks.py`). It is not in the paper. In stage 3 two entities
+have the same symbol, and the manual tells them apart by their movements alone.
 
 `GameId` is the Game-ID baseline (section 5): EMMA's body with the symbols of the roles in place of a manual.
 """

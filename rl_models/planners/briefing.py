@@ -63,6 +63,19 @@ def allocation_examples(domain: Domain, shots: int) -> str:
     return "\n\n".join(parts) or "none"
 
 
+def command_examples(domain: Domain, shots: int) -> str:
+    """Situations with what each agent should do."""
+    parts = []
+    for state in _states(domain, shots):
+        subgoals = domain.decompose(state, None, ()).subgoals
+        order = domain.allocate(state, subgoals, ()).order
+        commands = " ".join(
+            f"{agent} should {subgoals[place]}." for agent, place in zip(domain.agents, order, strict=True)
+        )
+        parts.append(f"Situation: {domain.situation(state)}\nAgents: {'; '.join(domain.statuses(state))}.\n{commands}")
+    return "\n\n".join(parts) or "none"
+
+
 def numbered(texts: Sequence[str]) -> str:
     """Texts as a list of numbers from 1."""
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))

@@ -58,7 +58,12 @@ class Caller:
     """Carries the calls of all stages to one backend."""
 
     def __init__(
-        self, client: ChatClient, model: str, transcript: Transcript | None = None, seed: int | None = None
+        self,
+        client: ChatClient,
+        model: str,
+        transcript: Transcript | None = None,
+        seed: int | None = None,
+        prepare: Callable[[Sequence[ChatRequest]], None] | None = None,
     ) -> None:
         """Bind a backend.
 
@@ -67,8 +72,9 @@ class Caller:
             model: name the endpoint knows the model by; for other backends any name of their own.
             transcript: transcript that keeps the calls for a reader.
             seed: sent along, for servers that heed it.
+            prepare: called with all requests of a stage before they are asked; a backend may answer them together.
         """
-        self._client, self._model, self._seed = client, model, seed
+        self._client, self._model, self._seed, self._prepare = client, model, seed, prepare
         self.transcript = transcript or Transcript()
 
     @property
@@ -79,6 +85,8 @@ class Caller:
     def call(self, stage: Stage[R], calls: Sequence[Call[R, T]]) -> list[Answer[T]]:
         """Answers to all calls of a stage, in their order."""
         questions = [self._question(stage, call) for call in calls]
+        if self._prepare is not None:
+            self._prepare([question.request for question in questions])
         answers = self._client.ask(questions)
         for question, answer in zip(questions, answers, strict=True):
             self.transcript.add_call(question.request, answer)

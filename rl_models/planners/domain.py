@@ -109,6 +109,9 @@ class Domain(Protocol):
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
         """The best goal, or the one given, and sub-goals that can begin now; none of the (sorted) ones that failed."""
 
+    def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
+        """Sub-goals that an agent can begin now, at least one, while others do the ones that they were given."""
+
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """The cheapest way to hand out the sub-goals; not one that failed (sub-goals in the agents' order)."""
 

@@ -75,7 +75,7 @@ class CachedByWeights(Generic[_Value]):
 
 
 def _are_same(ones: list[Tensor], others: list[Tensor]) -> bool:
-    """Whether all are equal; an accelerator is asked once for all."""
+    """Whether all are equal; the host waits once for all."""
     if len(ones) != len(others) or any(map(_differ_in_kind, ones, others)):
         return False
     if not ones or ones[0].device.type == "cpu":
@@ -108,7 +108,7 @@ class LRUCache(Generic[_Key, _Value]):
 
         Args:
             keys: keys of the values.
-            weights: all that values depend on beside their keys; none are fine.
+            weights: all weights that values depend on; may be empty.
             compute: keys, each once -> their values.
         """
         if self._watch.has_changed(weights):

@@ -17,19 +17,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.core.errors import UserError
 
-__all__ = [
-    "ABSENT",
-    "IMPORTED",
-    "DataclassInstance",
-    "ModuleName",
-    "config_from_json",
-    "config_to_json",
-    "differences",
-    "fault_in_words",
-    "first_differences",
-    "is_configuration",
-]
-
 
 class DataclassInstance(Protocol):
     """An instance of any dataclass, as a configuration is."""

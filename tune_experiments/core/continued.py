@@ -10,9 +10,6 @@ from rl_models.configuration import CONTINUED
 from tune_experiments.core.config_json import ABSENT, DataclassInstance, differences, is_configuration
 from tune_experiments.core.config_path import flag_words, value_at
 
-__all__ = ["Difference", "Rules", "continuation_rules", "find_differences", "grown_values"]
-
-
 Rules: TypeAlias = Mapping[str, str]
 """Dotted path of a field -> allowed change when a run is continued: changes, grows or gains; others must stay."""
 

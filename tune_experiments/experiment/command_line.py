@@ -29,8 +29,6 @@ from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, 
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
 
-__all__ = ["RunOptions", "check_options", "parse"]
-
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]

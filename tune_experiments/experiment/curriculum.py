@@ -20,8 +20,6 @@ from typing import ClassVar
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Stage
 
-__all__ = ["Curriculum"]
-
 _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 

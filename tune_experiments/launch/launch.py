@@ -42,7 +42,7 @@ from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
-from tune_experiments.run.run_folder import ANNOUNCED, PARTS, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, MODELS, PARTS, RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
@@ -114,7 +114,9 @@ class Session(Generic[Config]):
         refuse_search_folder(self.folder.path)
         self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
-        requests = [request | self._how_it_is_trained() for request in requests]
+        form: Request = {"is_local": True} if self.options.local else {}
+        form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
+        requests = [request | form for request in requests]
         failures = self._train_unfinished([Part(requests)])
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
@@ -139,11 +141,6 @@ class Session(Generic[Config]):
                             f"{trial_name(method, seed)} has another budget and leaves the table until "
                             f"--seeds names {seed}, too"
                         )
-
-    def _how_it_is_trained(self) -> Request:
-        """Keys of a request that depend on this session."""
-        form: Request = {"is_local": True} if self.options.local else {}
-        return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
 
     def _config_as_trained(self) -> Config:
         """The configuration with the processes that train."""
@@ -227,7 +224,10 @@ class Session(Generic[Config]):
             self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with contextlib.ExitStack() as stack:
-            ray = None if self.options.local else self._joined(stack)
+            ray = None
+            if not self.options.local:
+                self.console.print("connecting to Ray")
+                ray = stack.enter_context(ray_cluster())
             stack.enter_context(graceful_stop(self.console.print))
             stack.enter_context(self.experiment.shared(self.config))
             try:
@@ -289,15 +289,10 @@ class Session(Generic[Config]):
         from rl_models.text.weights_identity import model_identity, pretrained_models  # torch is slow to import
 
         if models := [model_identity(name) for name in pretrained_models(self.config)]:
-            self.folder.note_models(models)
+            self.folder.record(MODELS, models)
         for model in models:
             known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])
             self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
-
-    def _joined(self, stack: contextlib.ExitStack) -> Any:
-        """Connect to Ray until the stack closes."""
-        self.console.print("connecting to Ray")
-        return stack.enter_context(ray_cluster())
 
     def _run_local_trials(
         self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum], watch: TrialWatch | None

@@ -139,18 +139,7 @@ def separate_agents(
     allow: tuple[str, ...] = (),
     device: DeviceChoice = "auto",
 ) -> Iterator[SeparateAgents]:
-    """N processes that play one episode; they end with the `with` block.
-
-    Args:
-        checkpoint: folder of the checkpoint, which each process loads.
-        num_agents: number of agents, N.
-        observation_keys: keys of the observations that each agent receives.
-        seed: seed of the worlds.
-        world: index of the world among those of this seed.
-        patience_seconds: timeout in seconds of each wait.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        device: device of the agents' networks.
-    """
+    """N processes that play one episode and end with the `with` block; the other arguments are those of `Role`."""
     team = SeparateAgents(observation_keys, patience_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
     for one, other in itertools.combinations(range(num_agents), 2):

@@ -27,10 +27,16 @@ from rl_models.configuration import DeviceChoice
 from rl_models.errors import InputError
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.runtime.added_observations import narrated, with_noise
-from rl_models.runtime.device import built_on, device_of
+from rl_models.runtime.device import built_on, get_device
 from rl_models.runtime.fixed_weights import WeightChangeDetector
 from rl_models.runtime.texts import MissingTextsError, TextEncodings
-from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.checkpoint import (
+    CheckpointError,
+    get_checkpoint_path,
+    load_checkpoint,
+    load_state,
+    newest_whole_checkpoint,
+)
 from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
@@ -71,7 +77,7 @@ class LoadedPolicy:
         trial_folder: Path | None = None,
         allow: Sequence[str] = (),
     ) -> None:
-        self.policy, self.device = policy.eval(), device_of(policy)
+        self.policy, self.device = policy.eval(), get_device(policy)
         self.experiment, self.config = experiment, config
         self.trial_folder, self.allow = trial_folder, tuple(allow)
         self.method: str = state["method"]
@@ -211,12 +217,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
-    """The checkpoint that a path stands for.
+    """The checkpoint that the path of a checkpoint, a trial folder or a run folder stands for.
 
-    Args:
-        path: checkpoint, trial folder or run folder.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        imports: whether the experiment of a run is imported, whose first row is then taken; else the first folder is.
+    With `imports` the experiment of a run is imported, whose first row is then taken; else the first folder is.
 
     Raises:
         UserError: there is no checkpoint.
@@ -251,7 +254,7 @@ def chosen_checkpoint(trial: Path) -> Path | None:
     """The checkpoint that a trial stands for: the best validated one if weights are chosen by that, else the newest."""
     newest = newest_checkpoint(trial)
     choice = load_state(newest).get("choice") if newest else None
-    return path_of(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest
+    return get_checkpoint_path(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest
 
 
 def newest_checkpoint(trial: Path) -> Path | None:

@@ -37,10 +37,7 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
     """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
 
-    Args:
-        policy: team, with which the episode is chosen.
-        checkpoint: folder of the team's checkpoint, for the processes.
-        seed: seed of the episodes to choose from.
+    The processes load `checkpoint`; the team itself chooses the episode.
 
     Raises:
         UserError: the team cannot act decentralised, or a process fails.
@@ -94,11 +91,7 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
 def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
     """Action of an agent in world `index`: its name or number, or each factor with its number.
 
-    Args:
-        actions: [B, N] int, or factor -> such an array; numbers are [B, N, D].
-        index: index of the world.
-        agent: index of the agent.
-        names: names of the first actions.
+    Actions are [B, N] int, or factor -> such an array, where numbers are [B, N, D].
     """
     if isinstance(actions, dict):
         return ", ".join(f"{factor} {_entry_in_words(values[index, agent])}" for factor, values in actions.items())

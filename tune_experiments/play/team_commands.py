@@ -145,8 +145,10 @@ class Doctor(PolicyArgs):
 
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
+    from rl_models.text.weights_identity import model_identity, pretrained_models
     from tune_experiments.play.loading import load_policy
     from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
+    from tune_experiments.run.model_notes import describe_models, with_model_notes
 
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
@@ -156,7 +158,10 @@ def evaluate(command: Evaluate, console: Console) -> None:
     found = make_evaluations(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for tested, episodes in evaluate_all(found, loaded.method, loaded.policy):
         rows += make_results(experiment, loaded.method, loaded.seed, tested, episodes, trained)
-    for table in loaded.experiment.tables(rows):
+    models = describe_models(
+        [{"pretrained_models": [model_identity(name) for name in pretrained_models(loaded.config)]}]
+    )
+    for table in with_model_notes(loaded.experiment.tables(rows), models):
         console.print(table.for_terminal(console.width), crop=False)
 
 
@@ -335,11 +340,6 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) ->
 def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
     """Refuse flags of `play` that cannot be combined.
 
-    Args:
-        human: name of the person's agent, or "".
-        decentralised: whether each agent runs in a process of its own.
-        of_game: given flags that only a game with a person uses.
-
     Raises:
         UserError: two flags cannot be combined.
     """
@@ -352,15 +352,7 @@ def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> 
 def play_in_browser(
     loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
 ) -> None:
-    """Serve a game with a person and keep its episodes.
-
-    Args:
-        loaded: team.
-        agent: name of the person's agent.
-        seed: seed of the world.
-        folder: folder of the saved episodes.
-        port: port on this machine; 0 takes any free one.
-        say: function that prints the address, and at the end the files.
+    """Serve a game with a person and keep its episodes; port 0 takes any free one.
 
     Raises:
         UserError: no such agent or port, or aiohttp is not installed.

@@ -19,8 +19,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, Interval
 
-__all__ = ["RESULTS_FILE", "Result", "read", "remove_rows", "replace_rows", "write"]
-
 RESULTS_FILE = "results.jsonl"
 
 
@@ -101,12 +99,7 @@ def read(path: Path) -> list[Result]:
 
 
 def replace_rows(path: Path, results: Sequence[Result]) -> None:
-    """Replace all rows of the same trials.
-
-    Raises:
-        UserError: the file is damaged.
-        ValueError: a value that is not finite.
-    """
+    """Replace all rows of the same trials."""
     trials = {result.trial for result in results}
     write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
 
@@ -126,11 +119,7 @@ def _read_if_there(path: Path) -> list[Result]:
 
 
 def write(path: Path, results: Sequence[Result]) -> None:
-    """Write a file of these lines alone.
-
-    Raises:
-        ValueError: a value that is not finite.
-    """
+    """Write a file of these lines alone."""
     for result in results:
         if (fault := _not_finite(result)) is not None:
             raise ValueError(fault)

@@ -21,8 +21,6 @@ from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interv
 from tune_experiments.results.rows import Result
 from tune_experiments.results.skipped_updates import percent
 
-__all__ = ["LISTED", "TABLE_FILE", "PaperTable", "make_table", "write_tables"]
-
 TABLE_FILE = "table.md"
 
 _PAPER = ", paper"

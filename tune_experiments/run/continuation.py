@@ -19,8 +19,6 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.request import Request, make_plan
 from tune_experiments.run.run_folder import PARTS
 
-__all__ = ["describe_training_changes", "describe_update_changes", "with_continuation_notes"]
-
 
 def describe_training_changes(
     experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]

@@ -14,8 +14,6 @@ from rl_models.schedule import Progress
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, TrialPlan
 
-__all__ = ["Choice", "CurriculumState", "StageEnd", "needed_checkpoints", "restore_curriculum"]
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -115,11 +113,7 @@ class CurriculumState:
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
     def take(self, row: Mapping[str, float]) -> None:
-        """Record the metric of the stage's promotion from a row.
-
-        Raises:
-            ValueError: the log has such metrics, but not this one.
-        """
+        """Record the metric of the stage's promotion from a row."""
         rule = self.stage.promotion
         if rule is None:
             return
@@ -134,9 +128,6 @@ class CurriculumState:
         """The value of a row's validation if it is the stage's best so far and its plan chooses weights, else None.
 
         NaN is never the best value.
-
-        Raises:
-            ValueError: validation does not measure what weights are chosen by.
         """
         key = f"valid/{self.plan.chosen_by}"
         known = [name for name in row if name.startswith("valid/")]
@@ -181,11 +172,7 @@ class CurriculumState:
         return state | {"curriculum": stage}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of a checkpoint.
-
-        Raises:
-            ValueError: it was written by a trial with other stages.
-        """
+        """Restore the state of a checkpoint."""
         stage = state.get("curriculum", {"stage": None, "progress": state["progress"], "values": [], "ended": []})
         ended = [StageEnd(**end | {"progress": Progress(**end["progress"])}) for end in stage["ended"]]
         there = [*(end.name for end in ended), stage["stage"]]

@@ -167,10 +167,7 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
 def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequence[str]) -> list[str]:
     """Lines on a trial: where its time goes, what to try, and what a custom environment breaks in random play.
 
-    Args:
-        checkpoint: Checkpoint of the trial.
-        rows: Rows of its log.
-        allow: Modules from outside that may be imported; without the environment's it is not played.
+    An environment whose module is not in `allow` is not played.
 
     Raises:
         UserError: a damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
@@ -207,11 +204,7 @@ def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Work
 
 
 def environment_report(make_world: MakeWorld) -> list[str]:
-    """Lines on a custom environment that is played at random, with all checks; none on a world of this package.
-
-    Args:
-        make_world: builds worlds of training.
-    """
+    """Lines on a custom environment that is played at random, with all checks; none on a world of this package."""
     try:
         with contextlib.closing(make_world(num_worlds=1, first_world=0)) as world:
             if not isinstance(world, PettingZooWorld):

@@ -12,8 +12,6 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.run_folder import RunFolder
 
-__all__ = ["Request", "SearchScheduler", "as_searcher", "make_plan", "make_request"]
-
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
 `is_tested`, the `run_id` of its run, the `uri` of its copy, `is_local` where it is trained without Ray, and `ends_at`,

@@ -15,8 +15,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Slice", "SliceScheduler", "get_checkpoint_step", "is_past", "trained_env_steps"]
-
 
 def is_past(ends_at: float | None) -> bool:
     """Whether a slice that ends at this time of the clock is over; without an end it never is."""

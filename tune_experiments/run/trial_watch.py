@@ -13,8 +13,6 @@ from typing import Any
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Callback", "TrialWatch"]
-
 _SHARE = 0.02
 """Largest share of time spent polling."""
 _SECONDS = 1.0

@@ -27,7 +27,6 @@ from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, finite_
 if TYPE_CHECKING:
     from optuna import Study, Trial
 
-__all__ = ["JOURNAL_FILE", "OptunaSearch"]
 
 JOURNAL_FILE = "optuna.jsonl"
 _SETTING = "setting"

@@ -98,12 +98,6 @@ def test_recorded_draws_replace_the_worlds_own():
     assert info["episode"]["survivors"].tolist() == [0.0]
 
 
-def test_an_unknown_draw_names_the_known_ones():
-    world = calm()
-    with pytest.raises(ValueError, match=r"rain.*gust"):
-        world.step(acts(world, REST), chance={"rain": np.zeros((1, 2))})
-
-
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs import make
-from rl_envs.furnlift.actions import PASS, PICKUP, coordinated_actions
+from rl_envs.furnlift.actions import PICKUP, coordinated_actions
 from rl_envs.furnlift.world import DIFFICULTIES, difficulty
 from tests.rl_envs.furnlift.scenes import EAST, NORTH, SOUTH, WEST, world
 
@@ -44,15 +44,6 @@ def test_recorded_visibility_replaces_our_own():
     assert not step(world(), PICKUP, PICKUP, sees_television=sees)[2][0]
     with pytest.raises(ValueError, match="sees_television"):
         step(world(), PICKUP, PICKUP, sees_television=sees[0])
-
-
-@pytest.mark.parametrize("bootstrap_at_limit", [True, False])
-def test_the_limit_truncates_or_in_the_authors_form_terminates(bootstrap_at_limit):
-    found = world(max_episode_steps=2, bootstrap_at_limit=bootstrap_at_limit)
-    assert not any(flag[0] for flag in step(found, PASS, PASS)[2:4])
-    _, _, terminated, truncated, info = step(found, PASS, PASS)
-    assert (bool(terminated[0]), bool(truncated[0])) == (not bootstrap_at_limit, bootstrap_at_limit)
-    assert info["episode"]["success"][0] == 0 and info["episode"]["missed_pickups"][0] == 2
 
 
 def test_classes_of_difficulty_follow_the_mean_start_distance():

@@ -237,17 +237,3 @@ def test_who_stands_over_the_television_sees_its_top_below():
     edge = 42 * (1 - np.tan(np.radians(30) - np.arctan((EYE_METRES - 0.75) / ahead)))
     rows = np.flatnonzero(drawn[:, 42] == palette.TELEVISION)
     assert rows.max() == 83 and abs(rows.min() - edge) <= 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"observations": ("picture",)}, "observations must be a tuple of 'view', 'frame' or both"),
-        ({"observations": ()}, "observations must be a tuple"),
-        ({"observations": "frame"}, "observations must be a tuple"),
-        ({"observations": ("frame",), "frame_pixels": 50}, "frame_pixels must be one of 42, 84, got 50"),
-    ],
-)
-def test_bad_arguments_are_refused_in_one_sentence(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        make("furnmove-v0", rooms="valid", room_size="laptop", **arguments)

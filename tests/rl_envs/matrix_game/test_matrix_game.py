@@ -118,12 +118,6 @@ def test_a_recorded_adversary_must_be_told():
         play(world, [0, 0], adversary=np.array([3]))
 
 
-@pytest.mark.parametrize("arguments", [{"game": "chess"}, {"adversary": "weak"}, {"num_agents": 3}])
-def test_impossible_games_are_refused(arguments):
-    with pytest.raises(ValueError):
-        MatrixGame(**arguments)
-
-
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_coordination_rewards_the_good_joint_actions_only(num_agents):
     world = MatrixGame(5**num_agents, game="coordination", num_agents=num_agents, num_actions=5)

@@ -118,10 +118,10 @@ def walk(world, chef, target):
 def test_cells_that_nobody_can_get_to_are_not_legal():
     world = Overcooked(layout="forced_coordination", actions="any")
     legal = world.reset(0)["legal"][0]
-    hatch, onions = world.kitchen.cells_of("hatch"), world.kitchen.cells_of("onion store")
+    hatch, onions = world.kitchen.place_cells("hatch"), world.kitchen.place_cells("onion store")
     assert legal[0][hatch].all() and not legal[1][hatch].any()
     assert legal[1][onions].all() and not legal[0][onions].any()
-    assert (legal[0] & legal[1])[world.kitchen.cells_of("shared counter")].all()
+    assert (legal[0] & legal[1])[world.kitchen.place_cells("shared counter")].all()
 
 
 @pytest.mark.parametrize("actions", ["adjacent", "any"])

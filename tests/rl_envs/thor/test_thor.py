@@ -13,7 +13,7 @@ from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import room_by_name
 from rl_envs.thor import exporter, simulator
 from rl_envs.thor.exporter import export_room, make_lattice, share_of_known_floor
-from rl_envs.thor.furnmove import ThorFurnMove, scene_of
+from rl_envs.thor.furnmove import ThorFurnMove, scene_name
 from rl_envs.thor.simulator import Lattice, Simulator, ThorError
 from tests.rl_envs.thor.fake_controller import FLOOR_Y, FLOORS, FakeController, thing
 
@@ -82,7 +82,7 @@ def test_a_scene_is_opened_once_and_the_engine_is_stopped_at_the_end():
 @pytest.mark.parametrize(
     ("faults", "said"),
     [
-        ({"agents": 1}, "made 1 agent in scene FloorPlan229 and 2 were wanted.*agentCount"),
+        ({"agents": 1}, "made 1 agent in scene FloorPlan229.*agentCount"),
         ({"unknown": ["TeleportFull"]}, "does not know action TeleportFull"),
         ({"refused": {"TeleportObject": "Television is stuck"}}, "refused TeleportObject.*Television is stuck"),
         ({"silent": ["TeleportFull"]}, "did not answer .action TeleportFull"),
@@ -101,7 +101,7 @@ def test_a_fault_is_one_sentence(faults, said):
 
 def test_rooms_that_are_no_scenes_and_several_worlds_are_refused():
     with pytest.raises(ThorError, match=r"test_room_01"):
-        scene_of(room_by_name("test_room_01"))
+        scene_name(room_by_name("test_room_01"))
     with pytest.raises(ValueError, match="num_worlds must be 1"):
         ThorFurnMove(2)
 

@@ -108,6 +108,19 @@ def test_a_message_is_one_line_of_ten_words_at_most(language):
     assert writer.text(()) == ""
 
 
+@pytest.mark.parametrize("draws", [False, True], ids=["greedy", "drawn"])
+def test_writing_ends_where_the_text_is_cut_and_the_text_stays(language, draws):
+    some, settings = prompts(language)[:12], MessageSettings(max_words=2, max_tokens=16)
+    writer = Writer(language, settings)
+    uniforms = torch.rand(len(some), 16, generator=torch.Generator().manual_seed(0)) if draws else None
+    with language.using("message"):
+        whole = generate(language.base, some, 16, language.tokens.end, uniforms)
+    written = writer.write(some, uniforms)
+    assert [writer.text(text) for text in written] == [writer.text(text) for text in whole]
+    assert all(text == other[: len(text)] for text, other in zip(written, whole, strict=True))
+    assert sum(map(len, written)) < sum(map(len, whole))
+
+
 def test_messages_keep_their_ids_on_the_way(language):
     writer = Writer(language, MessageSettings())
     table = writer.from_texts(["take the red apple", "", "no"])

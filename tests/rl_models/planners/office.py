@@ -134,6 +134,9 @@ class PostOffice:
         named = goal or max((OF_TEXT[text] for text in best), key=lambda errand: errand.worth).goal
         return Decomposition("What can begin.", named, best)
 
+    def possible_subgoals(self, state, agent, given):
+        return tuple(text for text in OF_TEXT if cost(read(state), agent, text) < FAR)
+
     def allocate(self, state, subgoals, failed):
         moment, texts = read(state), tuple(subgoals)
         orders = sorted(((0, 1), (1, 0)), key=lambda o: sum(cost(moment, n, texts[p]) for n, p in enumerate(o)))

@@ -151,7 +151,7 @@ class WantsTwo(Exception):
 
 def test_an_error_that_cannot_be_sent_is_sent_in_words():
     for error in (WantsTwo("a fault", "the cellar"), ValueError("a fault", threading.Lock())):
-        sent = pickle.loads(pickle.dumps(env_runner.as_sent(error)))
+        sent = pickle.loads(pickle.dumps(env_runner.picklable_error(error)))
         assert type(error).__name__ in str(sent) and "a fault" in str(sent)
 
 

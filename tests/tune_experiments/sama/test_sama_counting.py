@@ -12,12 +12,12 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, domain_of
-from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import ERRING, STEPS_NEEDED, tables, training_results
+from tune_experiments.sama.overcooked.tables import ERRING, RULES_SCRIPTED, STEPS_NEEDED, tables, training_results
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen

@@ -42,15 +42,7 @@ class HumanEpisode:
 
 
 def about(loaded: LoadedPolicy, agent: int, seed: int, messages: Sequence[str], metrics: dict[str, float]) -> Any:
-    """Contents of the JSON file.
-
-    Args:
-        loaded: team.
-        agent: index of the person's agent.
-        seed: seed of the world.
-        messages: the person's message at each step, "" for none.
-        metrics: metrics of the episode; empty if it was left before its end.
-    """
+    """Contents of the JSON file."""
     return {
         "experiment": loaded.experiment.entry_point,
         "config": config_to_json(loaded.config),

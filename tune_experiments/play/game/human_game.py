@@ -68,13 +68,7 @@ class HumanGame:
     """
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
-        """Begin the first episode.
-
-        Args:
-            loaded: team.
-            name: name of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
-            seed: seed of the world.
-            folder: folder of saved episodes, created with the first one.
+        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it.
 
         Raises:
             UserError: no such agent, factored actions, or a folder that cannot be written.
@@ -102,11 +96,7 @@ class HumanGame:
     # ------------------------------------------------------------------------------------------------------ playing
 
     def choose(self, action: int, message: str = "") -> None:
-        """Take an action and send a message; while the agent is busy, any action is accepted and ignored.
-
-        Raises:
-            RefusedError: the episode is over, or that cannot be done now.
-        """
+        """Take an action and send a message, or refuse it; while the agent is busy, any action is ignored."""
         if self._ended is not None:
             raise RefusedError("The episode is over.")
         if not 0 <= action < len(self._names):
@@ -138,11 +128,7 @@ class HumanGame:
         self._begin(self.world.next_episode(np.array([0])), np.ones(1, bool))
 
     def leave(self) -> None:
-        """Save an unfinished episode and close the world.
-
-        Raises:
-            RefusedError: it cannot be saved.
-        """
+        """Save an unfinished episode and close the world."""
         with self._stack:
             if self._ended is None and self._actions:
                 self._finish({})

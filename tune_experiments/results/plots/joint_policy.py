@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,28 +22,16 @@ def joint_policy(
     policies: Mapping[str, np.ndarray],
     action_names: Sequence[str],
     classes: Mapping[str, Sequence[int]],
-    path: Path,
     remark: str = "",
-) -> Path:
+) -> Figure:
     """Draw what pairs of actions a team plays, one panel a method; four panels and more make a square.
 
     Args:
         policies: method -> `[A, A] float`, the share of each pair; rows agent 1, columns agent 2. Sums to one.
         action_names: `A` names.
         classes: name -> its actions, consecutive; pairs outside these squares are never coordinated.
-        path: The PNG to write.
         remark: One line below the panels, such as what a third agent does.
     """
-    return save(draw_joint_policy(policies, action_names, classes, remark), path)
-
-
-def draw_joint_policy(
-    policies: Mapping[str, np.ndarray],
-    action_names: Sequence[str],
-    classes: Mapping[str, Sequence[int]],
-    remark: str = "",
-) -> Figure:
-    """The same as a figure that is not saved yet."""
     page = _Page(len(policies), action_names, has_remark=bool(remark))
     figure = new_figure(*page.size, layout=None)
     highest = max(float(np.max(policy)) for policy in policies.values())

@@ -8,16 +8,20 @@ line (`rl_envs/frozen_lake_spread/text.py`).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import numpy as np
 
+import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
+from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import (
     Allocation,
     Decomposition,
@@ -26,6 +30,7 @@ from rl_models.planners.domain import (
     StateTextError,
     SubgoalTexts,
 )
+from tune_experiments.sama.planner_config import PlannedGame
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
@@ -66,10 +71,11 @@ class LakeDomain:
         self.lake, self.knowledge = lake, knowledge
         self.name = f"frozen lake {lake.side}x{lake.side}"
         self.subgoals = (*map(self.text_of, range(lake.side**2)), STAY)
-        self.manual = _RULES.format(side=lake.side)
+        self.map = ""
         if knowledge == "privileged":
             holes = self._places(np.flatnonzero(lake.holes))
-            self.manual += _MAP.format(holes=holes, targets=self._places(lake.targets))
+            self.map = _MAP.format(holes=holes, targets=self._places(lake.targets))
+        self.manual = _RULES.format(side=lake.side) + self.map
 
     # ------------------------------------------------------------------------------------------------- words
 
@@ -156,6 +162,13 @@ class LakeDomain:
                 return Decomposition(thoughts, goal or REACH, texts)
         return Decomposition(thoughts, goal or REACH, first or (STAY,) * len(_AGENTS))
 
+    def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
+        """See `Domain.possible_subgoals`: another cell, and on a target to stay."""
+        cells, targets = self._read(state)
+        if targets[agent]:
+            return (STAY,)
+        return tuple(self.text_of(cell) for cell in range(self.lake.side**2) if cell != cells[agent])
+
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`: the least sum of ways."""
         orders = sorted(((0, 1), (1, 0)), key=lambda order: self._cost(state, subgoals, order))
@@ -219,3 +232,20 @@ class LakeDomain:
 
     def _places(self, cells: Iterable[int]) -> str:
         return "; ".join(f"row {cell // self.lake.side + 1}, column {cell % self.lake.side + 1}" for cell in cells)
+
+
+def make_game(lake: Lake, knowledge: str) -> PlannedGame:
+    """A lake as the planner's game.
+
+    Args:
+        lake: the map.
+        knowledge: what the planner knows, one of `Knowledge`.
+    """
+    domain = LakeDomain(lake, cast(Knowledge, knowledge))
+    return PlannedGame("two-agent FrozenLake", domain, domain.map, game_code)
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.of_folder(Path(rl_envs.frozen_lake_spread.__file__).parent)

@@ -67,6 +67,8 @@ class RtsConfig(PlannerConfig):
         super().__post_init__()
         object.__setattr__(self, "team", stored_path(self.team))
         check_some(self, "tests")
+        if "rewards" in self.tests:
+            self.refuse_scored("--tests rewards")
         if self.min_round_steps > self.round_steps:
             raise UserError(
                 f"--min-round-steps must be at most --round-steps, which is {self.round_steps}, "

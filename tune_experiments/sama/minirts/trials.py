@@ -141,7 +141,9 @@ def plain_test(config: RtsConfig) -> str:
 
 def planner_name(config: RtsConfig) -> str:
     """Name of the planner in a few words, with all that differs from SAMA's."""
-    name = {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
+    model = config.model.name
+    names = {"offline": "rules", "noisy": f"{config.noise} rules", "scored": f"scores of {model}"}
+    name = names.get(config.planner, model)
     goals = {"sama": "", "deps": " with goals of DEPS", "plan4mc": " with goals of Plan4MC"}[config.goals]
     return name + goals + f" and {config.random_share:g} random" * (config.random_share > 0)
 

@@ -7,7 +7,6 @@ is `trials.py`.
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -17,6 +16,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GAIN, UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
@@ -35,8 +35,8 @@ from tune_experiments.sama.planner_config import (
 
 __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 
-Condition: TypeAlias = Literal["random_commands", "reflections", "retries"]
-RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay"]
+Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
+RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SamaConfig(
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
     """Methods of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
     planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
-    of overcooked_selfplay."""
+    of overcooked_selfplay; `scripted`, chefs that walk by script where the planner sends them, nothing is trained."""
     tasks: tuple[str, ...] = field(default=("cramped_room",), metadata=MAY_GAIN)
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
     forced_coordination and counter_circuit_o_1order."""
@@ -96,8 +96,8 @@ class SamaConfig(
     """Weights that are tested: validated, those with most soups in whole validation episodes, the later of equals;
     last, the last ones."""
     also_tests: tuple[Condition, ...] = ()
-    """Further tests of the row `sama`: random_commands; reflections and retries, three of them after each failed
-    round."""
+    """Further tests of the rows `sama` and `scripted`: random_commands, and random_possible_commands, which the chef
+    can begin; reflections and retries, three of them after each failed round."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -108,13 +108,14 @@ class SamaConfig(
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
+        if "code" in self.methods:
+            self.refuse_scored("--methods code")
         self._keep_encoder()
 
     def _keep_encoder(self) -> None:
         """Make the encoder's paths absolute: trials run, continue and are evaluated in other folders."""
-        name, folder = self.encoder.name, self.encoder.folder
-        is_folder = name not in (WORDS, AUTO) and os.path.isdir(name)
-        encoder = dataclasses.replace(self.encoder, name=absolute(name) if is_folder else name, folder=absolute(folder))
+        name = self.encoder.name if self.encoder.name in (WORDS, AUTO) else absolute_model_name(self.encoder.name)
+        encoder = dataclasses.replace(self.encoder, name=name, folder=absolute(self.encoder.folder))
         object.__setattr__(self, "encoder", encoder)
 
     def game(self, task: str) -> PlannedGame:

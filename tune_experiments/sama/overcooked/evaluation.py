@@ -19,7 +19,8 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, SamaConfig
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
+from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, parts_of, play_unplanned
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
 from tune_experiments.sama.planning_metrics import planning_metrics
@@ -28,9 +29,10 @@ from tune_experiments.sama.team_with_seed import planner_seed
 
 EVALUATION_SEED = 400
 """Seed of every evaluation: it fixes the chance that cells are drawn with."""
-RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
+_RANDOM = {"random_share": 1.0, "reflections": 0, "planner": "offline", "manual": "", "record": "", "replay": ""}
 _CHANGES: dict[Condition, dict[str, Any]] = {
-    "random_commands": {"random_share": 1.0, "reflections": 0},
+    "random_commands": _RANDOM,
+    "random_possible_commands": _RANDOM | {"random_from": "possible"},
     "reflections": {"reflections": MAX_REFLECTIONS, "after_failure": "reflect"},
     "retries": {"reflections": MAX_REFLECTIONS, "after_failure": "retry"},
 }
@@ -46,17 +48,21 @@ def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
         sampled = play_unplanned(row, settings, config.test_episodes, False, policy) if config.is_greedy else found
         return {layout: found | {SAMPLED_SOUPS: sampled["soups"]}}
     tests: Tests = {layout: _planned(config, method, policy, trial_folder)}
-    if row != SAMA:
+    if row not in (SAMA, SCRIPTED):
         return tests
     for name in config.also_tests:
         changed = dataclasses.replace(config, **_CHANGES[name])
         tests[Tested(layout, name.replace("_", " "))] = _planned(changed, method, policy, trial_folder)
+    if row == SCRIPTED and config.planner == "offline":  # the same chefs under the same rules
+        return tests
     return tests | scripted_episodes(config, layout)
 
 
 def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Episodes:
     """Episodes under the planner, with the soups of as many with sampled actions."""
     found = planned_episodes(config, method, policy, config.test_episodes, trial_folder)
+    if parts_of(method)[0] == SCRIPTED:
+        return found
     sampled = found
     if config.is_greedy:
         sampling = dataclasses.replace(config, is_greedy=False)
@@ -93,8 +99,10 @@ def planned_episodes(
     Returns:
         metrics of `KitchenPlay` [B] each, the transcript, and what `planning_metrics` counts.
     """
-    loop = make_planning_loop(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
-    found = play_under(loop, config, method, learned_executor(team, config.is_greedy), episodes, watch)
+    row, layout = parts_of(method)
+    loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)
+    executor = ScriptedExecutor(layout) if row == SCRIPTED else learned_executor(team, config.is_greedy)
+    found = play_under(loop, config, method, executor, episodes, watch)
     warn_of_rules(loop, config)
     return found | planning_metrics(loop, config, episodes)
 

@@ -121,6 +121,8 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     kind |= {name: getattr(config, name) for name in _TOLD_APART} | {"also_tests": list(config.also_tests)}
     if config.planner not in RULES:
         kind["model"] = config.model.name
+    if config.planner == "scored":
+        kind["normalisation"] = config.model.normalisation
     elif config.planner == "noisy":
         kind["noise"] = config.noise
     path = out / KIND

@@ -21,12 +21,14 @@ from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.sama_team import sama_team
 from rl_models.text.choice import text_encoder
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, make_team_algorithm
+from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, world_arguments
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
@@ -40,7 +42,7 @@ from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.play import PlannedPlay, learned_executor
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
-SAMA, SELF_PLAY, MAPPO, BLIND, CODE = "sama", "selfplay", "mappo", "blind", "code"
+SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 VALIDATION_SEED = 500
 """Seed of the states on which weights are chosen, and of the actions there; training and tests have other seeds."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
@@ -68,6 +70,8 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     row, layout = parts_of(method)
     if row in UNPLANNED:
         return _unplanned(config, row, layout, seed)
+    if row == SCRIPTED:
+        return _scripted(config, layout, seed)
     config = of_row(config, row)
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
@@ -187,6 +191,18 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
             play_unplanned, row, settings, config.test_episodes, config.is_greedy, seed=VALIDATION_SEED
         ),
         **_choice_of_weights(config),
+    )
+
+
+def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
+    """No training, and the tests; the team is never asked."""
+    return dataclasses.replace(
+        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        make_world=functools.partial(make_rounds, config, layout),
+        build_policy=lambda: TeamWithSeed(uniform_team(NUM_CHEFS, 1), seed),
+        validate=lambda policy: {},
+        make_algorithm=NoTraining,
+        learns=False,
     )
 
 
