@@ -40,8 +40,9 @@ def pytest_runtest_setup():
 
 @pytest.fixture(scope="session", autouse=True)
 def models_folder(tmp_path_factory):
-    """Small language models lie in one temporary folder, so that each is trained once and nobody's cache grows."""
+    """Small language models and encodings lie in temporary folders, so that nobody's cache grows."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONCORD_ENCODINGS", str(tmp_path_factory.mktemp("encodings")))
         patch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path_factory.mktemp("language_models")))
         yield
 

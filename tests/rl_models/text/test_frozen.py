@@ -8,7 +8,8 @@ import torch
 from transformers import BertModel, BertTokenizerFast
 
 from rl_models.text.choice import AUTO, BERT, WORDS, TextEncoderConfig, resolve_encoder, text_encoder
-from rl_models.text.frozen import FrozenEncoder, default_folder, frozen_encoder
+from rl_models.text.encoding_cache import default_folder
+from rl_models.text.frozen import FrozenEncoder, frozen_encoder
 from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
 from rl_models.text.words import WordEncoder
 from tests.rl_models.text.small import SENTENCES, save_bert
@@ -87,7 +88,7 @@ def test_an_interrupted_encoding_goes_on_where_it_stopped(bert, tmp_path, monkey
         asked.extend(some)
         return encode(self, some)
 
-    monkeypatch.setattr("rl_models.text.frozen.SENTENCES_AT_ONCE", 2)
+    monkeypatch.setattr("rl_models.text.encoding_cache.TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(PretrainedEncoder, "encode", encode_once)
     with pytest.raises(KeyboardInterrupt):
         frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)
@@ -223,4 +224,4 @@ def test_configurations_become_encoders(bert, tmp_path, monkeypatch):
     monkeypatch.setenv("CONCORD_ENCODINGS", str(tmp_path / "named"))
     assert default_folder() == tmp_path / "named"
     text_encoder(TextEncoderConfig(bert), SENTENCES, training)
-    assert list((tmp_path / "named").glob("*/*.safetensors"))
+    assert list((tmp_path / "named").glob("*/*.states"))
