@@ -75,15 +75,12 @@ class EncodingCache:
         self._unseen = math.inf
         self.asked = self.found = 0
 
-    def get(
-        self, texts: Iterable[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]], title: str = "encoding"
-    ) -> dict[_Text, Tensor]:
+    def get(self, texts: Iterable[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]]) -> dict[_Text, Tensor]:
         """Encodings of some texts; those that are not on disk are computed, by one process at a time.
 
         Args:
             texts: texts, of which some may be equal.
             encode: function that computes the encodings [L, F] float32 of a few texts.
-            title: title of the progress bar.
 
         Raises:
             EncodingCacheError: a file cannot be read, or the folder cannot be written to.
@@ -93,6 +90,7 @@ class EncodingCache:
         missing = [text for text in wanted if text not in known]
         self.asked, self.found = self.asked + len(wanted), self.found + len(known)
         batches = [missing[first : first + TEXTS_AT_ONCE] for first in range(0, len(missing), TEXTS_AT_ONCE)]
+        title = f"encoding {len(missing):,} of {len(wanted):,} texts with {self._folder.name}"
         for batch in track(batches, title, disable=len(batches) < 2):
             known |= self._encoded(batch, encode)
         return known

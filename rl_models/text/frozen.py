@@ -62,5 +62,5 @@ def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder:
         EncodingCacheError: encodings cannot be read or written.
     """
     cache = EncodingCache(encoder.identity, folder)
-    found = cache.get(sentences, encoder.encode, f"encoding sentences with {encoder.name}")
+    found = cache.get(sentences, encoder.encode)
     return FrozenEncoder([found[sentence] for sentence in sentences])
