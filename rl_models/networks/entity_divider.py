@@ -177,7 +177,7 @@ class DividedReading(ReadingNetwork):
         """
         check_team(sizes.num_agents)
         backbone = config.backbone
-        words = nn.Embedding(sizes.vocabulary, backbone.word_features, padding_idx=0)
+        words = sizes.make_words(backbone.word_features)
         reader = Txt2PiReader(backbone.reader, words, sizes.num_agents)
         stack = backbone.build_stack(reader, backbone.channels)
         super().__init__(sizes, words, reader, stack, backbone.features, backbone.activation)

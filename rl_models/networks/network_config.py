@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
+from rl_models.hub.catalog import absolute_model_name
+
 
 @dataclass(frozen=True)
 class TboneConfig:
@@ -137,6 +139,10 @@ class PartsConfig:
     learned."""
     talk: TboneConfig = field(default_factory=lambda: TboneConfig(hidden_size=64))
     """Widths of the rounds of messages; those of grids have no effect."""
+
+    def __post_init__(self) -> None:
+        """Make the encoder's folder absolute."""
+        object.__setattr__(self, "text_encoder", absolute_model_name(self.text_encoder))
 
     @property
     def pretrained_model(self) -> str:

@@ -28,7 +28,7 @@ from rl_models.networks.text_readers import TextPart, TextReader, WordTable
 from rl_models.networks.vector import VectorNetwork
 from rl_models.policy import Features, State, Stateless, legal_actions
 from rl_models.runtime.texts import TEXTS
-from rl_models.text.token_states import TokenStates
+from rl_models.text.token_states import TokenStates, WordStates
 
 Critic = Literal["own", "team"]
 """Observations from which an agent's value is computed: its own, or those of the whole team."""
@@ -54,6 +54,7 @@ class Part:
         planes_first: whether the channels of an image stand before its rows.
         table: [D, L], the tokens of each of D names or texts, of whose numbers the array consists; None without.
         ids: number of kinds of things, of whose numbers the array consists; 0 where its numbers are quantities.
+        words: the V words, the first of them the padding, where tokens are words of the world's own.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Part:
     planes_first: bool = False
     table: NDArray[np.integer] | None = field(default=None, compare=False)
     ids: int = 0
+    words: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -97,9 +99,8 @@ class PartsEncoder(nn.Module):
         self.kinds = nn.ModuleList(nn.Embedding(part.ids, width) for part in ids)
         self.features = sum(part.size for part in self._vectors) + width * sum(part.size for part in ids)
         self.features += config.image_features * len(self._images)
-        vocabulary = max((part.vocabulary for part in [*texts, *names]), default=0)
-        self.words = WordTable(vocabulary, width) if names else None
-        self.names = nn.ModuleList(_NameEncoder(config, part, width) for part in names)
+        self.words = self._words(config, [*texts, *names]) if names else None
+        self.names = nn.ModuleList(_NameEncoder(config, part, self.words) for part in names)
         for encoder in self.names:
             self.features += int(encoder.features)  # type: ignore[arg-type]  # a module's attribute has no type
         self.reader: TextReader | None = None
@@ -108,7 +109,7 @@ class PartsEncoder(nn.Module):
             if part.table is not None:
                 self.register_buffer(self._tables[part.key], torch.from_numpy(part.table), persistent=False)
         if texts:
-            words = self.words or self._words(config, vocabulary)
+            words = self.words or self._words(config, texts)
             read = [TextPart(part.key, part.size) for part in texts]
             self.reader = TextReader(config.reader, read, words, self.features)
             self.features += self.reader.features
@@ -150,11 +151,13 @@ class PartsEncoder(nn.Module):
         return obs | {f"{TEXTS}{key}": getattr(self, name) for key, name in self._tables.items()}
 
     @staticmethod
-    def _words(config: PartsConfig, vocabulary: int) -> nn.Module:
+    def _words(config: PartsConfig, texts: Sequence[Part]) -> nn.Module:
         """Module that turns the tokens of texts into states: a frozen text encoder, or a table of word vectors."""
-        if config.text_encoder:
-            return TokenStates(config.text_encoder)
-        return WordTable(vocabulary, config.reader.word_features)
+        if not config.text_encoder:
+            return WordTable(max(part.vocabulary for part in texts), config.reader.word_features)
+        if texts[0].words:
+            return WordStates(config.text_encoder, texts[0].words)
+        return TokenStates(config.text_encoder)
 
 
 class _NameEncoder(nn.Module):
@@ -166,8 +169,9 @@ class _NameEncoder(nn.Module):
 
     _table: Tensor
 
-    def __init__(self, config: PartsConfig, part: Part, width: int) -> None:
+    def __init__(self, config: PartsConfig, part: Part, words: nn.Module) -> None:
         super().__init__()
+        width = int(words.features)
         self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)

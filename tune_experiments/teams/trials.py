@@ -72,10 +72,10 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
         return language_policy(config, method, seed, trial_folder)
     world = example_world(config)
     agents, actions = world.num_agents, action_parts(world)
-    if config.network.text_encoder and not isinstance(world, PettingZooWorld):
+    if config.network.text_encoder and not isinstance(world, PettingZooWorld) and not hasattr(world, "vocabulary"):
         raise UserError(
-            f"--network.text-encoder reads texts of other packages' environments, and {config.env} gives its texts as "
-            "numbers of words: leave it out"
+            f"--network.text-encoder: {config.env} gives texts as numbers of words, and no attribute `vocabulary` with "
+            "these words: add one, or leave the flag out"
         )
     try:
         network, parts = fitted(config.network, make_parts(world))

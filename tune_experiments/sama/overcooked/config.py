@@ -6,7 +6,6 @@ is `trials.py`.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -16,10 +15,9 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GAIN, UnitInterval
-from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
-from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
+from rl_models.text.choice import TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
@@ -30,7 +28,6 @@ from tune_experiments.sama.planner_config import (
     ModelSettings,
     PlannedGame,
     PlannerConfig,
-    absolute,
 )
 
 __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
@@ -110,13 +107,6 @@ class SamaConfig(
             raise UserError("--network.channels must be one or more widths")
         if "code" in self.methods:
             self.refuse_scored("--methods code")
-        self._keep_encoder()
-
-    def _keep_encoder(self) -> None:
-        """Make the encoder's paths absolute: trials run, continue and are evaluated in other folders."""
-        name = self.encoder.name if self.encoder.name in (WORDS, AUTO) else absolute_model_name(self.encoder.name)
-        encoder = dataclasses.replace(self.encoder, name=name, folder=absolute(self.encoder.folder))
-        object.__setattr__(self, "encoder", encoder)
 
     def game(self, task: str) -> PlannedGame:
         """A kitchen."""
