@@ -47,6 +47,19 @@ def models_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def real_model():
+    """Name of a model of the catalog -> the same name; skips a test where the model was not fetched."""
+    from rl_models.hub.catalog import CATALOG
+
+    def need(name):
+        if not CATALOG[name].is_present:
+            pytest.skip(f"{name} is not on this machine: run `concord models fetch {name}`")
+        return name
+
+    return need
+
+
+@pytest.fixture(scope="session")
 def ray_session(models_folder):
     """A local cluster of our own with four logical CPUs."""
     import ray

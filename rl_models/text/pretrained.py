@@ -17,6 +17,8 @@ from torch import Tensor
 
 from rl_models.errors import InputError
 from rl_models.hub.catalog import CATALOG
+from rl_models.hub.quiet import quiet_transformers
+from rl_models.hub.weights import model_file_sha256
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 """Files of an encoder: settings, tokenizer, weights."""
@@ -58,8 +60,7 @@ class PretrainedEncoder:
         digest = hashlib.sha256()
         for file in _files(self.folder):
             try:
-                with file.open("rb") as stream:
-                    digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+                digest.update(f"{file.name} {model_file_sha256(file)}\n".encode())
             except OSError as error:
                 raise PretrainedError(f"{file} cannot be read ({error.strerror}): check its permissions") from error
         readable = "".join(sign if sign.isalnum() else "-" for sign in Path(self.name).name)
@@ -98,22 +99,18 @@ class PretrainedEncoder:
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
 
-        verbosity = logging.get_verbosity()
-        logging.set_verbosity_error()  # Unused heads of a checkpoint are expected, so no warning is needed.
         try:
-            tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
-            model = AutoModel.from_pretrained(
-                self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
-            )
+            with quiet_transformers():  # unused heads of a checkpoint are expected
+                tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+                model = AutoModel.from_pretrained(
+                    self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
+                )
         except Exception as error:  # safetensors, torch and tokenizers raise errors of their own for damaged files
             raise PretrainedError(
                 f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
             ) from error
-        finally:
-            logging.set_verbosity(verbosity)
         if tokenizer.pad_token is None or model.config.is_encoder_decoder:
             raise PretrainedError(
                 f"{self.name} is not an encoder like BERT: it needs a padding token and no decoder; name another"
@@ -135,18 +132,19 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     """The folder of an encoder.
 
     Args:
-        name: a folder, a model of the catalog (`concord models`), or a hub id.
+        name: a model of the catalog (`concord models`), a folder, or a hub id. A folder with the name of a catalog
+            model is `./NAME`.
         may_download: download the encoder from the hub if it is not on this machine.
 
     Raises:
         PretrainedError: there is no encoder of this name on this machine, nor on the hub if it may be downloaded.
     """
-    if Path(name).is_dir():
-        return Path(name)
     if name in CATALOG:
         if not CATALOG[name].is_present:
             raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")
         return CATALOG[name].folder
+    if Path(name).is_dir():
+        return Path(name)
     from huggingface_hub import snapshot_download
 
     try:

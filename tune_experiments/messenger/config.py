@@ -20,6 +20,7 @@ from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
@@ -122,9 +123,7 @@ class MessengerRunConfig(
     def _keep_folders(self) -> None:
         """Make paths absolute: a run is continued and evaluated from other folders, shells and machines, too."""
         encoder = self.encoder
-        name = encoder.name
-        if name not in (WORDS, AUTO) and os.path.isdir(name):
-            name = os.path.abspath(name)
+        name = encoder.name if encoder.name in (WORDS, AUTO) else absolute_model_name(encoder.name)
         folder = os.path.abspath(os.path.expanduser(encoder.folder)) if encoder.folder else ""
         object.__setattr__(self, "encoder", dataclasses.replace(encoder, name=name, folder=folder))
         texts = os.environ.get(FOLDER_VARIABLE, PUBLISHED) if self.texts == PUBLISHED else self.texts

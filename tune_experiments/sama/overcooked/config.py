@@ -7,7 +7,6 @@ is `trials.py`.
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -17,6 +16,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GAIN, UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
@@ -112,9 +112,8 @@ class SamaConfig(
 
     def _keep_encoder(self) -> None:
         """Make the encoder's paths absolute: trials run, continue and are evaluated in other folders."""
-        name, folder = self.encoder.name, self.encoder.folder
-        is_folder = name not in (WORDS, AUTO) and os.path.isdir(name)
-        encoder = dataclasses.replace(self.encoder, name=absolute(name) if is_folder else name, folder=absolute(folder))
+        name = self.encoder.name if self.encoder.name in (WORDS, AUTO) else absolute_model_name(self.encoder.name)
+        encoder = dataclasses.replace(self.encoder, name=name, folder=absolute(self.encoder.folder))
         object.__setattr__(self, "encoder", encoder)
 
     def game(self, task: str) -> PlannedGame:
