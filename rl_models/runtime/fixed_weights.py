@@ -101,7 +101,11 @@ class LRUCache(Generic[_Key, _Value]):
         self._watch = WeightChangeDetector()
         self.computed = 0
 
-    def of(
+    def __reduce__(self) -> tuple[type[LRUCache[_Key, _Value]], tuple[int]]:
+        """A copy, also in another process, starts empty."""
+        return LRUCache, (self._most,)
+
+    def get(
         self, keys: Sequence[_Key], weights: Iterable[Tensor], compute: Callable[[list[_Key]], Sequence[_Value]]
     ) -> list[_Value]:
         """The values of some keys; those that are not known are computed together, each once.

@@ -1,9 +1,12 @@
 """Writing in batches with kept keys and values is writing token by token, alone and from scratch."""
 
+import copy
+
 import pytest
 import torch
 
 from rl_models.distributions.joint_policy import inverse_cdf
+from rl_models.llm import messages
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, MessageSettings
 from rl_models.llm.messages import Writer, generate, to_message
 from rl_models.teams.llm_team import adapted_model
@@ -88,6 +91,19 @@ def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
     stir(language.message.values(), 0.9)
     assert writer.write(some) != first
     assert writer.memory.computed == 8
+
+
+def test_a_copy_of_a_team_reads_the_messages_that_the_team_has_written(language, monkeypatch):
+    """A policy is copied for validation, and meets the prompts of training."""
+    some, settings = prompts(language)[:4], MessageSettings(max_tokens=MOST)
+    first = Writer(language, settings).write(some)
+    again = copy.deepcopy(language)
+    stir(again.action.values())
+    monkeypatch.setattr(messages, "generate", None)
+    assert Writer(again, settings).write(some) == first
+    monkeypatch.undo()
+    stir(again.message.values(), 0.9)
+    assert Writer(again, settings).write(some) != first
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -95,12 +95,12 @@ def test_a_value_whose_computation_failed_is_not_that_of_the_weights_before():
         raise ValueError
 
     with torch.no_grad():
-        assert once.get([weight], lambda: "old") == memory.of(["key"], [weight], lambda _: ["old"])[0] == "old"
+        assert once.get([weight], lambda: "old") == memory.get(["key"], [weight], lambda _: ["old"])[0] == "old"
         weight += 1
-        for attempt in (lambda: once.get([weight], fail), lambda: memory.of(["key"], [weight], fail)):
+        for attempt in (lambda: once.get([weight], fail), lambda: memory.get(["key"], [weight], fail)):
             with pytest.raises(ValueError):
                 attempt()
-        assert once.get([weight], lambda: "new") == memory.of(["key"], [weight], lambda _: ["new"])[0] == "new"
+        assert once.get([weight], lambda: "new") == memory.get(["key"], [weight], lambda _: ["new"])[0] == "new"
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
