@@ -46,12 +46,14 @@ class Call(Generic[R, T]):
         context: the same as records, for backends that answer by rule.
         check: turns a reply into the result; raises `RejectedReplyError`.
         fallback: builds the result when no reply can be used.
+        choices: as for `ChatRequest`.
     """
 
     values: Mapping[str, str]
     context: Any
     check: Callable[[R], T]
     fallback: Callable[[], T]
+    choices: tuple[str, ...] = ()
 
 
 class Caller:
@@ -99,6 +101,7 @@ class Caller:
             max_tokens=stage.max_tokens,
             seed=self._seed,
             is_json=True,
+            choices=call.choices,
             stage=stage.name,
             context=call.context,
         )

@@ -64,7 +64,7 @@ class CodeIndex:
         self._holders = Counter(word for counts in self._counts for word in counts)
 
     @classmethod
-    def of_folder(cls, folder: Path) -> CodeIndex:
+    def from_folder(cls, folder: Path) -> CodeIndex:
         """Index every Python file below a folder, in the order of their paths."""
         files = sorted(folder.rglob("*.py"))
         return cls(

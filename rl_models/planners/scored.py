@@ -51,14 +51,14 @@ class ScoredBackend:
         if not isinstance(request.context, AskSubgoal):
             return self._rules.complete(request)
         (found,) = self._scorer([_question(request)])
-        scores = dict(zip(request.context.options, found.scores, strict=True))
+        scores = dict(zip(request.choices, found.scores, strict=True))
         best = max(scores, key=scores.__getitem__)
         return ChatReply(ScoredReply(subgoal=best, scores=scores).model_dump_json(), prompt_tokens=found.tokens)
 
 
 def _question(request: ChatRequest) -> ScoringQuestion:
     lead = Message("assistant", f"{request.context.agent} should")
-    return (*request.messages, lead), request.context.options
+    return (*request.messages, lead), request.choices
 
 
 class ScoredPlanner(Planner):
@@ -117,9 +117,9 @@ class ScoredPlanner(Planner):
                 "failed": memory.describe(),
                 "told": told or "nothing",
                 "agent": agent,
-                "options": "; ".join(options),
             },
-            context=AskSubgoal(agent, options),
+            context=AskSubgoal(agent),
+            choices=options,
             check=lambda reply: self._match(reply.subgoal),
             fallback=lambda: self._by_rule(state, goal, memory)[number],
         )

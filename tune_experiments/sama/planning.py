@@ -115,7 +115,7 @@ def make_planning_loop(
     return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
 
 
-def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
+def warn_about_fallbacks(loop: PlanningLoop, config: PlannerConfig) -> None:
     """Warn in a sentence if rules answered for a language model whose record does not hold the questions."""
     counts = loop.question_counts
     is_replayed = config.planner == "replay" or (config.planner == "scored" and config.replay)

@@ -157,7 +157,7 @@ def test_rare_words_count_more_than_common_ones():
 def test_a_folder_is_indexed(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "x.py").write_text(SOURCE)
-    assert CodeIndex.of_folder(tmp_path).search("sack", 1)[0].name == "sub/x.py: take_letter"
+    assert CodeIndex.from_folder(tmp_path).search("sack", 1)[0].name == "sub/x.py: take_letter"
 
 
 def test_objects_come_from_the_manual_and_from_nowhere_else():

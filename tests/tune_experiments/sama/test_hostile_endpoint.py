@@ -19,7 +19,7 @@ from rl_models.planners.transcript import Transcript
 from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import play, roll
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]  # test_minirts_endpoint has the quick one
 
@@ -28,7 +28,7 @@ LAYOUT = "cramped_room"
 
 def run(transport, transcript):
     """The whole pipeline on a small scale; returns everything that came out of it."""
-    domain = domain_of(LAYOUT)
+    domain = get_domain(LAYOUT)
     caller = Caller(ChatClient(transport, 1, max_attempts=2), "m", Transcript(transcript))
     paragraphs = ["The chef carries an onion to the pot. The soup goes to the hatch with a dish."]
     manual = write_manual(caller, "Overcooked", paragraphs, domain)

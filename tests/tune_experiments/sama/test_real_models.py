@@ -8,7 +8,6 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -50,7 +49,9 @@ def server(real_model, monkeypatch):
     host, _, port = address.partition(":")
     words = ["serve", folder, "--host", host, "--port", port, "--device", "cpu", "--dtype", "float32"]
     process = subprocess.Popen(
-        [Path(sys.executable).parent / "transformers", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "transformers.cli.transformers", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         _wait(f"http://{address}/health", process)

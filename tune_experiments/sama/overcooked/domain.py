@@ -179,20 +179,20 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
 
 
 @functools.cache
-def domain_of(layout: str) -> KitchenDomain:
+def get_domain(layout: str) -> KitchenDomain:
     """The planner's domain of a named kitchen."""
     return KitchenDomain(layout)
 
 
 def make_game(layout: str) -> PlannedGame:
     """A named kitchen as the planner's game."""
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     return PlannedGame("Overcooked", domain, domain.map, game_code)
 
 
 def command_texts(layout: str) -> tuple[str, ...]:
     """All commands, by number; the last one is `DONE`."""
-    return (*domain_of(layout).subgoals, DONE)
+    return (*get_domain(layout).subgoals, DONE)
 
 
 def manual_sentences(manual: str) -> tuple[str, ...]:
@@ -203,4 +203,4 @@ def manual_sentences(manual: str) -> tuple[str, ...]:
 @functools.cache
 def game_code() -> CodeIndex:
     """The game's source, to be looked up by words."""
-    return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)
+    return CodeIndex.from_folder(Path(rl_envs.overcooked.__file__).parent)

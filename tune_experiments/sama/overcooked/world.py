@@ -25,7 +25,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.domain import command_texts, domain_of
+from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
@@ -86,7 +86,7 @@ class CommandedKitchen(SymbolKitchen):
         sentences = command_texts(layout)
         self._sees_commands, self._done = sees_commands, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
-        domain = domain_of(layout)
+        domain = get_domain(layout)
         self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._in_words)
         if any(one.was_asked_for for one in rewards or ()):
             self.metric_names = (*self.metric_names, *FALLEN_BACK)
