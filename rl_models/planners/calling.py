@@ -57,7 +57,7 @@ class Call(Generic[R, T]):
 
 
 class Caller:
-    """Carries the calls of all stages to one backend."""
+    """Sends the questions of all stages to one backend, and keeps them in a transcript."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class Caller:
         """Bind a backend.
 
         Args:
-            client: carries questions to it.
-            model: name the endpoint knows the model by; for other backends any name of their own.
+            client: client of the backend.
+            model: name of the model at the endpoint; for other backends any name.
             transcript: transcript that keeps the calls for a reader.
-            seed: sent along, for servers that heed it.
+            seed: sampling seed of every request; a server may ignore it.
             prepare: called with all requests of a stage before they are asked; a backend may answer them together.
         """
         self._client, self._model, self._seed, self._prepare = client, model, seed, prepare

@@ -94,7 +94,7 @@ class CodeIndex:
         return math.log(1 + (len(self._documents) - holders + 0.5) / (holders + 0.5))
 
 
-def shown(documents: Sequence[Document]) -> str:
+def format_documents(documents: Sequence[Document]) -> str:
     """Documents for a prompt."""
     return "\n\n".join(f"# {one.name}\n{one.text}" for one in documents) or "none"
 

@@ -43,13 +43,14 @@ class ScoredBackend:
 
     def prepare(self, requests: Sequence[ChatRequest]) -> None:
         """Score all of these together; the scorer keeps its answers."""
-        asked = [request for request in requests if isinstance(request.context, AskSubgoal)]
-        self._scorer([_question(request) for request in asked])
+        self._scorer([_question(request) for request in requests if len(request.choices) > 1])
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Answer one request, the same way each time."""
         if not isinstance(request.context, AskSubgoal):
             return self._rules.complete(request)
+        if len(request.choices) == 1:
+            return ChatReply(ScoredReply(subgoal=request.choices[0]).model_dump_json())
         (found,) = self._scorer([_question(request)])
         scores = dict(zip(request.choices, found.scores, strict=True))
         best = max(scores, key=scores.__getitem__)

@@ -11,7 +11,7 @@ from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
 from rl_models.planners.manual import write_manual
 from rl_models.planners.planner import Planner
-from rl_models.planners.preparation import extract_objects, generate_states, without_doubles
+from rl_models.planners.preparation import deduplicate_subgoals, extract_objects, generate_states
 from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
@@ -36,7 +36,7 @@ def run(transport, transcript):
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
     plans = planner.plan(states)
-    subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.commands])
+    subgoals = deduplicate_subgoals(caller, domain, [text for plan in plans for text in plan.commands])
     _, _, transitions = roll(LAYOUT)
     designer = RewardDesigner(caller, domain, domain.tests, transitions, manual)
     designed = designer.design(domain.subgoals)

@@ -1,4 +1,4 @@
-"""The planner's kitchen is the world's: the same sentences and deeds, in all five layouts."""
+"""The planner's kitchen is the world's: the same sentences and events, in all five layouts."""
 
 import pytest
 

@@ -54,8 +54,8 @@ class LakeDomain:
 
     agents: tuple[str, ...] = _AGENTS
     objects: tuple[str, ...] = ("ice", "hole", "target")
-    aims: tuple[str, ...] = ("reach", "stand")
-    deeds: tuple[str, ...] = ("walk", "go", "fall")
+    goal_verbs: tuple[str, ...] = ("reach", "stand")
+    action_verbs: tuple[str, ...] = ("walk", "go", "fall")
     goals: tuple[str, ...] = (REACH, EXPLORE, WAIT)
     skills: tuple[Skill, ...] = (Skill(REACH, frozenset(), frozenset(_ON_TARGET)),)
     final_facts: frozenset[str] = frozenset(_ON_TARGET)

@@ -72,8 +72,8 @@ class RtsDomain(RuleDomain[Subgoal]):
     kinds = OF_TEXT
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
-    aims: tuple[str, ...] = ("win", "lose", "destroy")
-    deeds: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
+    goal_verbs: tuple[str, ...] = ("win", "lose", "destroy")
+    action_verbs: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
     subgoals: SubgoalTexts = tuple(OF_TEXT)
     skills: tuple[Skill, ...] = (
         Skill(EARN, frozenset(), frozenset({MONEY})),

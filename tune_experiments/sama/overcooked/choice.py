@@ -1,4 +1,4 @@
-"""Which sub-goals the chefs of a kitchen should have now: every pair that can begin, weighed.
+"""Choice of the chefs' sub-goals: all pairs that can begin now, ranked by their value per env step.
 
 A pair is worth the work that it does on the next soups, by env step of the round, which lasts as long as the longer of
 its two sub-goals (SAMA, section 3.2: goals that lead to the reward). Work on a soup is three onions, a dish, to fill it

@@ -56,8 +56,8 @@ class KitchenDomain(RuleDomain[Subgoal]):
     goal_order = (SERVE, PREPARE, MAKE, WAIT)
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
-    aims: tuple[str, ...] = ("serve", "deliver")
-    deeds: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
+    goal_verbs: tuple[str, ...] = ("serve", "deliver")
+    action_verbs: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
     skills: tuple[Skill, ...] = (
         Skill(MAKE, frozenset({"a pot has room"}), frozenset({"a pot is full"})),
         Skill(PREPARE, frozenset({"a pot is full"}), frozenset({"a dish is at hand"})),
@@ -80,7 +80,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         self.kinds = {one.text: one for one in make_subgoals(self._ways)}
         self.subgoals = tuple(self.kinds)
         self.tests: dict[str, SubgoalTest] = {
-            text: functools.partial(reached, kitchen, one.deed) for text, one in self.kinds.items()
+            text: functools.partial(reached, kitchen, one.event) for text, one in self.kinds.items()
         }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
         rules = files("tune_experiments.sama.overcooked").joinpath("manual.txt").read_text(encoding="utf-8").strip()

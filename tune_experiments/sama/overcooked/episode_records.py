@@ -1,4 +1,4 @@
-"""Records of episodes under a planner, with everything that it and its rounds wrote down (SAMA, section 3.4)."""
+"""Records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _VIDEO_STEPS = 160
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
-    """Everything of which there is something yet; returns what was written."""
+    """Draw every figure that there is data for; returns the written files."""
 
     def draw_video(method: str, policy: LoadedPolicy) -> Path:
         return write_gif(video(policy), out / f"videos/{method}.gif")

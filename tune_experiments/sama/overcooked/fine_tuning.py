@@ -1,9 +1,9 @@
-"""Fine-tuning on what is met: a trained team plays under the planner, and learns on in the states that it came to.
+"""Fine-tuning on visited states: a trained team plays under the planner, and trains on from the states it planned in.
 
-SAMA, section 3.3, trains on made-up states first and then, now and again, on those of play. Here each round of
+SAMA, section 3.3, trains on generated states first and then, from time to time, on those of play. Here each round of
 fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
-rounds that begin in these or in the made-up states, about equally often. A checkpoint holds the states that its stage
-has met, so a trial that was killed goes on with the same.
+rounds that begin in these or in the generated states, about equally often. A checkpoint holds the visited states of its
+stage, so a trial that was killed continues with the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pairs of chefs in cross-play, one of whom may follow a planner, or choose cells where the other chooses moves.
+"""Cross-play of two chefs: one may follow a planner, or choose cells while the other chooses moves.
 
 A chef of `selfplay` and of the population methods has the game's actions and sees its planes. One of SAMA or `mappo`
 chooses the cell to go to and sees symbols. They meet in one kitchen (`MeetingKitchen`), each with its own actions.

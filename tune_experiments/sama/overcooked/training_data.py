@@ -16,7 +16,7 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
-from rl_models.planners.preparation import generate_states, without_doubles
+from rl_models.planners.preparation import deduplicate_subgoals, generate_states
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
 from tune_experiments.sama.overcooked.domain import game_code, get_domain
@@ -73,7 +73,7 @@ def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -
     """Tests by the model for the sub-goals that are planned, without doubles."""
     domain, play = get_domain(layout), random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code())
-    planned = without_doubles(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
+    planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
     return designer.design(planned)
 
 

@@ -1,8 +1,8 @@
 """Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
 
 `SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
-In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Then its hands rest until its next command:
-it may walk, to make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
+In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Until its next command it may then walk, to
+make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
 learned or done with a thing after the sub-goal. (To stand still as well would block a kitchen with one way to its pot.)
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
 for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
