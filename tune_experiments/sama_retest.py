@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
-    from tune_experiments.sama.overcooked.retest import check_out, teams_of, tested_again
+    from tune_experiments.sama.overcooked.retest import check_out, load_teams, tested_again
 
     torch.set_num_threads(1)
     console = Terminal()
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if command.save is not None:  # refused before any test
         refuse_foreign(command.save)
         sessions = read_sessions(command.run)
-    for team in teams_of(command.run, command.methods, command.tasks):
+    for team in load_teams(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows))
     rows = read(out / RESULTS_FILE)

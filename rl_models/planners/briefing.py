@@ -30,11 +30,11 @@ class Briefing:
     shots: int = 1
 
     def elements(self) -> str:
-        """The objects as a prompt names them."""
+        """Objects of the game, as listed in prompts."""
         return ", ".join(self.objects) or "whatever the manual names"
 
     def listed(self, domain: Domain) -> str:
-        """The valid sub-goals as a prompt lists them."""
+        """Valid sub-goals, as listed in prompts."""
         if not self.objects:
             return "- whatever the manual allows one agent to do"
         return "\n".join(f"- {text}" for text in domain.subgoals)
@@ -77,7 +77,7 @@ def command_examples(domain: Domain, shots: int) -> str:
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """Texts as a list of numbers from 1."""
+    """Texts as a list that is numbered from 1."""
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
 

@@ -148,10 +148,9 @@ class AskDecomposition:
 
 @dataclass(frozen=True)
 class AskSubgoal:
-    """Context of `subgoal`: the agent's name, and the sub-goals that are possible for it now."""
+    """Context of `subgoal`: the agent's name; the request holds the sub-goals that are possible for it now."""
 
     agent: str
-    options: SubgoalTexts
 
 
 @dataclass(frozen=True)

@@ -43,22 +43,23 @@ class ScoredBackend:
 
     def prepare(self, requests: Sequence[ChatRequest]) -> None:
         """Score all of these together; the scorer keeps its answers."""
-        asked = [request for request in requests if isinstance(request.context, AskSubgoal)]
-        self._scorer([_question(request) for request in asked])
+        self._scorer([_question(request) for request in requests if len(request.choices) > 1])
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Answer one request, the same way each time."""
         if not isinstance(request.context, AskSubgoal):
             return self._rules.complete(request)
+        if len(request.choices) == 1:
+            return ChatReply(ScoredReply(subgoal=request.choices[0]).model_dump_json())
         (found,) = self._scorer([_question(request)])
-        scores = dict(zip(request.context.options, found.scores, strict=True))
+        scores = dict(zip(request.choices, found.scores, strict=True))
         best = max(scores, key=scores.__getitem__)
         return ChatReply(ScoredReply(subgoal=best, scores=scores).model_dump_json(), prompt_tokens=found.tokens)
 
 
 def _question(request: ChatRequest) -> ScoringQuestion:
     lead = Message("assistant", f"{request.context.agent} should")
-    return (*request.messages, lead), request.context.options
+    return (*request.messages, lead), request.choices
 
 
 class ScoredPlanner(Planner):
@@ -117,9 +118,9 @@ class ScoredPlanner(Planner):
                 "failed": memory.describe(),
                 "told": told or "nothing",
                 "agent": agent,
-                "options": "; ".join(options),
             },
-            context=AskSubgoal(agent, options),
+            context=AskSubgoal(agent),
+            choices=options,
             check=lambda reply: self._match(reply.subgoal),
             fallback=lambda: self._by_rule(state, goal, memory)[number],
         )

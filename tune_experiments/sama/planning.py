@@ -1,6 +1,6 @@
 """Planner for one game, built from settings, and the loop of rounds in which it plans.
 
-Rules answer in this process and leave their words in memory; a model's are kept on disk.
+Rules and scores answer in this process, and their transcript stays in memory; an endpoint's is written to disk.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check_planner(config: PlannerConfig) -> None:
 
 
 def make_planning_loop(
-    config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None, met: SubgoalData | None = None
+    config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None, visited: SubgoalData | None = None
 ) -> PlanningLoop:
     """Rounds under the planner that the settings name.
 
@@ -102,7 +102,7 @@ def make_planning_loop(
         task: name of the game, such as a kitchen.
         seed: seed of errors and random commands.
         trial_folder: as for `make_planner`.
-        met: collects the states in which plans are made.
+        visited: collects the states in which plans are made.
     """
     planner = make_planner(config, task, seed, trial_folder)
     commander = None
@@ -112,10 +112,10 @@ def make_planning_loop(
     if config.after_failure == "retry":
         tries = range(1, config.reflections + 1)
         retry = Retry([make_planner(config, task, seed + _RETRIES_APART * number, trial_folder) for number in tries])
-    return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, met, retry)
+    return PlanningLoop(planner, _goals(config, planner), config.reflections, commander, visited, retry)
 
 
-def warn_of_rules(loop: PlanningLoop, config: PlannerConfig) -> None:
+def warn_about_fallbacks(loop: PlanningLoop, config: PlannerConfig) -> None:
     """Warn in a sentence if rules answered for a language model whose record does not hold the questions."""
     counts = loop.question_counts
     is_replayed = config.planner == "replay" or (config.planner == "scored" and config.replay)

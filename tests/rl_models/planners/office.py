@@ -80,7 +80,7 @@ class PostOffice:
         "Every letter and every parcel is weighed at the counter."
     )
     objects = ("letter", "parcel", "sack", "counter", "box")
-    aims, deeds = ("send",), ("put", "take", "bring", "carry")
+    goal_verbs, action_verbs = ("send",), ("put", "take", "bring", "carry")
     subgoals = tuple(errand.text for errand in ERRANDS)
     skills = (
         Skill(SORT, frozenset(), frozenset({"mail lies there"})),

@@ -63,7 +63,7 @@ class LakeConfig(
             raise UserError("--reward-source must be builtin: the lake itself says which cell an agent has reached")
 
     @property
-    def steps_of_round(self) -> int:
+    def max_round_steps(self) -> int:
         """Env steps after which a round is over."""
         return self.round_steps or (12 if self.map.endswith("4x4") else 30)
 

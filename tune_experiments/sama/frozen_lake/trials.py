@@ -34,7 +34,7 @@ from tune_experiments.sama.frozen_lake.config import LakeConfig
 from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
 from tune_experiments.sama.frozen_lake.play import LakePlay, walker
 from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
-from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, learned_executor
 
@@ -84,7 +84,7 @@ def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world
     """Worlds to learn in: the game itself, or rounds with drawn sub-goals."""
     if method == MAPPO:
         return FrozenLakeSpread(num_worlds, first_world, observations=("one_hot",), **config.world())
-    return SubgoalLake(num_worlds, first_world, max_episode_steps=config.steps_of_round, **config.world())
+    return SubgoalLake(num_worlds, first_world, max_episode_steps=config.max_round_steps, **config.world())
 
 
 def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
@@ -146,10 +146,10 @@ def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: 
     else:
         loop = make_planning_loop(config, domain.knowledge, TEST_SEED, trial_folder)
     world = CommandedLake(episodes, **config.world())
-    found = PlannedPlay(LakePlay(world, domain), executor, loop, config.steps_of_round).run(TEST_SEED)
+    found = PlannedPlay(LakePlay(world, domain), executor, loop, config.max_round_steps).run(TEST_SEED)
     if is_by_rule:
         return found
-    warn_of_rules(loop, config)
+    warn_about_fallbacks(loop, config)
     return found | planning_metrics(loop, config, episodes)
 
 

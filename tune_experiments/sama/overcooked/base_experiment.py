@@ -116,9 +116,9 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
             UserError: chefs walk by script.
         """
         from tune_experiments.sama.overcooked.episode_records import record_planned
-        from tune_experiments.sama.overcooked.trials import SCRIPTED, UNPLANNED, parts_of
+        from tune_experiments.sama.overcooked.trials import SCRIPTED, UNPLANNED, split_method
 
-        row, layout = parts_of(loaded.method)
+        row, layout = split_method(loaded.method)
         if row == SCRIPTED:
             raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")
         if row not in UNPLANNED:
@@ -128,17 +128,25 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
 
     def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """An episode of each team that has a policy."""
-        from tune_experiments.sama.overcooked.trials import SCRIPTED, parts_of
+        from tune_experiments.sama.overcooked.trials import SCRIPTED, split_method
 
-        return super().page(run_folder, {name: one for name, one in trials.items() if parts_of(name)[0] != SCRIPTED})
+        return super().page(
+            run_folder, {name: one for name, one in trials.items() if split_method(name)[0] != SCRIPTED}
+        )
 
     def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
         """Rounds in the method's kitchen, or the run's first; of a method without a planner, the game itself."""
-        from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
+        from tune_experiments.sama.overcooked.trials import (
+            BLIND,
+            UNPLANNED,
+            make_rounds,
+            make_test_rounds,
+            split_method,
+        )
 
         if not method:
             return make_test_rounds(config, num_worlds)
-        row, layout = parts_of(method)
+        row, layout = split_method(method)
         if row in UNPLANNED:
             return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
         return make_rounds(config, layout, num_worlds, sees_commands=row != BLIND)

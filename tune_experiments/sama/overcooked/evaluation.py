@@ -20,9 +20,9 @@ from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, 
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
-from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, play_unplanned, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import planner_seed
@@ -41,7 +41,7 @@ _CHANGES: dict[Condition, dict[str, Any]] = {
 
 def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
     """The numbers of the table, by kitchen; `trial_folder` keeps the manual that was written for the trial."""
-    row, layout = parts_of(method)
+    row, layout = split_method(method)
     if row in UNPLANNED:
         settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
         found = play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)
@@ -61,7 +61,7 @@ def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
 def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Episodes:
     """Episodes under the planner, with the soups of as many with sampled actions."""
     found = planned_episodes(config, method, policy, config.test_episodes, trial_folder)
-    if parts_of(method)[0] == SCRIPTED:
+    if split_method(method)[0] == SCRIPTED:
         return found
     sampled = found
     if config.is_greedy:
@@ -99,11 +99,11 @@ def planned_episodes(
     Returns:
         metrics of `KitchenPlay` [B] each, the transcript, and what `planning_metrics` counts.
     """
-    row, layout = parts_of(method)
+    row, layout = split_method(method)
     loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)
     executor = ScriptedExecutor(layout) if row == SCRIPTED else learned_executor(team, config.is_greedy)
     found = play_under(loop, config, method, executor, episodes, watch)
-    warn_of_rules(loop, config)
+    warn_about_fallbacks(loop, config)
     return found | planning_metrics(loop, config, episodes)
 
 
@@ -117,7 +117,7 @@ def play_under(
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
     """Episodes under a given planning loop, with a given seed; other arguments as for `planned_episodes`."""
-    row, layout = parts_of(method)
+    row, layout = split_method(method)
     world = CommandedKitchen(
         episodes, layout=layout, sees_commands=row != BLIND, max_episode_steps=config.max_episode_steps
     )

@@ -7,7 +7,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestPaths
 from rl_envs.overcooked.words import FULL, NOTHING, STAY, THINGS
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.scene import DISH_STORE, MIDDLE_COUNTER, ONION_STORE
 from tune_experiments.sama.overcooked.subgoals import Subgoal
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
@@ -22,7 +22,7 @@ class ScriptedExecutor:
 
     def __init__(self, layout: str) -> None:
         """Know the sub-goals of a named kitchen."""
-        self._kinds = tuple(domain_of(layout).kinds.values())
+        self._kinds = tuple(get_domain(layout).kinds.values())
         self._ways: ShortestPaths | None = None
 
     def __call__(self, world: CommandedKitchen) -> Array:

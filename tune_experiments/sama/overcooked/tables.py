@@ -55,10 +55,10 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
     """
-    from tune_experiments.sama.overcooked.trials import parts_of
+    from tune_experiments.sama.overcooked.trials import split_method
 
     found = _steps_needed(rows) | _stood_in(rows)
-    return {parts_of(method)[1]: found} if found else {}
+    return {split_method(method)[1]: found} if found else {}
 
 
 def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
