@@ -100,7 +100,7 @@ class PartsEncoder(nn.Module):
         self.features = sum(part.size for part in self._vectors) + width * sum(part.size for part in ids)
         self.features += config.image_features * len(self._images)
         self.words = self._words(config, [*texts, *names]) if names else None
-        self.names = nn.ModuleList(_NameEncoder(config, part, self.words) for part in names)
+        self.names = nn.ModuleList(_NameEncoder(config, part, self.words) for part in names if self.words is not None)
         for encoder in self.names:
             self.features += int(encoder.features)  # type: ignore[arg-type]  # a module's attribute has no type
         self.reader: TextReader | None = None
@@ -171,7 +171,7 @@ class _NameEncoder(nn.Module):
 
     def __init__(self, config: PartsConfig, part: Part, words: nn.Module) -> None:
         super().__init__()
-        width = int(words.features)
+        width = int(words.features)  # type: ignore[arg-type]  # a module's attribute has no type
         self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)
