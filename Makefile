@@ -66,13 +66,13 @@ PYTEST := $(BIN)/python -m pytest --maxprocesses 4 --dist loadfile --no-loadscop
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 check: lint type ## style, types and the tests without Ray, processes and long tests (3 minutes)
-	$(PYTEST) logical -m "not (ray or processes or cluster or browser or long or slow)" $(ARGS)
+	$(PYTEST) logical -m "not (ray or processes or cluster or browser or long or slow or models)" $(ARGS)
 
-test: lint type ## style, types and every test but the slow ones
-	$(PYTEST) $$(($(CORES) + 1)) -m "not slow" $(ARGS)
+test: lint type ## style, types and every test but the slow ones and those of real models
+	$(PYTEST) $$(($(CORES) + 1)) -m "not (slow or models)" $(ARGS)
 
-slow: $(STAMP) ## the slow tests
-	$(PYTEST) logical -m slow --timeout 1800 $(ARGS)
+slow: $(STAMP) ## the slow tests, and those of real language models where they were fetched
+	$(PYTEST) logical -m "slow or models" --timeout 1800 $(ARGS)
 
 SPELLED := rl_envs rl_models tune_experiments cluster benchmarks examples tests docs README.md CONTRIBUTING.md CHANGELOG.md
 lint: $(STAMP) ## style, formatting, spelling and the direction of imports, without changing a file

@@ -40,15 +40,29 @@ def pytest_runtest_setup():
 
 @pytest.fixture(scope="session", autouse=True)
 def models_folder(tmp_path_factory):
-    """Small language models lie in one temporary folder, so that each is trained once and nobody's cache grows.
+    """Small language models and encodings lie in temporary folders, so that nobody's cache grows.
 
-    The processes of pytest-xdist share the folder, as they share the one above their own.
+    The processes of pytest-xdist share the folder of the models, so that each is trained once.
     """
     own = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "language_models"
         patch.setenv("CONCORD_LANGUAGE_MODELS", str(folder))
+        patch.setenv("CONCORD_ENCODINGS", str(tmp_path_factory.mktemp("encodings")))
         yield
+
+
+@pytest.fixture(scope="session")
+def real_model():
+    """Name of a model of the catalog -> the same name; skips a test where the model was not fetched."""
+    from rl_models.hub.catalog import CATALOG
+
+    def need(name):
+        if not CATALOG[name].is_present:
+            pytest.skip(f"{name} is not on this machine: run `concord models fetch {name}`")
+        return name
+
+    return need
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,10 @@ pytest_plugins = ["tests.tiers"]
 @pytest.fixture
 def ray_session():
     pass
+
+@pytest.fixture
+def real_model():
+    pass
 """
 HEAD = "import contextlib, multiprocessing, subprocess\nimport pytest\n"
 
@@ -50,6 +54,7 @@ def test_a_test_with_a_mark_may_start_one(outcomes):
     assert outcomes(body) == {"passed": len(marks)}
 
 
-def test_what_uses_the_ray_session_is_marked_by_rule(outcomes):
-    body = "def test_with(ray_session): pass\ndef test_without(): pass\n"
-    assert outcomes(body, "-m", "ray") == {"passed": 1, "deselected": 1}
+@pytest.mark.parametrize(("fixture", "mark"), [("ray_session", "ray"), ("real_model", "models")])
+def test_what_uses_ray_or_a_real_model_is_marked_by_rule(fixture, mark, outcomes):
+    body = f"def test_with({fixture}): pass\ndef test_without(): pass\n"
+    assert outcomes(body, "-m", mark) == {"passed": 1, "deselected": 1}

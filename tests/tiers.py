@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-MAY_START_PROCESSES = frozenset({"ray", "cluster", "browser", "slow", "processes"})
+MAY_START_PROCESSES = frozenset({"ray", "cluster", "browser", "slow", "models", "processes"})
 """A test with one of these marks is not in the check tier."""
+_MARKED_BY = {"ray_session": "ray", "real_model": "models"}
+"""Marks that follow from a fixture, fixture -> mark."""
 _EVENTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.exec", "os.system"})
 _PROBES = frozenset({"fc-list", "git", "nvidia-smi", "uname"})
 """Programs that answer at once: what a run's manifest and libraries ask about the checkout and the machine. matplotlib
@@ -61,10 +63,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test `ray` that uses the fixture `ray_session`, itself or through another fixture."""
+    """Mark a test by the fixtures that it uses, itself or through another fixture."""
     for item in items:
-        if "ray_session" in getattr(item, "fixturenames", ()):
-            item.add_marker("ray")
+        for fixture, mark in _MARKED_BY.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
 
 
 def _watched(item: pytest.Item) -> Generator[None, Any, Any]:

@@ -224,10 +224,10 @@ def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     """The policy of a team that looks at nothing, [1, 1]."""
     import torch
 
-    from rl_models.runtime.device import device_of
+    from rl_models.runtime.device import get_device
 
     with torch.no_grad():
-        return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
+        return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=get_device(policy))).policy
 
 
 class MatrixGameExperiment(Experiment[Config]):

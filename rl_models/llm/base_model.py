@@ -13,6 +13,7 @@ import torch
 
 from rl_models.errors import InputError
 from rl_models.hub.catalog import CATALOG
+from rl_models.hub.quiet import quiet_transformers
 from rl_models.text.pretrained import PretrainedError, encoder_folder
 
 
@@ -32,31 +33,24 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
     """
     folder = model_folder(name)
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    shown, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            dtype=dtype,
-            output_loading_info=True,
-        )
+        with quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=dtype,
+                output_loading_info=True,
+            )
         model, report = loaded
     except Exception as error:  # safetensors, torch and tokenizers have types of their own for a damaged file
         raise LanguageModelError(
             f"{name} is not a causal language model that transformers can load from safetensors without its own code "
             f"({first_line(error)}); it needs config.json, a tokenizer and model.safetensors"
         ) from error
-    finally:
-        logging.set_verbosity(shown)
-        if bars:
-            logging.enable_progress_bar()
     if report["missing_keys"]:  # they would be random
         raise LanguageModelError(
             f"{name} lacks weights of a causal language model ({sorted(report['missing_keys'])[0]} and perhaps more); "

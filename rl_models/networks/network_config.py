@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
+from rl_models.hub.catalog import absolute_model_name
+
 
 @dataclass(frozen=True)
 class TboneConfig:
@@ -24,7 +26,7 @@ class TboneConfig:
     message_features: PositiveInt = 16
     """Width of a message between agents."""
     communicates: bool = True
-    """Whether agents hear the others; otherwise each agent receives its own message instead (the paper's
+    """Whether agents receive the messages of others; otherwise each agent receives its own message instead (the paper's
     no-communication baseline)."""
 
 
@@ -62,7 +64,7 @@ class VisualConfig:
     message_features: PositiveInt = 16
     """Width of a message between agents."""
     communicates: bool = True
-    """Whether agents hear the others; otherwise each agent receives its own message instead."""
+    """Whether agents receive the messages of others; otherwise each agent receives its own message instead."""
     team_features: PositiveInt = 512
     """Width of the central network's features of all agents' frames; other networks do not use it."""
 
@@ -137,6 +139,10 @@ class PartsConfig:
     learned."""
     talk: TboneConfig = field(default_factory=lambda: TboneConfig(hidden_size=64))
     """Widths of the rounds of messages; those of grids have no effect."""
+
+    def __post_init__(self) -> None:
+        """Make the encoder's folder absolute."""
+        object.__setattr__(self, "text_encoder", absolute_model_name(self.text_encoder))
 
     @property
     def pretrained_model(self) -> str:

@@ -129,7 +129,7 @@ class Txt2PiReader(nn.Module):
         shared_features: width of its last part, which is words of the table that grid and document share; 0 for none.
     """
 
-    def __init__(self, config: ReaderConfig, words: nn.Embedding, num_agents: int) -> None:
+    def __init__(self, config: ReaderConfig, words: nn.Module, num_agents: int) -> None:
         """Build the encoders.
 
         Args:
@@ -140,7 +140,7 @@ class Txt2PiReader(nn.Module):
         super().__init__()
         self.config = config
         self.words = words
-        inputs = words.embedding_dim
+        inputs = int(words.embedding_dim)  # type: ignore[arg-type]  # a module's attribute has no type
         self.goal_reader = Bidirectional("lstm", inputs, config.goal_hidden_size)
         self.goal_summary = SelfAttention(self.goal_reader.features)
         self.inventory_reader = Bidirectional(config.inventory_cell, inputs, config.inventory_hidden_size)
@@ -222,7 +222,7 @@ class SummaryReader(nn.Module):
 
     context_features = 0
 
-    def __init__(self, hidden_sizes: dict[str, int], cell: Cell, words: nn.Embedding, num_agents: int) -> None:
+    def __init__(self, hidden_sizes: dict[str, int], cell: Cell, words: nn.Module, num_agents: int) -> None:
         """Build the encoders.
 
         Args:
@@ -233,7 +233,7 @@ class SummaryReader(nn.Module):
         """
         super().__init__()
         self.words = words
-        inputs = words.embedding_dim
+        inputs = int(words.embedding_dim)  # type: ignore[arg-type]  # a module's attribute has no type
         self.readers = nn.ModuleDict({key: Bidirectional(cell, inputs, width) for key, width in hidden_sizes.items()})
         self.summaries = nn.ModuleDict({key: SelfAttention(2 * width) for key, width in hidden_sizes.items()})
         self.features = 2 * (hidden_sizes[DOCUMENT] + hidden_sizes[GOAL] + num_agents * hidden_sizes[INVENTORY])

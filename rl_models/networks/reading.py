@@ -9,7 +9,7 @@ words of the names in the grid are an argument.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -35,11 +35,37 @@ class ReadingSizes:
         num_agents: N.
         vocabulary: V, number of words.
         names: [K, L] int, word ids of each of K names that a cell can show, padded with 0.
+        make_states: builds the states of words by a frozen encoder; None where words are learned.
     """
 
     num_agents: int
     vocabulary: int
     names: Tensor
+    make_states: Callable[[], nn.Module] | None = field(default=None, kw_only=True)
+
+    def make_words(self, features: int) -> nn.Module:
+        """Module from word ids [D, L] to vectors [D, L, features] with an attribute `embedding_dim`, the width."""
+        if self.make_states is None:
+            return nn.Embedding(self.vocabulary, features, padding_idx=0)
+        return ProjectedStates(self.make_states(), features)
+
+
+class ProjectedStates(nn.Module):
+    """Frozen states of words, projected to the width of a learned word.
+
+    Attributes:
+        embedding_dim: F, that width.
+    """
+
+    def __init__(self, states: nn.Module, features: int) -> None:
+        super().__init__()
+        self.states, self.embedding_dim = states, features
+        self.projection = nn.Linear(int(getattr(states, "features")), features, bias=False)  # noqa: B009
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Word ids [D, L] int -> vectors [D, L, F] float32, 0 on padding."""
+        projected: Tensor = self.projection(self.states(tokens))
+        return projected
 
 
 class ReadingNetwork(Stateless):
@@ -54,7 +80,7 @@ class ReadingNetwork(Stateless):
     def __init__(
         self,
         sizes: ReadingSizes,
-        words: nn.Embedding,
+        words: nn.Module,
         reader: DocumentReader,
         stack: GridStack,
         features: int,
@@ -65,7 +91,7 @@ class ReadingNetwork(Stateless):
 
         Args:
             sizes: sizes of the world.
-            words: embedding of all words.
+            words: vectors of all words, by `ReadingSizes.make_words`.
             reader: reader of the texts.
             stack: layers over the grid.
             features: F, width of the output layer; 0 for no output layer, so the features are those of the stack.

@@ -45,7 +45,7 @@ class SilgReader(nn.Module):
         context_features: width of a context of the document.
     """
 
-    def __init__(self, hidden_size: int, words: nn.Embedding) -> None:
+    def __init__(self, hidden_size: int, words: nn.Module) -> None:
         """Build the encoder.
 
         Args:
@@ -54,7 +54,7 @@ class SilgReader(nn.Module):
         """
         super().__init__()
         self.words = words
-        self.reader = Bidirectional("lstm", words.embedding_dim, hidden_size)
+        self.reader = Bidirectional("lstm", int(words.embedding_dim), hidden_size)  # type: ignore[arg-type]  # a module's attribute has no type
         width = self.reader.features
         self.summaries = nn.ModuleDict({key: SelfAttention(width) for key in (GOAL, INVENTORY)})
         self.mixed_fields, self.mixed_answers = SelfAttention(width), SelfAttention(width)
@@ -113,7 +113,7 @@ class Txt2PiConfig:
     contrasts: bool = False
     """Whether the extras hold, while learning, what `losses/mention_contrast.py` needs. It is ours, of no paper."""
 
-    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+    def build(self, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
         """Build the network over an embedding of words, for worlds of these sizes."""
         reader = Txt2PiReader(self.reader, words, sizes.num_agents)
         stack = self.build_stack(reader, self.channels)
@@ -156,7 +156,7 @@ class _SummariesConfig(ABC):
     activation: Activation = "tanh"
     """Activation after the output layer."""
 
-    def build(self, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+    def build(self, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
         """Build the network over an embedding of words, for worlds of these sizes."""
         hidden_sizes = {
             DOCUMENT: self.document_hidden_size,
@@ -200,11 +200,11 @@ ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 
 def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
-    words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
+    words = sizes.make_words(config.word_features)
     return _silg_network(config, words, sizes) if isinstance(config, SilgConfig) else config.build(words, sizes)
 
 
-def _silg_network(config: SilgConfig, words: nn.Embedding, sizes: ReadingSizes) -> ReadingNetwork:
+def _silg_network(config: SilgConfig, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
     reader = SilgReader(config.hidden_size, words)
     stack = Film2Stack(config.word_features, reader.features, reader.context_features, config.channels)
     return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)

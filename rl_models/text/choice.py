@@ -1,13 +1,16 @@
-"""Choice of a run's text encoder: the named one, or the best one on this machine. A sentence tells the user which."""
+"""Choice of a run's text encoder: the named one, or the best one on this machine."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeInt, PositiveInt
+
+from rl_models.hub.catalog import absolute_model_name
 
 if TYPE_CHECKING:
     from rl_models.text.encoder import SentenceEncoder
@@ -30,28 +33,29 @@ class TextEncoderConfig:
     folder: str = ""
     """Folder of frozen encodings; by default the one that CONCORD_ENCODINGS names, or one in the user's cache."""
 
+    def __post_init__(self) -> None:
+        """Make folders absolute: a run is continued and evaluated from other folders, shells and machines, too."""
+        name = self.name if self.name in (WORDS, AUTO) else absolute_model_name(self.name)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "folder", os.path.abspath(os.path.expanduser(self.folder)) if self.folder else "")
+
     @property
     def pretrained_model(self) -> str:
         """The encoder that a run records, if it is a pretrained one."""
-        return "" if (name := resolve_encoder(self.name)[0]) == WORDS else name
+        return "" if (name := resolve_encoder(self.name)) == WORDS else name
 
 
-def resolve_encoder(name: str) -> tuple[str, str]:
-    """The encoder that `name` means on this machine, found without download: its name, and a sentence for the user."""
+def resolve_encoder(name: str) -> str:
+    """The encoder that `name` means on this machine, found without download: `words`, or a pretrained one."""
     from rl_models.text.pretrained import PretrainedError, encoder_folder
 
-    if name == WORDS:
-        return WORDS, "Texts: built-in word vectors, learned with the policy (no download)."
     if name != AUTO:
-        return name, f"Texts: {name}, frozen; each sentence is encoded once and kept on disk."
+        return name
     try:
         encoder_folder(BERT, may_download=False)
     except PretrainedError:
-        return WORDS, (
-            f"Texts: {BERT} is not on this machine, so word vectors are learned with the policy instead; name {BERT} "
-            "as the text encoder to download it, or the folder of another one."
-        )
-    return BERT, f"Texts: {BERT} is on this machine and used, frozen; each sentence is encoded once and kept on disk."
+        return WORDS
+    return BERT
 
 
 def text_encoder(
@@ -71,8 +75,8 @@ def text_encoder(
     from rl_models.text.pretrained import PretrainedEncoder
     from rl_models.text.words import Vocabulary, WordEncoder
 
-    name, _ = resolve_encoder(config.name)
+    name = resolve_encoder(config.name)
     if name == WORDS:
         return WordEncoder(sentences, Vocabulary.of(training_sentences), config.word_features)
-    folder = Path(config.folder).expanduser() if config.folder else None
+    folder = Path(config.folder) if config.folder else None
     return frozen_encoder(PretrainedEncoder(name, config.padded_to), sentences, folder)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rl_models.errors import InputError
 from rl_models.hub.catalog import CATALOG
+from rl_models.hub.quiet import quiet_transformers
+from rl_models.hub.weights import model_file_sha256
 
 _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 """Files of an encoder: settings, tokenizer, weights."""
@@ -58,8 +60,7 @@ class PretrainedEncoder:
         digest = hashlib.sha256()
         for file in _files(self.folder):
             try:
-                with file.open("rb") as stream:
-                    digest.update(f"{file.name} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+                digest.update(f"{file.name} {model_file_sha256(file)}\n".encode())
             except OSError as error:
                 raise PretrainedError(f"{file} cannot be read ({error.strerror}): check its permissions") from error
         readable = "".join(sign if sign.isalnum() else "-" for sign in Path(self.name).name)
@@ -72,53 +73,88 @@ class PretrainedEncoder:
         Raises:
             PretrainedError: the folder holds no encoder, or a sentence is too long.
         """
-        tokenizer, model = self._loaded
-        inputs = tokenizer(
+        inputs = self.tokenizer(
             list(sentences),
             padding="max_length" if self.padded_to else "longest",
             max_length=self.padded_to or None,
             return_tensors="pt",
         )
-        self._check_length(int(inputs["attention_mask"].sum(-1).max()), model)
-        states = model(**inputs).last_hidden_state.float()
+        states = self._states(inputs)
         if self.padded_to:
             return list(states)
         return [state[mask.bool()] for state, mask in zip(states, inputs["attention_mask"], strict=True)]
 
-    @property
-    def tokenizer(self) -> Any:
-        """Its tokenizer."""
-        return self._loaded[0]
+    @torch.no_grad()
+    def encode_tokens(self, texts: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Last hidden states of texts that are ids of tokens, [L, F] float32 each; raises as `encode`."""
+        ids = [torch.tensor(text) for text in texts]
+        mask = nn.utils.rnn.pad_sequence([torch.ones_like(text) for text in ids], True)
+        padded = nn.utils.rnn.pad_sequence(ids, True, padding_value=self.tokenizer.pad_token_id)
+        states = self._states({"input_ids": padded, "attention_mask": mask})
+        return [state[: len(text)] for state, text in zip(states, ids, strict=True)]
 
-    @property
-    def model(self) -> Any:
-        """Its model, in evaluation mode."""
-        return self._loaded[1]
+    @torch.no_grad()
+    def encode_words(self, texts: Sequence[Sequence[str]]) -> list[Tensor]:
+        """One state for each word of texts, [words, F] float32: the mean over its tokens; raises as `encode`."""
+        inputs = self.tokenizer(
+            [list(text) for text in texts], is_split_into_words=True, padding="longest", return_tensors="pt"
+        )
+        states, found = self._states(inputs), []
+        for number, text in enumerate(texts):
+            places = [(place, word) for place, word in enumerate(inputs.word_ids(number)) if word is not None]
+            tokens, words = torch.tensor(places, dtype=torch.int64).reshape(-1, 2).unbind(1)
+            total = torch.zeros(len(text), states.shape[-1]).index_add(0, words, states[number, tokens])
+            found.append(total / words.bincount(minlength=len(text)).clamp(min=1)[:, None])
+        return found
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
+    def features(self) -> int:
+        """F, width of a state; raises PretrainedError."""
+        from transformers import AutoConfig
 
-        verbosity = logging.get_verbosity()
-        logging.set_verbosity_error()  # Unused heads of a checkpoint are expected, so no warning is needed.
+        return int(self._load(AutoConfig).hidden_size)
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """Its tokenizer; raises PretrainedError."""
+        from transformers import AutoTokenizer
+
+        tokenizer = self._load(AutoTokenizer)
+        if tokenizer.pad_token is None:
+            raise self._no_encoder()
+        return tokenizer
+
+    @cached_property
+    def model(self) -> Any:
+        """Its model, in evaluation mode; raises PretrainedError."""
+        from transformers import AutoModel
+
+        model = self._load(AutoModel, use_safetensors=True)
+        if model.config.is_encoder_decoder:
+            raise self._no_encoder()
+        return model.eval().float()
+
+    def _load(self, cls: Any, **options: Any) -> Any:
         try:
-            tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
-            model = AutoModel.from_pretrained(
-                self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
-            )
+            with quiet_transformers():  # unused heads of a checkpoint are expected
+                return cls.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False, **options)
         except Exception as error:  # safetensors, torch and tokenizers raise errors of their own for damaged files
             raise PretrainedError(
                 f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
             ) from error
-        finally:
-            logging.set_verbosity(verbosity)
-        if tokenizer.pad_token is None or model.config.is_encoder_decoder:
-            raise PretrainedError(
-                f"{self.name} is not an encoder like BERT: it needs a padding token and no decoder; name another"
-            )
-        return tokenizer, model.eval().float()
+
+    def _no_encoder(self) -> PretrainedError:
+        return PretrainedError(
+            f"{self.name} is not an encoder like BERT: it needs a padding token and no decoder; name another"
+        )
+
+    def _states(self, inputs: Any) -> Tensor:
+        """Last hidden states of padded texts, [D, L, F] float32."""
+        model = self.model
+        self._check_length(int(inputs["attention_mask"].sum(-1).max()), model)
+        states: Tensor = model(**inputs).last_hidden_state.float()
+        return states
 
     def _check_length(self, length: int, model: Any) -> None:
         limit = getattr(model.config, "max_position_embeddings", max(length, self.padded_to))
@@ -135,18 +171,19 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     """The folder of an encoder.
 
     Args:
-        name: a folder, a model of the catalog (`concord models`), or a hub id.
+        name: a model of the catalog (`concord models`), a folder, or a hub id. A folder with the name of a catalog
+            model is `./NAME`.
         may_download: download the encoder from the hub if it is not on this machine.
 
     Raises:
         PretrainedError: there is no encoder of this name on this machine, nor on the hub if it may be downloaded.
     """
-    if Path(name).is_dir():
-        return Path(name)
     if name in CATALOG:
         if not CATALOG[name].is_present:
             raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")
         return CATALOG[name].folder
+    if Path(name).is_dir():
+        return Path(name)
     from huggingface_hub import snapshot_download
 
     try:

@@ -1,22 +1,29 @@
 """A frozen Hugging Face encoder for texts not listed in advance: its tokens, and their states when they are needed.
 
 `ModelTokens` numbers the tokens of texts where games are played; `TokenStates` turns those numbers into states where
-policies act and learn. Only number 0 is padding, so every token of the encoder has its own number plus 1. Each text is
-encoded once as long as it is among the last `_KEPT`. Neither is part of a checkpoint.
+policies act and learn. `WordStates` does so for worlds that number words: the state of a word is the mean over its
+tokens. Number 0 is padding. Each text is encoded once on a machine (`encoding_cache.py`), and the last ones are kept in
+memory. Nothing of it is trained or part of a checkpoint.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rl_models.text.encoding_cache import EncodingCache, Text
 from rl_models.text.pretrained import PretrainedEncoder
 
-_KEPT = 8192
+_MEMORY_BYTES = 2**29
+"""Memory for the states of the last texts."""
+_SENTENCE_END = "."
 
 
 class ModelTokens:
@@ -30,13 +37,13 @@ class ModelTokens:
         """Find the encoder.
 
         Args:
-            name: a folder with a model and its tokenizer, or a hub id.
+            name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
 
         Raises:
             PretrainedError: there is none.
         """
-        self._encoder = PretrainedEncoder(name)
-        self.vocabulary = len(self._encoder.tokenizer) + 1
+        self._tokenizer = shared_encoder(name).tokenizer
+        self.vocabulary = len(self._tokenizer) + 1
         self._rows: dict[tuple[str, int], NDArray[np.int32]] = {}
         self._texts: dict[bytes, str] = {}
 
@@ -47,7 +54,7 @@ class ModelTokens:
             ValueError: the text has more tokens.
         """
         if (text, length) not in self._rows:
-            ids = self._encoder.tokenizer(text)["input_ids"] if text.strip() else []
+            ids = self._tokenizer(text)["input_ids"] if text.strip() else []
             if len(ids) > length:
                 raise ValueError(f"a text has {len(ids)} tokens and only {length} fit: raise max_words")
             row = np.zeros(length, np.int32)
@@ -61,34 +68,117 @@ class ModelTokens:
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 
 
-class TokenStates(nn.Module):
-    """States of tokens by a frozen encoder.
+class _FrozenStates(nn.Module):
+    """States of the numbers that a world gives for its texts.
+
+    Attributes:
+        features: E, width of a state.
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__()
+        self._encodings = _shared_encodings(name, kind)
+        self.features = shared_encoder(name).features
+
+    def _texts(self, row: list[int]) -> Iterable[Text]:
+        """Texts, one after the other, of a row's numbers without padding."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Numbers [D, L] int -> states [D, L, E] float32, 0 on padding."""
+        texts = [[*self._texts([number for number in row if number])] for row in tokens.tolist()]
+        known = self._encodings.get(text for row in texts for text in row)
+        states = torch.zeros(*tokens.shape, self.features)
+        for place, row in enumerate(texts):
+            if row:
+                found = torch.cat([known[text] for text in row])
+                states[place, : len(found)] = found
+        return states.to(tokens.device)
+
+
+class TokenStates(_FrozenStates):
+    """States of an encoder's tokens, as `ModelTokens` numbers them.
 
     Attributes:
         features: E, width of a state.
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        # In a list, so that it is no submodule: its weights are neither trained nor saved.
-        self._encoders = [PretrainedEncoder(name)]
-        self.features = int(self._encoders[0].model.config.hidden_size)
-        self._known: OrderedDict[bytes, Tensor] = OrderedDict()
+        super().__init__(name, "tokens")
 
-    @torch.no_grad()
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens [D, L] int -> states [D, L, E] float32, 0 on padding."""
-        rows = tokens.cpu().numpy().astype(np.int32)
-        trimmed = [row[row != 0] for row in rows]
-        for row in trimmed:
-            if row.size and row.tobytes() not in self._known:
-                ids = torch.from_numpy(row.astype(np.int64) - 1)[None]
-                self._known[row.tobytes()] = self._encoders[0].model(input_ids=ids).last_hidden_state[0].float()
-        states = torch.zeros(*rows.shape, self.features)
-        for place, row in enumerate(trimmed):
-            if row.size:
-                self._known.move_to_end(row.tobytes())
-                states[place, : row.size] = self._known[row.tobytes()]
-        while len(self._known) > _KEPT:
-            self._known.popitem(last=False)
-        return states.to(tokens.device)
+    def _texts(self, row: list[int]) -> Iterable[Text]:
+        return [tuple(number - 1 for number in row)] if row else []
+
+
+class WordStates(_FrozenStates):
+    """States of a world's words; each sentence is encoded by itself.
+
+    Attributes:
+        features: E, width of a state.
+    """
+
+    def __init__(self, name: str, vocabulary: Sequence[str]) -> None:
+        """Find the encoder.
+
+        Args:
+            name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
+            vocabulary: V words, the first of them the padding; a text's numbers are places in it.
+
+        Raises:
+            PretrainedError: there is no such encoder.
+        """
+        super().__init__(name, "words")
+        self._vocabulary = tuple(vocabulary)
+
+    def _texts(self, row: list[int]) -> Iterable[Text]:
+        sentence: list[str] = []
+        for number in row:
+            sentence.append(self._vocabulary[number])
+            if sentence[-1] == _SENTENCE_END:
+                yield tuple(sentence)
+                sentence = []
+        if sentence:
+            yield tuple(sentence)
+
+
+class _Encodings:
+    """Encodings in memory, above those on disk."""
+
+    def __init__(self, cache: EncodingCache, encode: Callable[[Sequence[Any]], list[Tensor]]) -> None:
+        self._cache, self._encode = cache, encode
+        self._known: OrderedDict[Text, Tensor] = OrderedDict()
+        self._num_bytes = 0
+
+    def __deepcopy__(self, memo: Any) -> _Encodings:
+        """Itself: copies of a network share what never changes."""
+        return self
+
+    def get(self, texts: Iterable[Text]) -> dict[Text, Tensor]:
+        """The encodings of some texts."""
+        wanted = dict.fromkeys(texts)
+        missing = [text for text in wanted if text not in self._known]
+        if missing:
+            for text, states in self._cache.get(missing, self._encode).items():
+                self._known[text] = states
+                self._num_bytes += states.nbytes
+        for text in wanted:
+            self._known.move_to_end(text)
+        found = {text: self._known[text] for text in wanted}
+        while self._num_bytes > _MEMORY_BYTES:
+            self._num_bytes -= self._known.popitem(last=False)[1].nbytes
+        return found
+
+
+@functools.lru_cache(maxsize=4)
+def shared_encoder(name: str) -> PretrainedEncoder:
+    """The encoder of this name, one for all networks of a process."""
+    return PretrainedEncoder(name)
+
+
+@functools.lru_cache(maxsize=8)
+def _shared_encodings(name: str, kind: str) -> _Encodings:
+    """Encodings of an encoder, of its `tokens` or of `words`, one for all networks of a process."""
+    encoder = shared_encoder(name)
+    encode = encoder.encode_tokens if kind == "tokens" else encoder.encode_words
+    return _Encodings(EncodingCache(encoder.identity), encode)

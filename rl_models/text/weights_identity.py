@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from rl_models.hub.fetch import read_card
+from rl_models.hub.weights import model_file_sha256
 from rl_models.text.pretrained import PretrainedError, encoder_folder
-
-_SHA256_DIGITS = 64
 
 
 def pretrained_models(config: Any) -> tuple[str, ...]:
@@ -29,7 +27,7 @@ def model_identity(name: str) -> dict[str, str | None]:
     except PretrainedError:
         return {"name": name, "revision": None, "weights_sha256": None}
     hub = folder.name if folder.parent.name == "snapshots" else None
-    hashes = [_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
+    hashes = [model_file_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else None
     return {"name": name, "revision": read_card(folder).get("revision", hub), "weights_sha256": whole}
 
@@ -40,12 +38,3 @@ def _named(config: Any) -> Iterator[str]:
     yield getattr(config, "pretrained_model", "")
     for field in dataclasses.fields(config):
         yield from _named(getattr(config, field.name))
-
-
-def _sha256(file: Path) -> str:
-    """Hash of a file; the hub's cache names large files by it."""
-    blob = file.resolve().name
-    if file.is_symlink() and len(blob) == _SHA256_DIGITS:
-        return blob
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -18,6 +18,8 @@ import numpy as np
 import safetensors.torch
 import torch
 
+from rl_models.file_digest import file_sha256
+
 FORMAT = "concord-checkpoint"
 SCHEMA_VERSION = 1
 STATE_FILE = "state.json"
@@ -179,8 +181,7 @@ def check_file(file: Path, entry: dict[str, Any]) -> None:
     """
     _check_size(file, entry["bytes"], MAX_GROUP_BYTES)
     try:
-        with file.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        found = file_sha256(file)
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read ({error.strerror}); make it readable") from error
     _check_digest(file, found, entry["sha256"])

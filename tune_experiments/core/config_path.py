@@ -130,7 +130,8 @@ def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> li
     for path, value in _leaves(config):
         if value != before[path]:
             flag, *values = flag_words(path, before[path])
-            found.append((" ".join(flag_words(path, value)), " ".join(values) or flag))
+            reference_value = " ".join(values) or (flag if isinstance(before[path], bool) else "none")
+            found.append((" ".join(flag_words(path, value)), reference_value))
     return found
 
 

@@ -79,5 +79,6 @@ def _rule(cls: type, name: str) -> str | None:
 
 
 def _value(path: str, value: Any) -> str:
-    """A value without its flag, unless it is a switch."""
-    return str(value) if isinstance(value, bool) else " ".join(flag_words(path, value)[1:])
+    """A value without its flag, unless it is a switch, which has no other value."""
+    flag, *values = flag_words(path, value)
+    return " ".join(values) if values or not isinstance(value, bool) else flag

@@ -100,7 +100,8 @@ def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamP
 def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights, the same in all stages."""
     world = make_world(config.task)
-    actions, of_world, shares = world.action_spec, sizes(config.task), config.division.shares_network
+    of_world = sizes(config.task, config.network.text_encoder)
+    actions, shares = world.action_spec, config.division.shares_network
     assert isinstance(actions, int)
     reads = dataclasses.replace(team_config("txt2pi", config.network), shares_network=shares)
     if method == "silg":

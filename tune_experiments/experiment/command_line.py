@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import sys
 import textwrap
 import typing
@@ -23,6 +22,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
+from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
@@ -198,8 +198,7 @@ def _check_names(words: Sequence[str], config: Any) -> None:
         path = {"--methods": "methods", "--network.name": "network.name"}.get(flag)
         known = _choices(config, path) if word and path else []
         if known and word not in known:
-            near = difflib.get_close_matches(word, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = f"{did_you_mean(word, known, '')} ".lstrip()
             cure = "`concord methods` lists them" if hasattr(config, "env") else f"choose from {', '.join(known)}"
             raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
 

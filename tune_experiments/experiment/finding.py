@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.registry import GYMNASIUM, entry_point_of
+from rl_envs.registry import GYMNASIUM, find_entry_point
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
@@ -128,7 +128,7 @@ def _get_module(text: str) -> str | None:
     `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
     themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
     """
-    if (entry_point := entry_point_of(text)) is not None:
+    if (entry_point := find_entry_point(text)) is not None:
         module = entry_point.partition(":")[0]
         return None if module.split(".")[0] in _OURS else module
     if text.startswith(UNNAMED):

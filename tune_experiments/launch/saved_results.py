@@ -29,6 +29,7 @@ from tune_experiments.results.main_comparison import MainComparison, with_verdic
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
 from tune_experiments.run.manifest import without_out
+from tune_experiments.run.model_notes import describe_models, with_model_notes
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
@@ -40,18 +41,20 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file; a commit that ends with `+` had local changes."""
+    """Contents of a saved file; a commit that ends with `+` had local changes, `models` are pretrained ones."""
 
     experiment: str
     commits: tuple[str, ...]
     commands: tuple[str, ...]
     seeds: tuple[int, ...]
     comparisons: tuple[MainComparison, ...]
+    models: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
-        return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
+        tables = with_model_notes(find_experiment(self.experiment).tables(self.results), self.models)
+        return with_verdicts(tables, self.comparisons, self.results)
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and where they come from.
@@ -93,6 +96,7 @@ def save(
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
         "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
     }
+    head |= {"models": models} if (models := describe_models(sessions)) else {}
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MAX_BYTES:

@@ -22,7 +22,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.rllib.workers import Workers
-from rl_models.text.choice import AUTO, WORDS, TextEncoderConfig
+from rl_models.text.choice import TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
@@ -117,16 +117,6 @@ class MessengerRunConfig(
         check_some(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
-        self._keep_folders()
-
-    def _keep_folders(self) -> None:
-        """Make paths absolute: a run is continued and evaluated from other folders, shells and machines, too."""
-        encoder = self.encoder
-        name = encoder.name
-        if name not in (WORDS, AUTO) and os.path.isdir(name):
-            name = os.path.abspath(name)
-        folder = os.path.abspath(os.path.expanduser(encoder.folder)) if encoder.folder else ""
-        object.__setattr__(self, "encoder", dataclasses.replace(encoder, name=name, folder=folder))
         texts = os.environ.get(FOLDER_VARIABLE, PUBLISHED) if self.texts == PUBLISHED else self.texts
         if texts not in (OWN, PUBLISHED):
             object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(texts)))

@@ -15,6 +15,7 @@ from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.configuration import MAY_GROW, UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_some
@@ -158,6 +159,18 @@ class NetworkSettings:
     of `form`."""
     activation: Activation | None = None
     """Activation function of the features that the heads receive: tanh or relu; None: that of `form`."""
+    text_encoder: str = ""
+    """Frozen encoder whose states of words are read, projected to `word_features`: a name of `concord models`, a folder
+    or a hub id; empty: words are learned."""
+
+    def __post_init__(self) -> None:
+        """Make the encoder's folder absolute."""
+        object.__setattr__(self, "text_encoder", absolute_model_name(self.text_encoder))
+
+    @property
+    def pretrained_model(self) -> str:
+        """The text encoder that a run records, if one is named."""
+        return self.text_encoder
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
@@ -219,6 +232,11 @@ class RunConfig(
             check_channels(self.network.channels)
         except ValueError as error:
             raise UserError(f"--network.channels: {error}") from error
+        if self.network.text_encoder and (rows := [row for row in self.methods if "matching" in row]):
+            raise UserError(
+                f"--network.text-encoder: {rows[0]} compares words that it learns: leave it out of --methods, or take "
+                "no encoder"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,7 +98,9 @@ def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolic
     assert isinstance(team.network, Txt2PiConfig)
     reader = dataclasses.replace(team.network.reader, shares_words=row == SHARED_WORDS)
     network = dataclasses.replace(team.network, reader=reader, contrasts=row == CONTRASTIVE)
-    return reader_team(dataclasses.replace(team, network=network), sizes(config.task), NUM_MOVES, seed)
+    return reader_team(
+        dataclasses.replace(team, network=network), sizes(config.task, config.network.text_encoder), NUM_MOVES, seed
+    )
 
 
 def _warm_start(config: LettersConfig) -> MentionWarmStart:

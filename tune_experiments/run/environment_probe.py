@@ -27,6 +27,8 @@ from rl_models.team_world import MakeWorld
 _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
 _SECONDS = 10.0
+_MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
+"""Where one episode may mislead, episodes that are played, and env steps beyond the first one."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -75,7 +77,6 @@ class Probe:
         waits: whether an agent did not act at some env steps.
         lowest_reward, highest_reward: of one agent at one env step.
         team_return: sum of the rewards of the first copy.
-        is_zero_sum: whether agents got rewards that always summed to 0.
         env_steps_per_second: env steps per second of one process.
         megabytes: memory of one copy; None where the system does not tell.
     """
@@ -85,19 +86,22 @@ class Probe:
         self.is_own = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
         self.ended, self.left, self.waits = "", dict[str, int](), False
+        self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
         self.megabytes: float | None = None
         self._ranges: dict[str, tuple[float, float]] = {}
         self._legal: list[float] = []
         rewards, played_seconds = self._play(world)
         self.observations, self.texts = tuple(_arrays(world, self._ranges)), tuple(_texts(world))
         self.legal_share = float(np.mean(self._legal)) if self._legal else None
-        self.env_steps = len(rewards)
         self.env_steps_per_second = len(rewards) * world.num_worlds / max(played_seconds, 1e-9)
         ends = (rewards.min(), rewards.max()) if rewards.size else (0.0, 0.0)
         self.lowest_reward, self.highest_reward = map(float, ends)
-        self.team_return = float(rewards[:, 0].sum())
-        sums = np.abs(rewards.sum(-1)).max(initial=0.0)
-        self.is_zero_sum = bool(world.num_agents > 1 and np.abs(rewards).max(initial=0.0) > 0 and sums < 1e-9)
+        self.team_return = float(rewards[: self.env_steps, 0].sum())
+
+    @property
+    def is_zero_sum(self) -> bool:
+        """Whether agents got rewards that always summed to 0."""
+        return len(self.agents) > 1 and self._is_paid and self._sums_to_0
 
     def _play(self, world: World) -> tuple[Array, float]:
         """Rewards, [T, B, N], and the seconds that the env steps took."""
@@ -105,19 +109,29 @@ class Probe:
         obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._look(obs, world)
-        while not self.ended and time.monotonic() - began < _SECONDS:
+        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < _SECONDS:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = world.step(actions)
             stepping += time.perf_counter() - at
             rewards.append(reward[None])
             self._look(obs, world)
             over = terminated | truncated
-            if over[0]:
+            self._is_paid |= bool(reward.any())
+            self._sums_to_0 &= bool((np.abs(reward.sum(-1)) < 1e-9).all())
+            self.env_steps += not self.ended
+            self._episodes += int(over.sum())
+            if over[0] and not self.ended:
                 self.ended = "terminated" if terminated[0] else "truncated"
             length += 1
             self._note_leaving(obs, over, info, length)
             length[over] = 0
         return np.concatenate(rewards), stepping
+
+    def _may_mislead(self, obs: Arrays, played: int) -> bool:
+        """Whether more episodes may show an agent that leaves, or that the team's sum is not always 0."""
+        if self._episodes >= _MOST_EPISODES or played > self.env_steps + _MORE_ENV_STEPS or len(self.agents) == 1:
+            return False
+        return (_ALIVE in obs and not self.left) or self.is_zero_sum
 
     def _look(self, obs: Arrays, world: World) -> None:
         for key, value in obs.items():
@@ -178,6 +192,9 @@ class Probe:
 
 def probe(make_world: MakeWorld) -> Probe:
     """Play random legal actions until the first copy's episode ends, with all checks, or for ten seconds.
+
+    If agents could leave and nobody does, or all rewards add up to 0, it plays on for some episodes: an agent may leave
+    seldom, and in a short game one wins by chance what another loses.
 
     Raises:
         CustomEnvError: what the environment gives does not fit.

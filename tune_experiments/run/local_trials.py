@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.device import chosen_device, give_memory_back
+from rl_models.runtime.device import chosen_device, release_memory
 from tune_experiments.core.errors import first_line
 from tune_experiments.core.storage_uri import below
 from tune_experiments.run.final_evaluation import read_test_results
@@ -64,7 +64,7 @@ def run_local_trials(
             else:
                 is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
                 progress.finish(name, PAUSED if is_paused else "done")
-            give_memory_back()
+            release_memory()
     return failures
 
 

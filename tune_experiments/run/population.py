@@ -14,11 +14,11 @@ from typing import Any
 
 from rl_models.training.checkpoint import (
     delete_checkpoint,
+    get_checkpoint_path,
     load_checkpoint,
     load_state,
     newest_whole_checkpoint,
     numbered_checkpoints,
-    path_of,
     save_checkpoint,
 )
 from tune_experiments.core.config_json import config_to_json
@@ -99,9 +99,9 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     Checkpoints that the newest one needs are copied, too.
     """
     newest = _env_steps(source)
-    needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}
+    needed = needed_checkpoints(load_state(get_checkpoint_path(source, newest))) - {newest}
     # The newest is replaced last: after a crash the target still has a checkpoint of its own.
-    kept = [_copied(path_of(source, number), target, config) for number in (*sorted(needed), newest)]
+    kept = [_copied(get_checkpoint_path(source, number), target, config) for number in (*sorted(needed), newest)]
     for _, path in numbered_checkpoints(target):
         if path not in kept:
             delete_checkpoint(path)
@@ -110,7 +110,7 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
 
 def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
     found = load_checkpoint(checkpoint)
-    if (own := path_of(folder, found.step)).exists():
+    if (own := get_checkpoint_path(folder, found.step)).exists():
         delete_checkpoint(own)
     return save_checkpoint(folder, found.step, found.tensors, found.state | {"config": config})
 

@@ -37,12 +37,15 @@ def make_parts(world: World) -> list[Part]:
     These are [C, H, W] in the worlds of this package, and [H, W, C] in environments of others.
     """
     bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
+    words = tuple(getattr(world, "vocabulary", ()))
     arrays = []
     for key, one in world.observation_spec.items():
         if key in world.text_tables:
             table = world.tables[world.text_tables[key]]
             is_grid = len(one.shape) == 3 and min(one.shape[:2]) >= 3
-            arrays.append(Part(key, one.shape, is_image=is_grid, vocabulary=int(table.max()) + 1, table=table))
+            arrays.append(
+                Part(key, one.shape, is_image=is_grid, vocabulary=int(table.max()) + 1, table=table, words=words)
+            )
         elif one.ids:
             arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
         elif key not in _NOT_SEEN:
@@ -50,7 +53,7 @@ def make_parts(world: World) -> list[Part]:
             low, high = bounds.get(key, (one.low, one.high))
             scale = _scale(low, high, is_image)
             arrays.append(Part(key, one.shape, scale, is_image, planes_first=is_image and planes_first))
-    texts = [Part(key, one.rows, vocabulary=one.vocabulary) for key, one in world.text_spec.items()]
+    texts = [Part(key, one.rows, vocabulary=one.vocabulary, words=words) for key, one in world.text_spec.items()]
     return arrays + texts
 
 

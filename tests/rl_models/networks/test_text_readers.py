@@ -1,12 +1,15 @@
 """Readers of texts of any game: masks, sentences, gradients, and that what is read depends on the query."""
 
+import copy
+import shutil
+
 import pytest
 import torch
 
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.networks.text_readers import TextPart, TextReader, WordTable
 from rl_models.text.pretrained import PretrainedEncoder
-from rl_models.text.token_states import ModelTokens, TokenStates
+from rl_models.text.token_states import ModelTokens, TokenStates, WordStates
 from tests.rl_models.text.small import save_bert
 
 NAMES = ("film2", "emma", "matching", "words")
@@ -86,6 +89,39 @@ def test_a_frozen_encoder_gives_states_and_learns_nothing(tmp_path):
     torch.testing.assert_close(found[0, :length], wanted)
     with pytest.raises(ValueError, match="raise max_words"):
         tokens.tokens("the dog " * 9, 9)
+
+
+WORDS = ("<pad>", "the", "dog", "is", "goal", ".", "moves", "zebra")
+
+
+def test_the_state_of_a_word_is_the_mean_over_its_tokens_and_sentences_are_read_alone(tmp_path):
+    save_bert(tmp_path)
+    states = WordStates(str(tmp_path), WORDS)
+    found = states(torch.tensor([[1, 2, 6, 5, 1, 4, 5, 0], [1, 4, 5, 0, 0, 0, 0, 0]]))
+    assert found.shape == (2, 8, 16) and not found[0, 7].any() and not found[1, 3:].any()
+    torch.testing.assert_close(found[0, 4:7], found[1, :3])
+    tokens = PretrainedEncoder(str(tmp_path)).encode(["the dog moves."])[0]  # [CLS] the dog move ##s . [SEP]
+    wanted = torch.stack([tokens[1], tokens[2], tokens[3:5].mean(0), tokens[5]])
+    torch.testing.assert_close(found[0, :4], wanted)
+    assert states(torch.tensor([[7]])).any(), "a word that the encoder does not know is read by its pieces"
+    assert not [*states.parameters()] and not states.state_dict()
+
+
+@pytest.mark.parametrize("kind", [TokenStates, lambda name: WordStates(name, WORDS)])
+def test_texts_that_are_on_disk_need_no_model(kind, tmp_path, monkeypatch):
+    save_bert(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "copied" / "one")
+    rows = torch.tensor([[3, 6, 7, 4, 0], [1, 2, 0, 0, 0]])
+    wanted = kind(str(tmp_path / "one"))(rows)
+    monkeypatch.setattr("transformers.AutoModel.from_pretrained", lambda *_, **__: pytest.fail("the model was loaded"))
+    assert torch.equal(kind(str(tmp_path / "copied" / "one"))(rows), wanted)
+
+
+def test_copies_of_a_network_share_the_encoder(tmp_path):
+    save_bert(tmp_path)
+    states = TokenStates(str(tmp_path))
+    rows = torch.tensor([[3, 6, 7, 4]])
+    assert torch.equal(copy.deepcopy(states)(rows), states(rows))
 
 
 def test_emma_refuses_a_text_of_one_sentence():

@@ -16,7 +16,7 @@ PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "move", "##s", "
 
 def save_bert(folder, seed=0, width=16, positions=24, more_words=()):
     """Write config, weights and tokenizer; returns the folder's name."""
-    pieces = (*PIECES, *more_words)
+    pieces = tuple(dict.fromkeys((*PIECES, *more_words)))
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = BertTokenizerFast(vocab={piece: number for number, piece in enumerate(pieces)})
     assert len(tokenizer) == len(pieces), "it has ignored the vocabulary, and every word would be [UNK]"

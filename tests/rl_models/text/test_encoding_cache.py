@@ -1,100 +1,145 @@
-"""Encodings on disk: all processes find them, files are whole, and loading a file runs no code."""
+"""Encodings on disk: computed once for all processes, whole or computed again, and no larger together than allowed."""
 
+import errno
 import multiprocessing
 import os
 
 import pytest
 import torch
 
-from rl_models.text.frozen import EncodingCache, EncodingCacheError
+from rl_models.text.encoding_cache import FOLDER_VARIABLE, LIMIT_VARIABLE, EncodingCache, EncodingCacheError
+
+BYTES = 20 + 4 * 3
+"""Size of a file with one state of width 3."""
 
 
-def encoding(sentence):
-    """Something that only this sentence has."""
-    generator = torch.Generator().manual_seed(len(sentence) * 1000 + sum(map(ord, sentence)))
-    return torch.randn(len(sentence.split()), 3, generator=generator)
+def encoding(text):
+    """Something that only this text has: a state of width 3 for each of its parts."""
+    parts = text.split() if isinstance(text, str) else text
+    return torch.tensor(
+        [[len(parts), sum(map(ord, str(part))), place] for place, part in enumerate(parts)], dtype=torch.float
+    )
 
 
-def batch(*sentences):
-    return {sentence: encoding(sentence) for sentence in sentences}
+class Encoder:
+    """A tiny encoder that counts the texts that it is given."""
+
+    def __init__(self):
+        self.texts = []
+
+    def __call__(self, texts):
+        self.texts += texts
+        return [encoding(text) for text in texts]
 
 
-def assert_found(cache, *sentences):
-    found = cache.find(sentences)
-    assert found.keys() == set(sentences)
-    for sentence, value in found.items():
-        assert torch.equal(value, encoding(sentence))
+@pytest.fixture
+def encode():
+    return Encoder()
 
 
-def test_what_one_cache_writes_every_other_finds(tmp_path):
-    one, other = EncodingCache(tmp_path / "new"), EncodingCache(tmp_path / "new")
-    assert one.find(["a b"]) == {}
-    one.add(batch("a b", "c"))
-    other.add(batch("d e f"))
-    for cache in (one, other, EncodingCache(tmp_path / "new")):
-        assert_found(cache, "a b", "c", "d e f")
-        assert cache.find(["unheard of"]) == {}
+def refuse(texts):
+    pytest.fail(f"{texts} are encoded again")
 
 
-def write_many(folder, first):
-    cache = EncodingCache(folder)
-    for number in range(first, first + 20):
-        cache.add(batch(*(f"sentence {number} {place}" for place in range(3))))
+@pytest.mark.parametrize("texts", [("a b", "c"), ((101, 7), (101,)), (("a", "b"), ("a b",))])
+def test_what_one_cache_has_encoded_every_other_reads(texts, tmp_path, encode):
+    first, other = EncodingCache("tiny", tmp_path / "new"), EncodingCache("tiny", tmp_path / "new")
+    first.get([*texts, texts[0]], encode)
+    assert encode.texts == [*texts]
+    found = other.get(texts, refuse)
+    assert all(torch.equal(found[text], encoding(text)) for text in texts)
+    assert (first.asked, first.found, other.asked, other.found) == (2, 0, 2, 2)
+
+
+def test_encoders_share_nothing(tmp_path, encode):
+    for name in ("one", "other"):
+        EncodingCache(name, tmp_path).get(["a"], encode)
+    assert encode.texts == ["a", "a"]
+
+
+def encode_many(folder, first, log):
+    def encode(texts):
+        with log.open("a") as file:
+            file.write("".join(f"{text}\n" for text in texts))
+        return [encoding(text) for text in texts]
+
+    EncodingCache("tiny", folder).get([f"sentence {number}" for number in range(first, first + 200)], encode)
 
 
 @pytest.mark.processes
-def test_processes_may_write_the_same_and_different_batches_at_once(tmp_path):
-    """Two write the same 20 batches, a third 20 others of which half are the same."""
+def test_processes_at_the_same_time_encode_each_text_once(tmp_path):
+    """Two want the same 200 texts, a third 200 others of which half are the same."""
     context = multiprocessing.get_context("fork")
-    workers = [context.Process(target=write_many, args=(tmp_path, first)) for first in (0, 0, 10)]
+    log, folder = tmp_path / "log", tmp_path / "encodings"
+    workers = [context.Process(target=encode_many, args=(folder, first, log)) for first in (0, 0, 100)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    assert_found(EncodingCache(tmp_path), *(f"sentence {number} {place}" for number in range(30) for place in range(3)))
-    assert len(list(tmp_path.iterdir())) == 30
+    assert sorted(log.read_text().splitlines()) == sorted(f"sentence {number}" for number in range(300))
+    assert len(list(folder.glob("tiny/*.states"))) == 300
 
 
-def test_a_crash_while_writing_leaves_nothing(tmp_path, monkeypatch):
-    cache = EncodingCache(tmp_path)
-    cache.add(batch("kept"))
+@pytest.mark.parametrize(
+    "damage", [lambda whole: whole[:-4], lambda whole: whole[:5], lambda _: b"", lambda whole: whole[:-1] + b"x"]
+)
+def test_a_damaged_file_is_encoded_again_and_alone(damage, tmp_path, encode):
+    EncodingCache("tiny", tmp_path).get(["kept"], encode)
+    (kept,) = tmp_path.glob("tiny/*.states")
+    EncodingCache("tiny", tmp_path).get(["a b"], encode)
+    (file,) = set(tmp_path.glob("tiny/*.states")) - {kept}
+    file.write_bytes(damage(file.read_bytes()))
+    found = EncodingCache("tiny", tmp_path).get(["kept", "a b"], encode)
+    assert torch.equal(found["a b"], encoding("a b")) and encode.texts == ["kept", "a b", "a b"]
+    EncodingCache("tiny", tmp_path).get(["kept", "a b"], refuse)
 
+
+def test_a_crash_while_writing_leaves_nothing(tmp_path, monkeypatch, encode):
     def crash(*_):
-        raise OSError("the disk is full")
+        raise OSError(errno.ENOSPC, "the disk is full")
 
+    cache = EncodingCache("tiny", tmp_path)
+    cache.get(["kept"], encode)
     monkeypatch.setattr(os, "replace", crash)
     with pytest.raises(EncodingCacheError, match="disk is full"):
-        cache.add(batch("lost"))
-    assert len(list(tmp_path.iterdir())) == 1
-    assert_found(EncodingCache(tmp_path), "kept")
+        cache.get(["lost"], encode)
+    assert len(list(tmp_path.glob("tiny/[!.]*"))) == 1
+    assert torch.equal(cache.get(["kept"], refuse)["kept"], encoding("kept"))
 
 
-def test_what_a_killed_process_left_is_not_looked_at(tmp_path):
-    EncodingCache(tmp_path).add(batch("kept"))
-    (tmp_path / ".half.part").write_bytes(b"\x10")
-    assert_found(EncodingCache(tmp_path), "kept")
+def test_beyond_the_limit_what_was_used_longest_ago_is_deleted_and_nothing_else(tmp_path, monkeypatch, encode):
+    monkeypatch.setenv(LIMIT_VARIABLE, f"{4.5 * BYTES / 1e9:.10f}")
+    foreign = tmp_path / "tiny" / "notes.states"
+    foreign.parent.mkdir()
+    foreign.write_bytes(bytes(1000))
+    os.utime(foreign, (0, 0))
+    left = tmp_path / "other" / f"{'0' * 32}.x.part"  # by a process that was killed
+    left.parent.mkdir()
+    left.write_bytes(bytes(BYTES))
+    os.utime(left, (1, 1))
+    cache = EncodingCache("tiny", tmp_path)
+    for now, text in enumerate(["a", "b", "c", "a", "d", "e"]):
+        cache.get([text], encode)
+        for file in tmp_path.glob("tiny/*.states"):
+            if file.stat().st_mtime > 1e9:  # written or read at this step
+                os.utime(file, (10 + now, 10 + now))
+    assert foreign.exists() and not left.exists()
+    assert sum(file.stat().st_size for file in tmp_path.glob("tiny/*.states")) - 1000 <= 4.5 * BYTES
+    cache.get(["a", "d", "e"], refuse)
+    cache.get(["b"], encode)
+    assert encode.texts == ["a", "b", "c", "d", "e", "b"]
 
 
-def test_a_damaged_file_is_named_and_nothing_else_is_lost(tmp_path):
-    EncodingCache(tmp_path).add(batch("kept"))
-    (tmp_path / "damaged.safetensors").write_bytes(b"\x80\x04cposix\nsystem\n")
-    with pytest.raises(ValueError, match=r"damaged\.safetensors"):
-        EncodingCache(tmp_path).find(["kept"])
-    (tmp_path / "damaged.safetensors").unlink()
-    assert_found(EncodingCache(tmp_path), "kept")
+@pytest.mark.parametrize("limit", ["much", "0", "-1", "nan"])
+def test_a_limit_that_is_no_size_is_refused(limit, tmp_path, monkeypatch):
+    monkeypatch.setenv(LIMIT_VARIABLE, limit)
+    with pytest.raises(EncodingCacheError, match=LIMIT_VARIABLE):
+        EncodingCache("tiny", tmp_path)
 
 
-def test_a_file_that_was_cut_off_is_named(tmp_path):
-    EncodingCache(tmp_path).add(batch("kept", "a b c"))
-    (file,) = tmp_path.iterdir()
-    file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(EncodingCacheError, match=rf"{file.name}.*delete it, and its sentences are encoded again"):
-        EncodingCache(tmp_path).find(["kept"])
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path, encode):
     (tmp_path / "taken").write_text("")
     for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
-        with pytest.raises(EncodingCacheError, match=r"taken.*CONCORD_ENCODINGS"):
-            EncodingCache(folder).add(batch("lost"))
+        with pytest.raises(EncodingCacheError, match=rf"taken.*{FOLDER_VARIABLE}"):
+            EncodingCache("tiny", folder).get(["lost"], encode)

@@ -48,7 +48,8 @@ def test_inherited_fields_keep_their_checks_and_their_sentences(capsys):
     with pytest.raises(SystemExit):
         parse({"laptop": Game()}, ["--help-all"], "a game")
     said = " ".join(capsys.readouterr().out.split())
-    assert "Number of joint env steps of training, of each method and seed. (default: 70)" in said
+    assert "--budget-env-steps" in said
+    assert "(default: 70)" in said
 
 
 @pytest.mark.parametrize("name", TRAINED)

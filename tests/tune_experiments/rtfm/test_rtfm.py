@@ -13,6 +13,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.text.small import save_bert
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
@@ -50,6 +51,18 @@ def test_every_row_learns_by_ppo_and_impala(method, algorithm):
     config = dataclasses.replace(TINY["rtfm"], learner=learner_config(algorithm=algorithm))
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
     assert np.isfinite(float(one_update(config, method)["loss/total"]))
+
+
+@pytest.mark.parametrize("method", ["txt2pi", "film", "cnn"])
+def test_rows_read_by_a_frozen_encoder_whose_projection_alone_learns(method, tmp_path):
+    save_bert(tmp_path, positions=64, more_words=make_world(RtfmTask()).vocabulary[1:60])
+    network = dataclasses.replace(TINY["rtfm"].network, text_encoder=str(tmp_path))
+    config = dataclasses.replace(TINY["rtfm"], network=network, learner=learner_config(algorithm="impala"))
+    assert np.isfinite(float(one_update(config, method)["loss/total"]))
+    policy = plan(config, method, 0).build_policy()
+    assert [key for key in policy.state_dict() if "words" in key.split(".")] == [
+        key for key in policy.state_dict() if key.endswith("words.projection.weight")
+    ]
 
 
 def test_the_paper_preset_has_the_released_networks_but_for_the_words_that_nobody_uses():
@@ -93,6 +106,7 @@ def test_the_paper_preset_has_the_published_constants(presets):
         ({"task": RtfmTask(size=4)}, "--task.size must be"),
         ({"test_sizes": (6, 4)}, "--test-sizes must be"),
         ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer takes the sum"),
+        ({"network": NetworkSettings(text_encoder="minilm"), "methods": ("cnn", "matching")}, "--network.text-encoder"),
     ],
 )
 def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, sentence):

@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from rl_envs import make
+from rl_envs.rtfm.world import Rtfm
 from rl_models.batch import forward, to_batch
 from rl_models.networks.network_config import NetworkName
 from rl_models.networks.network_needs import NETWORKS, fitted
 from rl_models.networks.parts import Part
 from rl_models.schedule import Progress
+from rl_models.text.pretrained import PretrainedError
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_models.text.small import save_bert
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
@@ -92,8 +96,34 @@ def test_a_reader_of_sentences_and_a_network_without_texts_are_refused_what_they
     with pytest.raises(ValueError, match=r"commnet.*--network"):
         plan(config_of("overcooked-v0", "lstm"), "commnet", 0).build_policy()
     encoder = dataclasses.replace(SMOKE.network, text_encoder="some/encoder")
-    with pytest.raises(UserError, match=r"--network\.text-encoder"):
+    with pytest.raises(UserError, match=r"--network\.text-encoder.*vocabulary"):
+        build_policy(dataclasses.replace(SMOKE, env=f"{__name__}:Wordless", network=encoder), "ippo", 0)
+    with pytest.raises(PretrainedError, match="some/encoder"):
         build_policy(dataclasses.replace(SMOKE, env="rtfm-v0", network=encoder), "ippo", 0)
+
+
+class Wordless(Rtfm):
+    """A world that does not say what its words are."""
+
+    def __init__(self, *numbers, **arguments):
+        super().__init__(*numbers, **arguments)
+        del self.vocabulary
+
+
+@pytest.mark.parametrize("env", ["rtfm-v0", "messenger-v0"])
+@pytest.mark.parametrize("name", ["film2", "emma", "matching"])
+def test_a_frozen_encoder_reads_words_and_names_of_worlds_that_number_words(env, name, tmp_path):
+    save_bert(tmp_path, positions=64, more_words=make(env).vocabulary[1:60])
+    config = config_of(env, name)
+    config = dataclasses.replace(config, network=dataclasses.replace(config.network, text_encoder=str(tmp_path)))
+    trial, policy, fragment = trained(config, "mappo")
+    batch = trial.objective.prepare(to_batch(fragment))
+    read = forward(policy, batch).values
+    for key in [key for key in batch if key.startswith("texts/")]:
+        batch[key] = torch.where(batch[key] > 0, 1, 0)
+    if env == "rtfm-v0":  # MESSENGER's sentences are the network's own
+        assert not torch.allclose(forward(policy, batch).values, read), "other words give other values"
+    assert not [key for key in policy.state_dict() if "embeddings" in key]
 
 
 def test_texts_that_a_network_leaves_out_are_said():
