@@ -13,7 +13,7 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
 from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.rows import Result
-from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, MODELS, RunFolder
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
@@ -51,7 +51,7 @@ def test_a_kept_file_carries_commit_command_seeds_and_all_rows(run, file):
 
 def test_tables_of_a_run_and_of_its_kept_file_name_the_pretrained_model(run, tmp_path):
     with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
-        folder.note_models([{"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}])
+        folder.record(MODELS, [{"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}])
     path = tmp_path / "results" / "game.jsonl.gz"
     assert main(["table", str(run), "--save", str(path)]) == 0
     assert main(["table", str(run)]) == 0
