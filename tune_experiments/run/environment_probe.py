@@ -71,7 +71,7 @@ class Probe:
         observations: keys with arrays.
         texts: keys with texts, each as a phrase.
         legal_share: share of the actions that were legal; None where there are no masks.
-        env_steps: length of the first copy's episode, or what was played of it in the given seconds.
+        env_steps: length of the first copy's episode, or what was played of it in ten seconds.
         ended: how it ended, `terminated` or `truncated`; empty where it was not played to its end.
         left: agent -> env step after which it left before the others.
         waits: whether an agent did not act at some env steps.
@@ -81,7 +81,7 @@ class Probe:
         megabytes: memory of one copy; None where the system does not tell.
     """
 
-    def __init__(self, world: World, seconds: float) -> None:
+    def __init__(self, world: World) -> None:
         self.agents, self.copies, self.limit = tuple(world.agents), world.num_worlds, world.max_episode_steps
         self.is_own = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
@@ -90,7 +90,7 @@ class Probe:
         self.megabytes: float | None = None
         self._ranges: dict[str, tuple[float, float]] = {}
         self._legal: list[float] = []
-        rewards, played_seconds = self._play(world, seconds)
+        rewards, played_seconds = self._play(world)
         self.observations, self.texts = tuple(_arrays(world, self._ranges)), tuple(_texts(world))
         self.legal_share = float(np.mean(self._legal)) if self._legal else None
         self.env_steps_per_second = len(rewards) * world.num_worlds / max(played_seconds, 1e-9)
@@ -103,13 +103,13 @@ class Probe:
         """Whether agents got rewards that always summed to 0."""
         return len(self.agents) > 1 and self._is_paid and self._sums_to_0
 
-    def _play(self, world: World, seconds: float) -> tuple[Array, float]:
+    def _play(self, world: World) -> tuple[Array, float]:
         """Rewards, [T, B, N], and the seconds that the env steps took."""
         draws, began = np.random.default_rng(0), time.monotonic()
         obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._look(obs, world)
-        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < seconds:
+        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < _SECONDS:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = world.step(actions)
             stepping += time.perf_counter() - at
@@ -190,8 +190,8 @@ class Probe:
         return f"{each}, {masks}{', and agents that wait choose nothing' * self.waits}"
 
 
-def probe(make_world: MakeWorld, seconds: float = _SECONDS) -> Probe:
-    """Play random legal actions until the first copy's episode ends, with all checks, or until the time is over.
+def probe(make_world: MakeWorld) -> Probe:
+    """Play random legal actions until the first copy's episode ends, with all checks, or for ten seconds.
 
     If agents could leave and nobody does, or all rewards add up to 0, it plays on for some episodes: an agent may leave
     seldom, and in a short game one wins by chance what another loses.
@@ -209,7 +209,7 @@ def probe(make_world: MakeWorld, seconds: float = _SECONDS) -> Probe:
         world = opened(_COPIES)
         if not isinstance(world, PettingZooWorld):
             world = opened(_BATCHED_COPIES)
-        seen = Probe(world, seconds)
+        seen = Probe(world)
         before = _resident_megabytes()
         opened(seen.copies).reset(0)
         after = _resident_megabytes()

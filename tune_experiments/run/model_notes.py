@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tune_experiments.results.tables import PaperTable
-
-__all__ = ["describe_models", "with_model_notes"]
+from tune_experiments.run.run_folder import MODELS
 
 
 def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Each pretrained model of a run's sessions once: its name, with its revision where that is known."""
-    models = [model for session in sessions for model in session.get("pretrained_models", ())]
+    models = [model for session in sessions for model in session.get(MODELS, ())]
     return tuple(dict.fromkeys(_described(model) for model in models))
 
 

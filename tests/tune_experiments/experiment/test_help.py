@@ -1,4 +1,4 @@
-"""`--help` describes every flag of every experiment, with choices and with ranges that are checked."""
+"""`--help` describes every flag of every experiment, with ranges that are checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from tune_experiments.sama_retest import Retest
 
 FLAGS_OF_COMMANDS = [flags for flags, _ in COMMANDS.values()]
 RANGES = ("above 0", "at least 0", "at least 1", "from 0 to 1")
-MAX_NAMED_CHOICES = 5
 
 
 @functools.cache
@@ -66,15 +65,9 @@ def _fields(config_class: Any, has_ranges: bool) -> Iterator[tuple[str, str, lis
             yield from _fields(inner, has_ranges)
 
 
-def _faults(config_class: Any) -> Iterator[str]:
-    """What is wrong with the help of a configuration."""
-    for where, text, parts in _fields(config_class, has_ranges=False):
-        if not text.endswith("."):
-            yield f"{where} is no sentence"
-        choices = [typing.get_args(part) for part in parts if typing.get_origin(part) is Literal]
-        named = [one for several in choices if len(several) <= MAX_NAMED_CHOICES for one in several]
-        if missing := [choice for choice in named if str(choice) not in text]:
-            yield f"{where} does not name {missing}"
+def _without_help(config_class: Any) -> list[str]:
+    """Fields whose help is missing or no sentence."""
+    return sorted({where for where, text, _ in _fields(config_class, has_ranges=False) if not text.endswith(".")})
 
 
 CONFIGURATIONS = pytest.mark.parametrize("name", TRAINED)
@@ -88,13 +81,13 @@ def test_a_number_whose_help_names_a_range_is_checked(name: str) -> None:
 
 
 @CONFIGURATIONS
-def test_every_flag_of_an_experiment_has_help_that_names_its_choices(name: str) -> None:
-    assert sorted(set(_faults(find_experiment(name).config_class))) == []
+def test_every_flag_of_an_experiment_has_help(name: str) -> None:
+    assert _without_help(find_experiment(name).config_class) == []
 
 
 @pytest.mark.parametrize("options", [RunOptions, CrossPlay, Returns, Retest, *FLAGS_OF_COMMANDS])
-def test_every_flag_of_a_command_has_help_that_names_its_choices(options: type) -> None:
-    assert list(_faults(options)) == []
+def test_every_flag_of_a_command_has_help(options: type) -> None:
+    assert _without_help(options) == []
 
 
 HEAVY = ("ray", "torch", "scipy", "numba", "matplotlib", "gymnasium", "pettingzoo", "transformers", "pyarrow")

@@ -147,13 +147,13 @@ MATRIX = ["--preset", "smoke", "--games", "32", "--budget-env-steps", "640", "--
 
 
 def matrix_game(out, *flags):
-    with trials_in_process(), no_pictures():
-        assert main(find_experiment("matrix_game"), [*MATRIX, "--out", str(out), *map(str, flags)]) == 0
+    with no_pictures():
+        assert main(find_experiment("matrix_game"), [*MATRIX, "--local", "--out", str(out), *map(str, flags)]) == 0
     return {(row.method, row.seed, row.env_steps) for row in read(out / "results.jsonl")}
 
 
 @pytest.mark.long
-def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(ray_session, tmp_path, capsys):
+def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(tmp_path, capsys):
     assert matrix_game(tmp_path, "--methods", "sync", "--seeds", 0) == {("sync", 0, 640)}
     both = {("sync", 0, 640), ("marginal", 0, 640)}
     assert matrix_game(tmp_path, "--methods", "marginal", "sync", "--seeds", 0) == both

@@ -6,12 +6,10 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
 from tune_experiments.results.trial_log import REFUSED, SPEED
 from tune_experiments.run import progress
 from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.progress import Progress
-from tune_experiments.run.trial import Trial
 from tune_experiments.run.tune_display import TrialDisplay
 
 
@@ -66,14 +64,6 @@ def test_a_row_without_a_number_keeps_the_last_one_and_a_given_speed_is_believed
         clock.now = 11.0
         display.update("a", {"env_steps": 0, "episode/success": None})
     assert stream.getvalue().splitlines()[-1] == "a  0/7,200 (0%)  1/s  return -  success 0.5  ETA 2:00:00"
-
-
-def test_the_speed_shown_is_the_one_that_a_trial_reports(clock, tmp_path):
-    rows, stream = [], io.StringIO()
-    Trial(experiment(plan(), "calm"), Config(), "walkers", 0, tmp_path).run(rows.append)
-    with Progress({"a": 3 * BATCH}, console=Console(file=stream)) as display:
-        display.update("a", rows[-1])
-    assert f"  {rows[-1][SPEED]:,.0f}/s  " in stream.getvalue(), "after one row, when there is no window of updates yet"
 
 
 class Named(SimpleNamespace):

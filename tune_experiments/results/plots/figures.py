@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tune_experiments.core.files import write_atomically
 
@@ -52,12 +52,12 @@ def default_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     }
 
 
-def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """An empty figure, in inches; without a layout its author places everything."""
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout=layout, dpi=150)
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     return figure
 
