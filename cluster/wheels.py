@@ -21,10 +21,10 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 
 __all__ = ["PRESENT", "WANTED", "main", "wheels_of"]
 
-WANTED = ("pydantic", "tyro", "gymnasium", "pettingzoo")
+WANTED = ("pydantic", "tyro", "gymnasium", "pettingzoo", "gguf")
 PRESENT = frozenset(
     {"torch", "transformers", "peft", "numpy", "numba", "pyarrow", "safetensors", "scipy", "rich", "matplotlib"}
-    | {"tensorboard", "pytest"}
+    | {"tensorboard", "pytest", "pyyaml", "tqdm"}
 )
 """Packages that the machine has, with all that they need but `typing_extensions`, which may be too old there."""
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"

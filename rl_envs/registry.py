@@ -27,7 +27,7 @@ WORLDS = {
     "two_step_game-v0": "rl_envs.two_step_game.world:TwoStepGame",
 }
 GYMNASIUM = "gymnasium:"
-"""What stands before an id of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:package.module:ID`."""
+"""Prefix of ids of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:package.module:ID`."""
 
 
 def register(world_id: str, entry_point: str) -> None:
@@ -35,8 +35,8 @@ def register(world_id: str, entry_point: str) -> None:
     WORLDS[world_id] = entry_point
 
 
-def entry_point_of(world_id: str) -> str | None:
-    """`package.module:Class` of a registered id, in which `-` and `_` are one; None where there is none."""
+def find_entry_point(world_id: str) -> str | None:
+    """`package.module:Class` of a registered id, in which `-` and `_` are equivalent; None if unknown."""
     known = {name.replace("-", "_"): entry_point for name, entry_point in WORLDS.items()}
     return known.get(world_id.replace("-", "_"))
 
@@ -45,7 +45,7 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     """Build `num_worlds` worlds of a kind.
 
     Args:
-        world_id: a registered id, in which `-` and `_` are one; or
+        world_id: a registered id, in which `-` and `_` are equivalent; or
             `package.module:Class` of a world from anywhere, whose module is imported.
         num_worlds: B.
         arguments: arguments of the world.
@@ -55,8 +55,8 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
             number of worlds that is no positive whole number.
     """
     if not isinstance(world_id, str):
-        raise ValueError(f"a world is named by a text, such as 'rtfm-v0', not by {world_id!r}")
-    entry_point = entry_point_of(world_id) or world_id
+        raise ValueError(f"world_id must be a string such as 'rtfm-v0', not {world_id!r}")
+    entry_point = find_entry_point(world_id) or world_id
     if ":" not in entry_point:
         hint = did_you_mean(world_id, WORLDS, f"known ids: {', '.join(sorted(WORLDS))}")
         raise ValueError(f"no world is called {world_id!r}; {hint}")

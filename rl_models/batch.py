@@ -5,7 +5,7 @@ Keys: `obs/NAME` [B, T + 1, N, ...], `is_first` [B, T + 1], the fragment's steps
 
 Each of several learners holds some consecutive rows of one joint batch. All cut the joint batch alike, weigh their
 losses by what the whole minibatch holds, and sum their gradients, so the update is that of one learner on the joint
-batch. This file knows neither Ray nor processes: the caller says how tensors are summed.
+batch. This file uses neither Ray nor processes: the caller passes a function that sums tensors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def without_last_observation(batch: Batch) -> Batch:
 
 
 def decision_steps(batch: Batch) -> Batch:
-    """The K steps that teach something, each as a sequence of its own: [B, T, ...] -> [K, 1, ...]; K may be 0.
+    """The K steps that the losses use, each as its own sequence: [B, T, ...] -> [K, 1, ...]; K may be 0.
 
     An agent decides there, or the value of an agent is learned (`valued_mask`).
 
@@ -112,7 +112,7 @@ def count_steps(batch: Batch) -> Tensor:
     return torch.stack([steps, *(steps if mask is None else mask.any(-1).sum() for mask in masks)])
 
 
-def share_of(part: Batch, whole: Tensor) -> Share:
+def compute_share(part: Batch, whole: Tensor) -> Share:
     """The share that a part has of a minibatch.
 
     Args:

@@ -12,7 +12,7 @@ UnitInterval = Annotated[float, Field(ge=0, le=1)]
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 """Data type (dtype) of a network's matrix products."""
 DeviceChoice: TypeAlias = Literal["auto", "cpu", "cuda"]
-"""`auto` is a GPU where this process may have one, else the CPU; `cpu` refuses it; `cuda` refuses to do without."""
+"""`auto` is a GPU if this process may use one, else the CPU; `cpu` never uses a GPU; `cuda` requires one."""
 CordialForm = Literal["code", "paper"]
 """Form of the CORDIAL loss: that of the authors' code, or of the paper's text."""
 

@@ -1,6 +1,6 @@
-"""A lock on a file: one process has it at a time, and the system takes it back when its owner dies, however it dies.
+"""A lock on a file, for one process at a time; the operating system releases it when its owner dies.
 
-The file stays where it is, with what it holds. A file system without locks has none to give: there all processes go on.
+The file and its content stay. On a file system without locks nothing is locked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout, lock_descriptor, unlock_descriptor
 
 __all__ = ["hold_lock", "hold_open_file"]
 
-_LOOKS_AFTER_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
 
@@ -25,7 +25,7 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
 
     Args:
         path: path of the lock file.
-        patience_seconds: longest wait while another process holds it; `math.inf` waits for ever.
+        patience_seconds: longest wait while another process holds it; `math.inf` for no limit.
         on_wait: is called once before waiting begins.
 
     Raises:
@@ -40,7 +40,7 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
             if patience_seconds <= 0:
                 raise
             on_wait()
-            lock.acquire(timeout=patience_seconds, poll_interval=_LOOKS_AFTER_SECONDS)
+            lock.acquire(timeout=patience_seconds, poll_interval=_POLL_SECONDS)
     try:
         yield
     finally:
@@ -49,7 +49,7 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
 
 @contextmanager
 def hold_open_file(file: IO[bytes]) -> Iterator[None]:
-    """Hold the lock of a file that is open, after waiting for other processes that write a line of it."""
+    """Hold the lock of an open file, after waiting for other processes that write a line."""
     with _where_there_are_locks():
         lock_descriptor(file.fileno(), poll_interval=0.01)
     try:

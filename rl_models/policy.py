@@ -1,10 +1,10 @@
 """A team's policy: one network, one head for the joint policy and one head for the values.
 
-Acting calls `forward` with T = 1, training calls it with whole fragments, and there is no third way from observations
-to a policy. So acting and training compute the same thing. This file knows no world and no algorithm.
+Acting calls `forward` with T = 1, training calls it with whole fragments, and there is no other path from observations
+to a policy. So acting and training compute the same.
 
-A module names weights that had another name in an earlier version in its class attribute `renamed_weights`, old name ->
-present name; checkpoints of that version load as they are.
+The class attribute `renamed_weights` of a module maps names of weights in earlier versions to present names, so that
+checkpoints of those versions load.
 """
 
 from __future__ import annotations

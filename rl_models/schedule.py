@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Decision: TypeAlias = Literal["value", "is_zero"]
-"""Property of a schedule's value that decides something: the value itself, or whether it is 0."""
+"""Property of a schedule's value on which a decision depends: the value itself, or whether it is 0."""
 Unit = Literal["env_steps", "episodes", "optimiser_steps"]
 """Unit of the times of a schedule."""
 _COUNTS: dict[Unit, str] = {"env_steps": "env_steps", "episodes": "episodes", "optimiser_steps": "updates"}
@@ -36,7 +36,7 @@ class Progress:
     skipped_updates: int = 0
 
     def observed(self) -> Progress:
-        """The same numbers, of which an observer (`observed_by`) is told when they are read past a schedule."""
+        """The same numbers; an observer (`observed_by`) is notified when they are read directly, not by a schedule."""
         return _ObservedProgress(**vars(self))
 
 
@@ -94,7 +94,7 @@ class Schedule:
         return self._at(progress) if observer is None else observer.coefficient(self, self._at(progress))
 
     def _at(self, progress: Progress) -> float:
-        now = vars(progress)[_COUNTS[self.unit]]  # not past a schedule
+        now = vars(progress)[_COUNTS[self.unit]]  # read by a schedule
         before = self.points[0]
         for after in self.points:
             if now < after[0]:
@@ -108,13 +108,13 @@ class ScheduleObserver(Protocol):
     """Interface of an object that is notified when schedules are read."""
 
     def decides(self, kind: Decision, schedule: Schedule) -> None:
-        """A number of this schedule decides something."""
+        """A decision depends on the value of this schedule."""
 
     def reads_counts(self) -> None:
-        """Something is computed from counts of training past all schedules."""
+        """Counts of training are read directly, not by a schedule."""
 
     def coefficient(self, schedule: Schedule, value: float) -> float | Tensor:
-        """Something is multiplied by this schedule's value."""
+        """A result is multiplied by this schedule's value."""
 
 
 _OBSERVER: ContextVar[ScheduleObserver | None] = ContextVar("schedule_observer", default=None)
@@ -122,7 +122,7 @@ _OBSERVER: ContextVar[ScheduleObserver | None] = ContextVar("schedule_observer",
 
 @contextmanager
 def observed_by(observer: ScheduleObserver) -> Iterator[None]:
-    """Within it an observer is told of every schedule that is read."""
+    """Context in which an observer is notified of every schedule that is read."""
     token = _OBSERVER.set(observer)
     try:
         yield
@@ -131,7 +131,7 @@ def observed_by(observer: ScheduleObserver) -> Iterator[None]:
 
 
 class _ObservedProgress(Progress):
-    """Progress that tells an observer of each number that is read by its name."""
+    """Progress that notifies an observer of each number that is read."""
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("env_steps", "episodes", "updates") and (observer := _OBSERVER.get()):

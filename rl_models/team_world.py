@@ -1,6 +1,6 @@
-"""Interface of a world for learning, as protocols: `rl_envs.World` has it, and is never imported here.
+"""Protocols of a world for training: `rl_envs.World` implements them and is never imported here.
 
-A collector plays any object with these methods, so a world from another package needs no base class of ours.
+A collector steps any object with these methods, so a world from another package needs no base class.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Texts(Protocol):
 
     @property
     def table(self) -> Array:
-        """[D, L], all of them."""
+        """Tokens of all texts, [D, L]."""
 
     def look_up(self, rows: Array) -> Array:
-        """Row numbers of any shape -> their tokens, with an axis L more."""
+        """Tokens [..., L] of row numbers [...]."""
 
 
 class TeamWorld(Protocol):
@@ -81,7 +81,7 @@ class TeamWorld(Protocol):
         """Continue exactly where `snapshot` was taken."""
 
     def close(self) -> None:
-        """Free what the worlds hold beside memory."""
+        """Release resources such as processes."""
 
 
 MakeWorld: TypeAlias = Callable[..., TeamWorld]

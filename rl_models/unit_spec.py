@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 OWNED, ROWS, AGES = "owned", "instruction", "instruction_age"
 """Observation keys: [B, T, N, U] bool, units that an agent commands; [B, T, N, S] int, rows of the table of texts that
-it was told, newest first, 0 for none; [B, T, N, S] int, how long ago."""
+it received, newest first, 0 for none; [B, T, N, S] int, how long ago."""
 
 UNITS, OWN_MASK, CONTEXT, CELLS, TARGETS = "units", "own_mask", "context", "cells", "targets/"
 """Extras for the head: [B, T, N, U, F] units with what they read, [B, T, N, U] bool units that an agent commands,

@@ -40,10 +40,15 @@ def pytest_runtest_setup():
 
 @pytest.fixture(scope="session", autouse=True)
 def models_folder(tmp_path_factory):
-    """Small language models and encodings lie in temporary folders, so that nobody's cache grows."""
+    """Small language models and encodings lie in temporary folders, so that nobody's cache grows.
+
+    The processes of pytest-xdist share the folder of the models, so that each is trained once.
+    """
+    own = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
+        folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "language_models"
+        patch.setenv("CONCORD_LANGUAGE_MODELS", str(folder))
         patch.setenv("CONCORD_ENCODINGS", str(tmp_path_factory.mktemp("encodings")))
-        patch.setenv("CONCORD_LANGUAGE_MODELS", str(tmp_path_factory.mktemp("language_models")))
         yield
 
 

@@ -97,12 +97,13 @@ def table(command: Table, console: Console) -> None:
     elif command.path.name.endswith(saved_results.SUFFIX):
         console.print(saved_results.read_saved(command.path).markdown())
     else:
-        _tables_of_run(command.path, command, console)
+        _show_run(command.path, command, console)
 
 
-def _tables_of_run(path: Path, command: Table, console: Console) -> None:
+def _show_run(path: Path, command: Table, console: Console) -> None:
     """Show the tables of a run folder, or save its results."""
-    from tune_experiments.launch.report import read_results, show_results
+    from tune_experiments.launch.report import show_results
+    from tune_experiments.results.rows import read_results
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
 
     experiment, config = find_stored(*read_config(path), command.allow, path / CONFIG_FILE)

@@ -193,7 +193,7 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
                 policies[f"{method}, seed {seed}"] = read_arrays(data)["_joint_policy"]
     if policies:
         classes = {name[0].upper(): [i] for i, name in enumerate(ACTION_NAMES)}
-        yield plots.joint_policy(policies, ACTION_NAMES, classes, out / "plots/joint_policy.png")
+        yield plots.save(plots.joint_policy(policies, ACTION_NAMES, classes), out / "plots/joint_policy.png")
 
 
 def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:
@@ -224,10 +224,10 @@ def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
     """The policy of a team that looks at nothing, [1, 1]."""
     import torch
 
-    from rl_models.runtime.device import device_of
+    from rl_models.runtime.device import get_device
 
     with torch.no_grad():
-        return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=device_of(policy))).policy
+        return policy({}, {}, torch.zeros(1, 1, dtype=torch.bool, device=get_device(policy))).policy
 
 
 class MatrixGameExperiment(Experiment[Config]):

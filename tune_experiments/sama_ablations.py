@@ -91,9 +91,9 @@ class SamaAblations(SamaExperiment):
         Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
         """
         from tune_experiments.sama.overcooked import evaluation
-        from tune_experiments.sama.overcooked.trials import SAMA, UNPLANNED, parts_of
+        from tune_experiments.sama.overcooked.trials import SAMA, UNPLANNED, split_method
 
-        row, kitchen = parts_of(method)
+        row, kitchen = split_method(method)
         if row in UNPLANNED:
             return evaluation.evaluate(config, method, policy)
         tested = conditions(config)

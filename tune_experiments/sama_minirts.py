@@ -39,7 +39,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.sama.minirts.config import RtsConfig
-from tune_experiments.sama.minirts.tables import ERRING, RANGES, tables, title_of
+from tune_experiments.sama.minirts.tables import ERRING, RANGES, table_title, tables
 from tune_experiments.sama.planned_experiment import PlannedExperiment
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings
 from tune_experiments.sama.planning_metrics import write_transcripts
@@ -103,7 +103,7 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         tests = (f"{ERRING}, {MAX_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         reflections, retries = (with_sight(config, test) for test in tests)
         return [
-            MainComparison(method, method, "win_rate", GAME, title_of(method), reflections, retries)
+            MainComparison(method, method, "win_rate", GAME, table_title(method), reflections, retries)
             for method in config.methods
         ]
 

@@ -92,7 +92,7 @@ class SamaOvercooked(SamaExperiment):
     name = "sama_overcooked"
     caption = "SAMA in Overcooked"
     presets = PRESETS
-    columns = {"completed": "valid/completed", "reached": "episode/reached", "soups": "episode/soups"}
+    columns = {"completed": "valid/completed", "reached": "episode/reached", "soups": "valid/soups"}
 
 
 EXPERIMENT = SamaOvercooked()

@@ -33,7 +33,7 @@ from tune_experiments.results.rows import RESULTS_FILE, Result, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
 from tune_experiments.run.manifest import describe_session
 from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
-from tune_experiments.sama.overcooked.config import ModelSettings
+from tune_experiments.sama.planner_config import ModelSettings, PlannerName
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,12 @@ class Retest:
     """Kitchens whose teams are tested; all of them by default."""
     ablations: bool = False
     """Whether teams are tested under every condition of sama_ablations.py."""
-    planner: Literal["as_trained", "offline", "noisy", "openai", "replay"] = "as_trained"
+    planner: Literal["as_trained"] | PlannerName = "as_trained"
     """Planner of the test: as_trained, the planner of the run, a language model from its record; offline, rules; noisy,
-    rules with errors on purpose; openai, a language model behind an endpoint; replay, the record of a model."""
+    rules with errors on purpose; scored, a language model on this machine, which scores sub-goals; openai, a language
+    model behind an endpoint; replay, the record of a model."""
     model: ModelSettings = field(default_factory=ModelSettings)
-    """The language model of the planners openai and replay."""
+    """The language model of the planners scored, openai and replay."""
     episodes: int = 0
     """Number of episodes of each test; 0: as many as in the run."""
     out: Path | None = None
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import torch
 
     from tune_experiments.run.run_folder import read_config, read_sessions, with_announcement_times
-    from tune_experiments.sama.overcooked.retest import check_out, teams_of, tested_again
+    from tune_experiments.sama.overcooked.retest import check_out, load_teams, tested_again
 
     torch.set_num_threads(1)
     console = Terminal()
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if command.save is not None:  # refused before any test
         refuse_foreign(command.save)
         sessions = read_sessions(command.run)
-    for team in teams_of(command.run, command.methods, command.tasks):
+    for team in load_teams(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
         console.print(_in_words(team.method, team.seed, rows))
     rows = read(out / RESULTS_FILE)

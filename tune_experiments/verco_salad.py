@@ -15,10 +15,12 @@
 Methods: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
 `twosome` is the same without messages; `shuffled` hears in training what is written in another kitchen,
 `teacher_messages` what the scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes
-vectors. `base` is the language model as it is, before warm start and PPO. `lookup` answers as the nearest prompt of its
-corpus was answered, without a network. `symbolic_imitation_ppo` learns the corpus' decisions in numbers, then by PPO.
-`api` asks a chat model. Beside them: the trained verco in silence, with shuffled and with the teacher's messages; verco
-after its warm start alone; random legal actions; scripted cooks without and with messages.
+vectors. `base` is the language model as it is, before warm start and PPO; `base_sum`, `base_token` and `base_word` are
+the same without messages, with actions scored by the sum of log-probabilities, by token and by word. `lookup` answers
+as the nearest prompt of its corpus was answered, without a network. `symbolic_imitation_ppo` learns the corpus'
+decisions in numbers, then by PPO. `api` asks a chat model. Beside them: the trained verco in silence, with shuffled and
+with the teacher's messages; verco after its warm start alone; random legal actions; scripted cooks without and with
+messages.
 
 The default language model has read what scripted cooks, in three quarters of their decisions, say and do in generated
 kitchens (`rl_envs/salad/procedural.py`). No tested combination of map, salad and order is among them, and no tested
@@ -178,8 +180,14 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; none where one method is trained."""
-        return (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
+        """Comparison of teams with and without messages; of a pretrained model also with a team that sees numbers.
+
+        None where one method is trained.
+        """
+        first = (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
+        if not config.model or not {"verco", "twosome", "symbolic_ppo"} <= set(config.methods):
+            return first
+        return *first, *(MainComparison(one, "symbolic_ppo", "return", config.task) for one in ("verco", "twosome"))
 
     def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
         """Against the published constants."""

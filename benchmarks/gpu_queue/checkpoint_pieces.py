@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rl_models.training import checkpoint_files as files
-from rl_models.training.checkpoint import check_whole, new_checkpoint, path_of
+from rl_models.training.checkpoint import check_whole, get_checkpoint_path, new_checkpoint
 from rl_models.training.checkpoint_files import CheckpointError
 
 __all__ = ["MAX_PIECE_BYTES", "pack", "unpack"]
@@ -59,7 +59,7 @@ def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -
     stream, size = zlib.compress(plain, _LEVEL), largest_bytes - _HEADER_BYTES
     parts = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
     said = {"step": document["step"], "of": len(parts), "bytes": len(plain), "whole": _digest(stream)}
-    name = path_of(folder, document["step"]).name
+    name = get_checkpoint_path(folder, document["step"]).name
     pieces = [folder / f"{name}.piece_{number}_of_{len(parts)}" for number in range(1, len(parts) + 1)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def unpack(pieces: Iterable[Path], folder: Path) -> Path:
         for name, content in _single_files(plain, place):
             (hidden / name).write_bytes(content)
         check_whole(hidden, whole["step"])
-    return path_of(folder, whole["step"])
+    return get_checkpoint_path(folder, whole["step"])
 
 
 # ---- pieces ----------------------------------------------------------------------------------------------------------

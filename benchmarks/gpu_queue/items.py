@@ -90,7 +90,8 @@ class ScriptItem:
                 reserved = ", ".join(word for word in own if word.startswith("--"))
                 raise UserError(f"flags must leave {reserved} to the queue and its other keys: take them out")
             plan, shown = experiment.plan(given[0], self.method, self.seed, None), experiment.columns.values()
-            if plan.budget_env_steps != self.budget_env_steps:
+            # A supervised stage may come before the one that --budget-env-steps is about.
+            if self.budget_env_steps not in (plan.budget_env_steps, plan.stages[-1].plan.budget_env_steps):
                 raise UserError(f"its flags train {plan.budget_env_steps} env steps, not {self.budget_env_steps}")
             if (gate := self.gate) is not None and gate.metric not in shown:
                 raise UserError(f"gate.metric must be one of {', '.join(shown)}, not {gate.metric!r}")

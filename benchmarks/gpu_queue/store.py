@@ -26,10 +26,10 @@ from benchmarks.gpu_queue import checkpoint_pieces
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint import (
     CheckpointError,
+    get_checkpoint_path,
     load_checkpoint,
     load_state,
     newest_whole_checkpoint,
-    path_of,
     save_checkpoint,
 )
 from tune_experiments.core.errors import UserError
@@ -162,7 +162,7 @@ def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
     """(CHECKPOINT/PIECE, bytes) of all checkpoints that a trial needs."""
     newest = newest_whole_checkpoint(trial / CHECKPOINTS)
     needed = [] if newest is None else needed_checkpoints(load_state(newest))
-    for checkpoint in {newest, *(path_of(trial / CHECKPOINTS, number) for number in needed)} - {None}:
+    for checkpoint in {newest, *(get_checkpoint_path(trial / CHECKPOINTS, number) for number in needed)} - {None}:
         assert checkpoint is not None
         with tempfile.TemporaryDirectory() as hidden:
             source = checkpoint

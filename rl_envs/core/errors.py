@@ -38,5 +38,5 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = 
 
 
 def installing(extra: str) -> str:
-    """The command that installs an extra of pyproject.toml; Concord is in no index, so it is never named there."""
+    """Command that installs an extra from the checkout, because Concord is not on PyPI."""
     return f"in the checkout, pip install -e '.[{extra}]'"

@@ -13,7 +13,7 @@ def random_legal_actions(world: World, obs: Arrays, draws: np.random.Generator) 
 
     Args:
         world: a running world.
-        obs: its present observations, whose `legal` masks the choices of all parts side by side.
+        obs: its current observations; `legal` is the concatenated mask of all parts of an action.
         draws: random numbers.
     """
     spec = world.action_spec if isinstance(world.action_spec, dict) else {"": world.action_spec}

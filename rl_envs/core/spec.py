@@ -152,7 +152,8 @@ class EntitySpec:
         key: numbers of the kinds of E entities [E], or of the last T time steps [T, E], the newest last; numbers that
             describe each, [E, F], all 0 where there is none; or names in the cells of a grid, [H, W, P].
         positions: their cells, row * W + column, in the shape of `key`; or rows and columns [E, 2]; "" for a grid.
-        agents: positions of the agents in the same form, [N], [T, N] or [N, 2], the agent's own first.
+        agents: positions of the agents in the same form, [N], [T, N] or [N, 2]: agent i itself, then agents i + 1,
+            i + 2, ... modulo N.
         size: H and W, by which distances are divided.
         is_entity: [K] bool, the kinds or names that are entities; None for all but 0.
     """

@@ -25,7 +25,7 @@ class TextStore:
         self._table: Array | None = None
 
     def __len__(self) -> int:
-        """D."""
+        """Number of texts, D."""
         return len(self._rows)
 
     @property
@@ -52,7 +52,7 @@ class TextStore:
             raise ValueError(f"a text has {self.spec.length} tokens here; got an array of shape {texts.shape}")
         if texts.size and not (texts.min() >= 0 and texts.max() < self.spec.vocabulary):
             raise ValueError(f"token ids must lie in 0 .. {self.spec.vocabulary - 1}; got {texts.min()}..{texts.max()}")
-        return np.array([self._row_of(text) for text in texts], np.int32)
+        return np.array([self._add_text(text) for text in texts], np.int32)
 
     def look_up(self, rows: Array) -> Array:
         """The texts with these row numbers (any shape), without building the whole table, [*rows.shape, L] int32."""
@@ -78,10 +78,10 @@ class TextStore:
         rows = [self._rows[row] for row in keep]
         self._rows, self._number, self._table = [], {}, None
         for row in rows:
-            self._row_of(row)
+            self._add_text(row)
         return renumbered.reshape(np.shape(used)).astype(np.int32)
 
-    def _row_of(self, text: Array) -> int:
+    def _add_text(self, text: Array) -> int:
         name = text.tobytes()
         if name not in self._number:
             self._number[name] = len(self._rows)

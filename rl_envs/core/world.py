@@ -48,17 +48,17 @@ class World(ABC):
         action_spec: number of actions, or for factored actions each part's number of choices or its bounds.
         recorded_draws: names that `step(..., chance=...)` accepts, with shapes in the world's header.
         metric_names: keys of `info["episode"]` besides `return` and `length`.
-        metric_ranges: metric -> its range, of those that have one.
+        metric_ranges: metric -> its range, for metrics that have one.
         tables: constant arrays that ids in observations index.
         text_tables: observation key -> name of the table [D, L] of tokens that its ids index; 0 is padding.
-        entity_spec: keys of the entities that agents see; None if there are none, or none that are told apart.
+        entity_spec: keys of the entities that agents see; None if there are none, or if they are not distinguished.
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
             the world stays in its final state (for example to be rendered) until `next_episode` is called.
-        restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because they are games of
-            others that cannot be restored; None in worlds whose `restore` is exact.
+        restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because a custom environment
+            cannot be restored; None in worlds whose `restore` is exact.
     """
 
     agents: tuple[str, ...]
@@ -80,8 +80,8 @@ class World(ABC):
 
         Args:
             num_worlds: B.
-            first_world: number of the first of these worlds in the whole run. With it the second of two runners plays
-                exactly the worlds that would be the second half of a single runner's.
+            first_world: number of the first of these worlds in the whole run. So two runners together play exactly
+                the worlds of a single one.
         """
         self.num_worlds = whole("num_worlds", num_worlds, 1)
         self.first_world = whole("first_world", first_world, 0)
@@ -344,17 +344,19 @@ class World(ABC):
         if actions.shape != (wanted := (self.num_worlds, *spec.low.shape)) or actions.dtype.kind not in "fiu":
             raise ValueError(f"actions must be numbers of shape {wanted}, got {actions.dtype} {actions.shape}")
         if not _is_between(actions, spec):
-            decides = deciding(self.observe())
-            actions = actions if decides is None else np.where(decides[..., None], actions, spec.low)
+            actions = self._without_ignored(actions, spec.low)
         if not _is_between(actions, spec):
             low, high = spec.low.min(), spec.high.max()
             raise ValueError(f"actions must lie in {low} .. {high}, got {actions.min()} .. {actions.max()}")
         return actions
 
-    def _without_ignored(self, actions: Array) -> Array:
-        """The same actions with 0 for agents that do not choose now."""
+    def _without_ignored(self, actions: Array, instead: Array | int = 0) -> Array:
+        """The same actions, [B, N] or [B, N, D], with others instead for agents that do not choose now."""
         decides = deciding(self.observe())
-        return actions if decides is None else np.where(decides, actions, np.zeros_like(actions))
+        if decides is None:
+            return actions
+        counts = decides.reshape(*decides.shape, *[1] * (actions.ndim - 2))
+        return np.where(counts, actions, instead)
 
     def _require_game(self) -> None:
         if not self._is_running:

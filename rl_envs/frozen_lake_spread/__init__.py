@@ -1,1 +1,1 @@
-"""FrozenLake for two agents, each of which must reach a target of its own; who plans for them is told no map."""
+"""FrozenLake for two agents, each of which must reach its own target; planners do not see the map."""

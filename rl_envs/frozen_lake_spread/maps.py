@@ -34,7 +34,7 @@ class Lake:
     holes: Array  # [side * side] bool
     starts: Array  # [2] int64, cells (row * side + column) of the agents at the start
     targets: Array  # [2] int64, cells
-    following: Array  # [side * side, 4] int64, the cell that an action leads to; a wall leads nowhere
+    following: Array  # [side * side, 4] int64, the cell after an action; the same cell at a wall
 
 
 def get_lake(name: str, map_seed: int = 0) -> Lake:
@@ -60,10 +60,10 @@ def following_cells(side: int) -> Array:
 
 
 def steps_to(cell: int, holes: Array, following: Array) -> Array:
-    """Least number of moves to a cell from each cell without falling in, [side * side] float64; inf where none leads.
+    """Smallest number of moves from each cell to a cell, avoiding holes, [side * side] float64; inf without a path.
 
     Args:
-        cell: the end of the way.
+        cell: the destination.
         holes: [side * side] bool.
         following: [side * side, 4] int64.
     """

@@ -70,7 +70,7 @@ def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
 
 
 def sees_lifted(cells: Array, headings: Array, tv: Array) -> Array:
-    """Whether agents see a television that is carried at 1.3 m, by the rule of this file but for what hides it.
+    """Whether agents see a television that is carried at 1.3 m, by the rule of this file without occlusion.
 
     Args:
         cells: [..., N, 2] int, row and column of each agent.
@@ -118,7 +118,7 @@ def _distance_to_box(offsets: Array, rotation: int) -> Array:
 
 @cache
 def _view_table(rotation: int, base_metres: float = 0.0) -> tuple[Array, Array, Array]:
-    """Table of sight that depends on geometry alone, for a television whose base is `base_metres` above the floor."""
+    """Visibility that depends on geometry alone, for a television whose base is `base_metres` above the floor."""
     reach = int((VISIBILITY_METRES + max(TELEVISION_METRES)) / CELL_METRES) + 1
     offsets = rectangle(range(-reach, reach + 1), range(-reach, reach + 1))
     offsets = offsets[_distance_to_box(offsets * CELL_METRES, rotation) <= VISIBILITY_METRES + 1e-9]

@@ -46,7 +46,7 @@ from rl_envs.furnmove.observation import MARGIN, VIEW
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
-from rl_envs.furnmove.start import Tries, draw_until_legal
+from rl_envs.furnmove.start import TryLimits, draw_until_legal
 from rl_envs.furnmove.world import check_observations
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ EASY_CELLS, MEDIUM_CELLS = 10, 17
 
 COUNTERS = ("failed_pickups", "failed_pickups_distance", "failed_pickups_visibility", "missed_pickups")
 NO_ADVICE = -1
-_TRIES = Tries(per_room=10, rooms=64)
+_TRIES = TryLimits(per_room=10, rooms=64)
 
 
 class FurnLift(World):

@@ -154,7 +154,7 @@ def _kernel() -> Any:
     return frame_kernel
 
 
-class Eyes:
+class AgentCameras:
     """The camera frames of one of B worlds."""
 
     def __init__(self, world: Any, index: int = 0, pixels: int = 84, agents_visible: bool = True) -> None:

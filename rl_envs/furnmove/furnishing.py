@@ -1,9 +1,9 @@
 """The furniture that stands in a room, and heights on a grid of 0.125 m: what blocks a line of sight.
 
 Rooms say where the centre of an agent may be (A Cordial Sync, Jain et al., ECCV 2020, section 6.1), so their furniture
-and walls are wider than the real ones by the radius of an agent. So one fine cell is shaved off at each edge. Cells of
-furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name. Where a room's
-cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
+and walls are wider than the real ones by the radius of an agent. So the cells are eroded by one fine cell at each edge.
+Cells of furniture that no listed piece covers are joined to pieces, whose kind follows from the room's name. Where a
+room's cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def furnish_room(room: Room) -> Furnishing:
         code = min(code, LAST_PIECE)
         inner[where] = code
         heights[code], kinds[code] = height, _KIND_NAMES.index(kind)
-    return Furnishing(np.where(shaved(cells != FREE), enlarged(codes), NOTHING).astype(np.uint8), heights, kinds)
+    return Furnishing(np.where(eroded(cells != FREE), enlarged(codes), NOTHING).astype(np.uint8), heights, kinds)
 
 
 def shown_characters(room: Room) -> NDArray[np.str_]:
@@ -85,7 +85,7 @@ def enlarged(cells: NDArray[np.generic]) -> NDArray[np.generic]:
     return cells.repeat(FINE, axis=0).repeat(FINE, axis=1)
 
 
-def shaved(solid: Mask) -> Mask:
+def eroded(solid: Mask) -> Mask:
     """Fine cells that are solid with all eight neighbours: [H, W] bool -> [2 H, 2 W] bool; outside is solid."""
     padded = np.pad(solid.repeat(FINE, axis=0).repeat(FINE, axis=1), 1, constant_values=True)
     height, width = solid.shape[0] * FINE, solid.shape[1] * FINE

@@ -20,7 +20,7 @@ from rl_envs.furnmove.geometry import CELL_METRES, ROTATIONS, STEPS, cells_where
 from rl_envs.furnmove.room import FREE, LOW, Mask, Room, characters, drawing_of_masks
 
 PREFIX, EXPORTED_PREFIX = "ithor_", "thor_"
-"""How the names of rooms begin: of this file's, and of those that `rl_envs.thor.exporter` writes."""
+"""Prefixes of the names of this file's rooms, and of rooms that `rl_envs.thor.exporter` writes."""
 
 SPLITS = ("train", "valid", "test")
 LABEL = "ithor_floors_inferred_television_masks"
@@ -89,7 +89,7 @@ def room_of_floor(name: str, floor: list[str]) -> Room:
 
 
 def between(cells: Mask) -> Mask:
-    """The cells, and those that have some of them on both sides in their row or in their column: [H, W] -> [H, W]."""
+    """The cells, and all cells between two of them in a row or in a column: [H, W] -> [H, W]."""
     return cells | _spans(cells) | _spans(cells.T).T
 
 
@@ -99,13 +99,13 @@ def inferred_tv_cells(inside: Mask, tall: Mask | None = None) -> Mask:
     Its bar of 5 x 1 cells lies within two steps of the inside [H, W] of the room, and its centre within one. Where tall
     furniture is known, [H, W] bool, the bar does not meet it.
     """
-    air = _grown(np.pad(inside, _AIR_CELLS), _AIR_CELLS)
+    air = _dilated(np.pad(inside, _AIR_CELLS), _AIR_CELLS)
     if tall is not None:
         air &= ~np.pad(tall, _AIR_CELLS)
     bar = rectangle(range(1), range(-2, 3))
     fits = [cells_where_fits(air, clockwise(bar, rotation)) for rotation in range(ROTATIONS)]
     inner = slice(_AIR_CELLS, -_AIR_CELLS)
-    return np.stack(fits)[:, inner, inner] & _grown(inside, 1)
+    return np.stack(fits)[:, inner, inner] & _dilated(inside, 1)
 
 
 def _spans(cells: Mask) -> Mask:
@@ -115,7 +115,7 @@ def _spans(cells: Mask) -> Mask:
     return from_west & from_east
 
 
-def _grown(cells: Mask, steps: int) -> Mask:
+def _dilated(cells: Mask, steps: int) -> Mask:
     """The cells and those within so many steps of them, [H, W] bool."""
     for _ in range(steps):
         padded = np.pad(cells, 1)

@@ -62,7 +62,7 @@ def compile_room(room: Room, height: int, width: int) -> CompiledRoom:
     rotations[inside] = _bits(room.tv_cells)
     poses = carry_poses(room)
     starts = _bits(poses) * room.agent_cells
-    goals = _bits(stand_cells(room)) * _beside(np.any(poses, axis=0))
+    goals = _bits(stand_cells(room)) * _with_neighbours(np.any(poses, axis=0))
     return CompiledRoom(cells.reshape(-1), rotations.reshape(-1), _listed(starts), _listed(goals))
 
 
@@ -77,7 +77,7 @@ def _listed(bits: Array) -> Array:
     return np.stack([rows, columns, bits[rows, columns]], axis=-1).astype(np.int64)
 
 
-def _beside(cells: Array) -> Array:
+def _with_neighbours(cells: Array) -> Array:
     """Cells that are in `cells` or next to one, [H, W] bool: a TV there would solve the episode."""
     padded = np.pad(cells, 1)
     return padded[1:-1, 1:-1] | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]
@@ -133,7 +133,7 @@ class RoomMaps:
         covered, codes = self._body(rows, tv), self.cells.reshape(-1)
         codes[covered] |= ((codes[covered] & KNOWN) != 0) * TV_BIT
 
-    def take_tv(self, rows: Array, tv: Array) -> None:
+    def remove_tv(self, rows: Array, tv: Array) -> None:
         """Unmark the cells that the TV covered: worlds `rows` [K] int, poses `tv` [K, 3] int."""
         self.cells.reshape(-1)[self._body(rows, tv)] &= ~TV_BIT
 

@@ -25,8 +25,8 @@ _HOLD_OFFSETS = [np.argwhere(mask) - HOLD_REACH for mask in HOLD_MASKS]
 Drawn = TypeVar("Drawn")
 
 
-class Tries(NamedTuple):
-    """How often a start is drawn."""
+class TryLimits(NamedTuple):
+    """Limits of the rejection sampling of a start."""
 
     per_room: int  # number of starts to try in a room
     rooms: int  # number of rooms to try
@@ -73,17 +73,17 @@ def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: 
 
 
 def draw_until_legal(
-    chance: Chance, world: int, num_rooms: int, draws: int, tries: Tries, draw: Callable[[int, Array], Drawn | None]
+    chance: Chance, world: int, num_rooms: int, draws: int, tries: TryLimits, draw: Callable[[int, Array], Drawn | None]
 ) -> tuple[int, Drawn | None]:
     """Draw a room and try starts in it, then the next room, until one is legal; the order of draws is fixed.
 
     Args:
         chance: random numbers of the worlds.
         world: index of the world.
-        num_rooms: from how many rooms to draw.
+        num_rooms: number of rooms to draw from.
         draws: number of uniforms of one try.
-        tries: when to give a room up, and when to give up at all.
-        draw: from the number of a room and the uniforms to a start, or None.
+        tries: largest numbers of starts in a room and of rooms.
+        draw: function of a room's number and the uniforms that returns a start, or None.
 
     Returns:
         number of the last room; the start, or None if there was none.

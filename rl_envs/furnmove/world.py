@@ -55,7 +55,7 @@ from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
-from rl_envs.furnmove.start import Start, Tries, draw_start, draw_until_legal, draws_needed
+from rl_envs.furnmove.start import Start, TryLimits, draw_start, draw_until_legal, draws_needed
 from rl_envs.furnmove.start_file import resolve_starts
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 MAX_AGENTS = 6
 STEP_PENALTY = -0.01
 FAILURE_PENALTY = -0.02
-_TRIES = Tries(per_room=64, rooms=16)
+_TRIES = TryLimits(per_room=64, rooms=16)
 
 
 class FurnMove(World):
@@ -214,7 +214,7 @@ class FurnMove(World):
         has_floor = self._maps.is_floor(rows[:, None], agents).all(1) | ~agents_move
         possible = self._maps.allows_tv(rows, tv) & can_hold(tv, agents).all(1) & has_floor
         done, tv, agents = rows[possible], tv[possible], agents[possible]
-        self._maps.take_tv(done, state["tv"][done])
+        self._maps.remove_tv(done, state["tv"][done])
         self._maps.put_tv(done, tv)
         state["tv"][done], state["agent_cells"][done] = tv, agents
         return done

@@ -40,7 +40,7 @@ class Corpus:
         vocabulary: words and punctuation marks; the id of a word is its index. The first word is the padding.
         words: [D, L] int16 (int32 for more than 32,767 words), word ids of every sentence, padded with 0.
         id_dtype: the smallest type that holds an id.
-        about: [D, 3] int64, entity, role and movement that every sentence tells of.
+        about: [D, 3] int64, entity, role and movement of every sentence.
     """
 
     def __init__(self, documents: Mapping[str, Document], max_per_cell: int | None = None) -> None:

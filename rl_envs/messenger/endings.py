@@ -1,9 +1,9 @@
-"""Causes of lost games: metrics of an episode that tell failures of reading from failures of control.
+"""Causes of lost episodes, as metrics that separate failures of reading from failures of control.
 
-An episode that is not won is lost to one thing, the first in `ENDINGS` that an agent touches and that kills it, or to
-the time limit (with behaviours of the two-agent release, to whatever else ended it). A game that is lost to the enemy
-says little of reading, one that is lost to a decoy much: a decoy has the symbol of a message or a goal, and only its
-movement, which the manual tells, says that it is none.
+A lost episode counts for one cause: the first in `ENDINGS` that an agent touches and that kills it, or the time limit
+(with behaviours of the two-agent release, also any other end). Losses to the enemy say little about reading. Losses to
+a decoy say much: it has the symbol of a message or a goal, and only the manual's description of its movement identifies
+it.
 """
 
 from __future__ import annotations

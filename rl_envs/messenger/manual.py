@@ -65,7 +65,7 @@ class ManualWriter:
             self._kinds(described, of_roles, coins),
         )
         if self._has_decoys:
-            false_role, false_kind = self._false_lead(described[:, ENEMY], of_roles[:, ENEMY], coins)
+            false_role, false_kind = self._draw_false_role(described[:, ENEMY], of_roles[:, ENEMY], coins)
             entities = np.concatenate([described, described[:, [MESSAGE, GOAL, ENEMY]]], axis=1)
             enemies = np.full((len(described), 2), ENEMY)
             roles = np.concatenate([roles, enemies, false_role], axis=1)
@@ -83,7 +83,7 @@ class ManualWriter:
         is_vague = (coins < UNKNOWN_SHARE) & self._has_unknown[described, _ALL_ROLES]
         return np.where(is_vague, UNKNOWN, movements)
 
-    def _false_lead(self, enemy: Array, movement: Array, coins: Array) -> tuple[Array, Array]:
+    def _draw_false_role(self, enemy: Array, movement: Array, coins: Array) -> tuple[Array, Array]:
         """[K, 1] int64 each: a wrong role and a wrong movement for the enemy."""
         may = self._may_mislead[enemy]
         wants_goal = coins[:, 0] < 0.5

@@ -58,7 +58,7 @@ class Scene:
     attention: Sequence[Sequence[float]] = ()
 
 
-def scene_of(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scene:
+def make_scene(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scene:
     """The content of the image of one world.
 
     Args:

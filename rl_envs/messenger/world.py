@@ -71,7 +71,7 @@ STEP_LIMITS = {1: (4, 64, 128), 2: (4, 32, 64)}
 """Time limits in joint steps by number of agents and stage: from the authors' training and from EnDi's paper."""
 MESSAGE_AT_START = 0.2
 """Share of episodes that begin with the message, in the stages in which that is possible."""
-_LIES = np.array(list(itertools.permutations(range(len(ROLES))))[1:], np.int64)
+_OTHER_ROLES = np.array(list(itertools.permutations(range(len(ROLES))))[1:], np.int64)
 _EPISODE_DRAWS = 5
 
 
@@ -180,7 +180,11 @@ class Messenger(World):
         uniforms = self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)
         game, lie, movement, place, message = uniforms[:, :_EPISODE_DRAWS].T
         described = self._sampler.draw(game)
-        true = np.take_along_axis(described, _LIES[pick(lie, len(_LIES))], 1) if self._permuted_roles else described
+        true = (
+            np.take_along_axis(described, _OTHER_ROLES[pick(lie, len(_OTHER_ROLES))], 1)
+            if self._permuted_roles
+            else described
+        )
         place = pick(place, len(self._stage.entity_starts))
         state = self.state
         state["entity_symbols"][rows] = true[:, self._stage.role_of] + FIRST_ENTITY
@@ -283,7 +287,7 @@ class Messenger(World):
 
         state = {name: value[index] for name, value in self.state.items()}
         roles = np.where(np.arange(len(self._stage.role_of)) < self._stage.first_decoy, self._stage.role_of, ENEMY)
-        return render.scene_of(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
+        return render.make_scene(state, roles.tolist(), [self.sentences[number] for number in state["manual"]])
 
     def _draw_bounds(self) -> dict[str, tuple[tuple[int, ...], int, int]]:
         return {"entity_moves": ((self.num_worlds, len(self._stage.role_of)), 0, STAY)}

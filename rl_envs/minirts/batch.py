@@ -1,6 +1,6 @@
 """B games in memory: their records, their learned distances, and the calls into the kernels.
 
-This file knows no agents' rewards and no observations; `world` does.
+Rewards and observations of agents are in `world.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
 from rl_envs.minirts.symbols import MAX_HP, NUM_CELLS, PLAYERS, START_MONEY
 
 FIRST_TICK = 3
-"""The map and the units take the ticks before."""
+"""First tick of play; map and units are placed before it."""
 RESOURCE_DISTANCE, PEASANTS = 4, 3
 LEARNED_KEYS = ("learned_key", "learned_value")
 MAX_LEARNED = PLAYERS * NUM_CELLS * NUM_CELLS
-"""Number of distances that there are, and the largest key."""
+"""Number of possible distances, and the largest key."""
 
 
 class Games(dict[str, Array]):
@@ -117,8 +117,8 @@ class Player:
         agents: N, agents of a learning side.
 
     Attributes:
-        no_tables: [N, 50, 7] int32, commands of a side that gives none.
-        no_continues: [N] int8, 1: agents that leave everything as it is.
+        no_tables: [N, 50, 7] int32, empty commands.
+        no_continues: [N] int8, all 1: every agent lets its orders continue.
         scratch: [1] of `game.SCRATCH`, working memory, with a log of planned paths.
     """
 
@@ -131,19 +131,19 @@ class Player:
 
     def begin(self, games: Games, row: int) -> None:
         """Play a fresh game to its first decision."""
-        self._whole(games, row, self.no_tables, self.no_continues, kernels.START)
+        self._call_kernel(games, row, self.no_tables, self.no_continues, kernels.START)
 
     def play(self, games: Games, row: int, tables: Array, continues: Array) -> None:
         """Play from one decision to the next (`kernels.play`)."""
-        self._whole(games, row, tables, continues, kernels.PLAY)
+        self._call_kernel(games, row, tables, continues, kernels.PLAY)
 
     def tick(self, games: Games, row: int, tables: Array, continues: Array) -> None:
-        """Play one tick; in the tick of a decision the commands are given. Equal to `play` after a decision's ticks."""
-        self._whole(games, row, tables, continues, kernels.TICK)
+        """Play one tick; commands are given in the tick of a decision. Equal to `play` after a decision's ticks."""
+        self._call_kernel(games, row, tables, continues, kernels.TICK)
 
     def decide(self, records: Array, player: int) -> None:
-        """Let the script of a side decide in the first of these records; the orders stand in `scratch`."""
-        self.scratch["give_kind"], self.scratch["num_own"] = 0, 0  # a script without a hall decides nothing
+        """Run the script of a side in the first of these records, which writes its orders into `scratch`."""
+        self.scratch["give_kind"], self.scratch["num_own"] = 0, 0  # scripts without a hall write nothing
         none = self.no_tables, self.no_continues
         kernels.play(records, 0, self.scratch, self._no_learned, *none, kernels.SCRIPT, player)
 
@@ -158,8 +158,8 @@ class Player:
             kernels.watch(games.records, row, self.scratch, player, out[place : place + 1], true_hp, False)
         return {name: out[name] for name in OBSERVATION_NAMES}
 
-    def _whole(self, games: Games, row: int, tables: Array, continues: Array, what: int) -> None:
-        """Call the kernel; if the table of learned distances was too small, take back, enlarge it and call again."""
+    def _call_kernel(self, games: Games, row: int, tables: Array, continues: Array, what: int) -> None:
+        """Call the kernel; if the table of learned distances is full, restore the game, enlarge it and repeat."""
         while True:
             record, learned = games.records[row].copy(), games.learned[row].copy()
             self.scratch["overflow"] = 0

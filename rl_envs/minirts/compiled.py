@@ -54,7 +54,7 @@ def entry(function: Callable[..., Any]) -> Any:
 
 
 def cache_folder() -> Path | None:
-    """Folder for compiled code, made if it is missing; None where no folder is ours alone."""
+    """Folder for compiled code, created if missing; None if there is no private folder."""
     root = os.environ.get(CACHE_VARIABLE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "concord")
     return _prepared(Path(root).expanduser())
 

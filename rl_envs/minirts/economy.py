@@ -117,7 +117,7 @@ def is_reachable(g, x, y, row):
 
 @kernel
 def train(g, s, row, order):
-    """Take the money, start the clock, and let the unit appear at the first free spot."""
+    """Pay, wait for the training time, and create the unit at the first free spot."""
     player, kind, state = g.unit_player[row], g.order_type[order], g.order_state[order]
     if state == PLACE_GHOST:
         queue_plain(s, MONEY, g.unit_id[row], player, -COST[kind], 0)

@@ -1,7 +1,7 @@
 """The queue of effects: what orders and bullets change, first in, first out (golden README, step 5).
 
-Orders run against the state as it was and only queue effects. An effect may queue further ones; they come last, so a
-unit that dies in this tick still moves and shoots.
+Orders read the state at the start of the tick and only queue effects. An effect may append further ones, so a unit that
+dies in this tick still moves and shoots.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rl_envs.minirts.symbols import (
     LOAD,
     POWER,
 )
-from rl_envs.minirts.units import add, count_of, find, fits, is_building, is_free, is_ghost, remove, square
+from rl_envs.minirts.units import add, count_objects, find, fits, is_building, is_free, is_ghost, remove, square
 
 STEP, SHOT, COOLDOWN, MONEY, CREATE, HIT, HARVEST, REMOVE = range(8)
 SAME_PLACE = 1e-4
@@ -105,20 +105,20 @@ def shoot(g, unit, target, power, x, y):
 
 @kernel
 def pay(g, s, unit, player, amount, at):
-    """Change a side's money; if it would fall below 0, nothing changes and the unit's order ends as it is."""
+    """Change a side's money; if it would fall below 0, nothing changes and the unit's order ends."""
     if g.money[player] + amount < 0:
         row = find(g, unit)
         if row >= 0:
             drop_registered(g, row)
         if not g.quirks & OVERDRAFT:
-            void(s, unit, at)
+            cancel_queued(s, unit, at)
         return
     g.money[player] += amount
 
 
 @kernel
-def void(s, unit, at):
-    """Take back what an object queued after a place of the queue: payments and creations."""
+def cancel_queued(s, unit, at):
+    """Cancel the payments and creations that an object queued after place `at` of the queue."""
     for later in range(at + 1, s.num_effects):
         if s.effect_unit[later] == unit and s.effect_kind[later] in (MONEY, CREATE):
             s.effect_kind[later], s.effect_unit[later] = COOLDOWN, -1
@@ -126,15 +126,15 @@ def void(s, unit, at):
 
 @kernel
 def create(g, s, builder, player, kind, expire, x, y):
-    """Create an object; a building replaces its own ghost. Without room the price is paid back.
+    """Create an object; a building replaces its own ghost. If there is no space, the price is refunded.
 
-    The order goes on all the same and may create later for nothing; without the quirk `refund` it ends.
+    The order continues and may create the object later for free; without the quirk `refund` it ends.
     """
     if is_building(kind):
         ghost = ghost_at(g, player, kind, x, y)
         if ghost >= 0:
             remove(g, ghost)
-    if count_of(g, player) >= g.cap or not fits(g, kind, x, y, -1) or add(g, player, kind, x, y, expire) < 0:
+    if count_objects(g, player) >= g.cap or not fits(g, kind, x, y, -1) or add(g, player, kind, x, y, expire) < 0:
         queue_plain(s, MONEY, -1, player, COST[kind], 0)
         row = find(g, builder)
         if row >= 0 and not g.quirks & REFUND:
@@ -153,7 +153,7 @@ def ghost_at(g, player, kind, x, y):
 
 @kernel
 def hit(g, s, target, shooter, power):
-    """Hurt an object. One that dies is removed last; one that lives, is hurt and has no order answers."""
+    """Damage an object. A dead one is removed last; a damaged survivor without an order attacks the shooter."""
     row = find(g, target)
     if row < 0 or g.unit_hp[row] <= 0:
         return

@@ -1,4 +1,4 @@
-"""The learner's actions: from numbers to orders, and which are legal (sheet, section 1.9).
+"""The learner's actions: their conversion into orders, and their legality (sheet, section 1.9).
 
 An agent commands its own units by a table [50, 7]: command type, resource, enemy, unit type, building type, building
 cell, cell to move to; rows are units in the order of the observation. Illegal choices are dropped.
@@ -12,7 +12,7 @@ from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import HISTORY
 from rl_envs.minirts.orders import registered
 from rl_envs.minirts.script_orders import give, give_attack, towers_attack
-from rl_envs.minirts.script_view import apart, doing
+from rl_envs.minirts.script_view import current_order, squared_distance
 from rl_envs.minirts.symbols import (
     ATTACK,
     BUILD,
@@ -42,7 +42,7 @@ _NO_PLACE = np.float32(NOWHERE)
 
 
 @kernel
-def command_of(kind, build_type):
+def command_number(kind, build_type):
     """Command number of an order."""
     if kind == GATHER:
         return C_GATHER
@@ -59,7 +59,7 @@ def command_of(kind, build_type):
 def current_command(g, row):
     """Command number of an object's registered order."""
     order = registered(g, row)
-    return command_of(g.order_kind[order], g.order_type[order]) if order >= 0 else C_IDLE
+    return command_number(g.order_kind[order], g.order_type[order]) if order >= 0 else C_IDLE
 
 
 @kernel
@@ -69,8 +69,8 @@ def unit_class(kind):
 
 
 @kernel
-def greet(g, s, player, agents):
-    """Give each new object to the agent with the fewest of its class, and begin its past with its present command."""
+def assign_new_objects(g, s, player, agents):
+    """Assign each new object to the agent with the fewest of its class, and start its command history."""
     counts = np.zeros((3, agents), np.int64)
     for k in range(s.num_own):
         row = s.own[k]
@@ -96,13 +96,13 @@ def greet(g, s, player, agents):
 
 @kernel
 def note_commands(g, s):
-    """Append to each own object's past its command of this decision."""
+    """Append the command of this decision to each own object's history."""
     for k in range(s.num_own):
         row = s.own[k]
         for j in range(HISTORY - 1):
             g.unit_history[row, j] = g.unit_history[row, j + 1]
         given = s.give_kind[row]
-        g.unit_history[row, HISTORY - 1] = command_of(given, s.give_type[row]) if given else C_CONTINUE
+        g.unit_history[row, HISTORY - 1] = command_number(given, s.give_type[row]) if given else C_CONTINUE
 
 
 @kernel
@@ -114,7 +114,7 @@ def command_all(g, s, player, tables, continues):
         s: the scratch record, with the lists of `look_around`.
         player: the side.
         tables: [N, 50, 7] int32.
-        continues: [N] int8, 1 for an agent that leaves everything as it is; towers choose targets all the same.
+        continues: [N] int8, 1 for an agent that lets its orders continue; its towers still choose targets.
     """
     s.give_kind[:] = 0
     s.money_left = g.money[player]
@@ -154,15 +154,15 @@ def command(g, s, row, action):
 
 @kernel
 def may_command(g, row, chosen):
-    """Whether an object takes a command type at all."""
+    """Whether an object can have a command type."""
     kind = g.unit_type[row]
     if chosen in (C_GATHER, C_BUILDING):
-        return kind == PEASANT and not (chosen == C_BUILDING and doing(g, row) == BUILD)
+        return kind == PEASANT and not (chosen == C_BUILDING and current_order(g, row) == BUILD)
     if chosen == C_ATTACK:
         return RAW_HIT[kind, kind] > 0
     if chosen == C_MOVE:
         return PEASANT <= kind <= CATAPULT
-    return chosen == C_UNIT and is_building(kind) and doing(g, row) == 0
+    return chosen == C_UNIT and is_building(kind) and current_order(g, row) == 0
 
 
 @kernel
@@ -177,6 +177,8 @@ def nearest_hall(g, s, row):
     nearest = -1
     for k in range(s.num_own):
         hall = s.own[k]
-        if g.unit_type[hall] == HALL and (nearest < 0 or apart(g, row, hall) < apart(g, row, nearest)):
+        if g.unit_type[hall] == HALL and (
+            nearest < 0 or squared_distance(g, row, hall) < squared_distance(g, row, nearest)
+        ):
             nearest = hall
     return nearest

@@ -1,8 +1,8 @@
 """One short sentence about each listed object, as rows of a constant table of words, for models that attend to units.
 
 `own guard tower hurt attacks dragon`, `enemy stable unhurt hidden`, `resource hurt visible`: side, type, health, and
-what an own unit does or whether another object is in sight. Row 0 of the table is padding. Positions are no words; they
-stand in the lists. The sentences say nothing that the lists do not say.
+what an own unit does or whether another object is in sight. Row 0 of the table is padding. Positions are only in the
+lists. The sentences add no information to the lists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HEALTH = ("dying", "hurt", "unhurt")
 """Up to a third of full health, less than all of it, all of it."""
 _DYING = 1 / 3
 SIGHT_WORDS = ("hidden", "visible")
-"""Out of sight and so remembered (or shown by `oracle`); in sight."""
+"""Words for objects out of sight, which are remembered (or shown by `oracle`), and in sight."""
 _PLAIN = ("idle", "gathers", "moves")
 _ACTIVITIES = (*_PLAIN, *(f"attacks {name}" for name in UNITS), *(f"builds {name}" for name in UNITS))
 FACT_LENGTH, PHRASE_LENGTH = 7, 5
@@ -50,8 +50,8 @@ _OWN, _ENEMY = 1, 1 + NUM_TYPES * len(HEALTH) * len(_ACTIVITIES)
 _RESOURCE = _ENEMY + NUM_TYPES * len(HEALTH) * len(SIGHT_WORDS)
 
 
-def tokens_of(text: str, length: int) -> Array:
-    """Token ids of a text in words of VOCABULARY, [length] int16, padded with 0."""
+def encode_text(text: str, length: int) -> Array:
+    """Token ids of a text, [length] int16, padded with 0."""
     words = text.split()
     unknown = sorted(set(words) - set(VOCABULARY))
     if unknown or len(words) > length:
@@ -72,8 +72,8 @@ def text_tables() -> Arrays:
     return tables
 
 
-def facts_of(seen: Mapping[str, Array]) -> Arrays:
-    """Sentences of listed objects.
+def make_facts(seen: Mapping[str, Array]) -> Arrays:
+    """Number of the sentence about each listed object.
 
     Args:
         seen: lists and commands of observations, name -> [..., 50], and lengths of lists, [...].

@@ -20,7 +20,7 @@ TWISTER = 624
 PLAYER_SHIFT = 24
 """id = player * 2**24 + serial number."""
 QUIRKS = ("overdraft", "refund", "double_answer", "wrap", "shared_cache", "outside", "abort")
-"""Habits of the engine, one bit each of `quirks` in this order; `world` describes them."""
+"""Peculiarities of the engine, one bit each of `quirks` in this order; `world.py` describes them."""
 OVERDRAFT, REFUND, DOUBLE_ANSWER, WRAP, SHARED_CACHE, OUTSIDE, ABORT = (1 << bit for bit in range(len(QUIRKS)))
 ALL_QUIRKS = (1 << len(QUIRKS)) - 1
 MIN_LEARNED = 8192
@@ -162,7 +162,7 @@ GAME_NAMES: tuple[str, ...] = GAME.names or ()
 
 
 def blank_games(count: int) -> np.ndarray:
-    """[count] records of empty games: no objects, nothing seen, sides that do nothing by themselves."""
+    """[count] records of empty games: no objects, nothing seen, no scripts."""
     games = np.zeros(count, GAME)
     games["winner"] = -1
     games["unit_order"] = games["order_target"] = games["order_hall"] = -1
@@ -182,7 +182,7 @@ def fog_map(visible: np.ndarray, seen: np.ndarray) -> np.ndarray:
     return (UNSEEN - once - now).astype(np.uint8)
 
 
-def rows_of(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def to_row_masks(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The reverse of `fog_map`: visible and seen row masks, [..., 32] uint32 each."""
     bits = np.uint32(1) << np.arange(SIDE, dtype=np.uint32)
     return tuple(((states <= limit) * bits).sum(-1, dtype=np.uint32) for limit in (0, 1))

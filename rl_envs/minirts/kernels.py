@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rl_envs.minirts.compiled import entry, kernel
-from rl_envs.minirts.factored import command_all, greet, note_commands
+from rl_envs.minirts.factored import assign_new_objects, command_all, note_commands
 from rl_envs.minirts.observation import average_enemies, observe
 from rl_envs.minirts.orders import issue, sort_orders
 from rl_envs.minirts.planner import first_slot, remember, store
 from rl_envs.minirts.script_view import look_around
-from rl_envs.minirts.scripts import decide, hand_out, start_script
+from rl_envs.minirts.scripts import decide, issue_decided, start_script
 from rl_envs.minirts.sight import look
 from rl_envs.minirts.symbols import LEARNER, PLAYERS, SIMPLE, STRONG
 from rl_envs.minirts.tick import RUNNING, begin_tick, finish_tick
@@ -23,8 +23,8 @@ def begin(games, index):
 
 
 @entry
-def hand_over(games, index, unit, kind, target, build_type, hall, x, y, scale):
-    """Issue one order; returns its fate."""
+def issue_order(games, index, unit, kind, target, build_type, hall, x, y, scale):
+    """Issue one order; returns its result."""
     return issue(games[index], unit, kind, target, build_type, hall, x, y, scale)
 
 
@@ -61,31 +61,31 @@ def watch(games, index, scratch, player, out, true_hp, is_new):
     g, s = games[index], scratch[0]
     look_around(g, s, player)
     if is_new:
-        greet(g, s, player, 1)
+        assign_new_objects(g, s, player, 1)
         average_enemies(g, s, player)
     observe(g, s, player, out[0], true_hp)
 
 
 @kernel
 def prepare(g, s, agents):
-    """Prepare a decision: new units get their agent, and enemies are averaged."""
+    """Prepare a decision: assign new units to agents and update the average of enemies."""
     for player in range(PLAYERS):
         if g.script_kind[player] == LEARNER:
             look_around(g, s, player)
-            greet(g, s, player, agents)
+            assign_new_objects(g, s, player, agents)
             average_enemies(g, s, player)
 
 
 @entry
 def settle(games, index, scratch, agents, is_new):
-    """After a restore: the sight of both sides if it `is_new`, and agents for units that have none."""
+    """Complete a restored game: sight of both sides if it `is_new`, and agents of units without one."""
     g, s = games[index], scratch[0]
     if is_new:
         look(g)
     for player in range(PLAYERS):
         if g.script_kind[player] == LEARNER:
             look_around(g, s, player)
-            greet(g, s, player, agents)
+            assign_new_objects(g, s, player, agents)
 
 
 @kernel
@@ -95,13 +95,13 @@ def decides_now(g, player):
 
 
 PLAY, START, TICK, FINISH, SCRIPT, COMMAND = range(6)
-"""Modes of `play`: all from one decision to the next; the same from a fresh game; one tick of it; for replays: the
-rest of one tick, a script's decision, a learner's commands without handing them over."""
+"""Modes of `play`: from one decision to the next; from a fresh game to the first decision; one tick; for replays: the
+rest of one tick, a script's decision, a learner's commands without issuing them."""
 
 
 @entry
 def play(games, index, scratch, learned, tables, continues, what, player):
-    """Play a game on; one function, because each entry is compiled with all that it calls.
+    """Continue a game; a single function, because each entry is compiled with everything that it calls.
 
     Args:
         games: [B] records.
@@ -109,9 +109,9 @@ def play(games, index, scratch, learned, tables, continues, what, player):
         scratch: [1] record.
         learned: [C] slots, learned distances of this game.
         tables: [N, 50, 7] int32, the learner's table of each agent.
-        continues: [N] int8, agents that leave everything as it is.
+        continues: [N] int8, 1 for agents that let their orders continue.
         what: PLAY and so on.
-        player: side that SCRIPT and COMMAND are about.
+        player: side of SCRIPT and COMMAND.
     """
     g, s = games[index], scratch[0]
     s.overflow = 0
@@ -127,7 +127,7 @@ def play(games, index, scratch, learned, tables, continues, what, player):
             command_all(g, s, side, tables, continues)
             note_commands(g, s)
             if commands:
-                hand_out(g, s)
+                issue_decided(g, s)
     while decides or what >= FINISH:
         for side in range(PLAYERS):
             if (decides and decides_now(g, side)) or (what == SCRIPT and side == player):
@@ -157,7 +157,7 @@ def copy_learned(source, target):
 
 @entry
 def note_orders(games, index, scratch, player, units, kinds, types):
-    """Note recorded orders in the past of a side's units, for replays."""
+    """Append recorded orders to the command histories of a side's units, for replays."""
     g, s = games[index], scratch[0]
     look_around(g, s, player)
     s.give_kind[:] = 0

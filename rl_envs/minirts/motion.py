@@ -21,10 +21,10 @@ _ONE = np.float32(1)
 
 @kernel
 def walk(g, s, learned, row, x, y, clock):
-    """Queue one step toward a position, straight or else turned left or right; without any it is a failed move.
+    """Queue one step toward a position: straight, or else turned left or right; if all are blocked, the move fails.
 
     Returns:
-        square of the distance before the step, float32. Who has arrived takes a last step all the same.
+        square of the distance before the step, float32. A unit that has arrived still takes a last step.
     """
     from_x, from_y = g.unit_x[row], g.unit_y[row]
     away = square(x, y, from_x, from_y)

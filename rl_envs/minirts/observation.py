@@ -2,7 +2,7 @@
 
 Lists are sorted by type, then by id, and hold 50 objects at most. Enemies and resources are those in sight or
 remembered; `oracle` shows all. hp is the true fraction, of remembered objects when they were last seen. The engine's
-own form is 1 at full health, else 0, and it is the present health also of what is only remembered.
+own form is 1 at full health, else 0, and uses the current health of remembered objects, too.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def observe_cells(g, player, out):
 
 @kernel
 def truncated(coordinate):
-    """Column or row of a position in observations: cut off, not rounded."""
+    """Column or row of a position in observations: truncated, not rounded."""
     return int(max(coordinate, np.float32(0)))
 
 

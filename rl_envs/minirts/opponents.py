@@ -1,8 +1,8 @@
 """Opponents by name: which script, and which types it trains.
 
 `simple`, `medium` and `strong` draw as the engine does; `medium_TYPE` and `simple_TYPE` train one type; `medium_two`
-and `medium_three` draw so many types of six an episode (SAMA, section 5); `passive` does nothing. `_towers` at the end
-lets a script build towers.
+and `medium_three` draw two or three of six types in each episode (SAMA, section 5); `passive` does nothing. `_towers`
+at the end lets a script build towers.
 """
 
 from __future__ import annotations

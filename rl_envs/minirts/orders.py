@@ -55,7 +55,7 @@ def order_outcome(g, row, kind, target, hall):
 
 @kernel
 def issue(g, unit, kind, target, build_type, hall, x, y, scale):
-    """Hand an order to a unit that exists; returns its fate."""
+    """Issue an order to an existing unit; returns its result."""
     row = find(g, unit)
     fate = order_outcome(g, row, kind, target, hall)
     if fate == TAKEN:

@@ -1,8 +1,8 @@
 """The 17 commands in words of RED's closed set (sheet, section 1.13), and the commands that each gives to the units.
 
 `commands_for(phrase, view)` turns a phrase into a table of commands, one row a unit, from what one agent observes and
-nothing else. `per_unit_action` and `collective_action` write such a table as an action of the world. A phrase is obeyed
-for one decision; to go on, repeat it. A building of a type that is under way is not begun a second time.
+nothing else. `per_unit_action` and `collective_action` write such a table as an action of the world. A phrase is valid
+for one decision and can be repeated. A building of a type that is under construction is not begun again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MADE: dict[str, int] = {f"build {name}": UNITS.index(name) for name in _BUILT} |
 
 _COMMAND, _GATHER, _ATTACK, _UNIT, _BUILDING, _SITE, _PLACE = range(len(UNIT_FACTORS))
 _FIELD = 200
-"""Square of the distance in cells within which a fighter takes an enemy in sight before the enemy's buildings."""
+"""Square of the distance in cells within which a fighter prefers an enemy in sight to the enemy's buildings."""
 _BLOCK, _BORDER = 3, 2
 _SQUARES, _POINT_STEP = (2, 6, 10, 14), 4
 _SCOUTS = tuple(UNITS.index(name) for name in ("dragon", "peasant", "spearman", "cavalry", "swordman", "archer"))
@@ -187,7 +187,7 @@ def _taken(view: View) -> Array:
 
 
 def _attack(view: View, table: Array) -> None:
-    """Fighters attack what they like best in the field around them, else the enemy's buildings; else one scouts."""
+    """Fighters attack their preferred target nearby, else the enemy's buildings; without either, one unit scouts."""
     fighters = [k for k in _own(view) if view["own_type"][k] in ARMY]
     for k in fighters:
         target = _target(view, k)
@@ -198,7 +198,7 @@ def _attack(view: View, table: Array) -> None:
 
 
 def _target(view: View, k: int) -> int | None:
-    """The enemy that a fighter likes best; the first in the list if it likes several equally."""
+    """The preferred target of a fighter; the first in the list of equally preferred ones."""
     kind, enemies = int(view["own_type"][k]), np.arange(int(view["num_enemy"]))
     kinds = view["enemy_type"][enemies].astype(int)
     hurts = RAW_HIT[kind, kinds] > 0

@@ -15,7 +15,7 @@ from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import MAX_CACHED, MAX_PLANS, SHARED_CACHE, WRAP
 from rl_envs.minirts.sight import was_seen
 from rl_envs.minirts.symbols import DRAGON, NUM_CELLS, SIDE
-from rl_envs.minirts.units import cell_index, cell_of, is_free, is_inside, may_stand, square
+from rl_envs.minirts.units import cell_index, is_free, is_inside, may_stand, square, to_cell
 
 STRAIGHT, BLOCKED = -1, -2
 """Instead of a way point: the straight line is free; no path was found."""
@@ -24,7 +24,7 @@ MAX_POPS = 1000
 _NEAR = np.float32(4)
 _ONE, _TEN = np.float32(1), np.float32(10)
 _BESIDE = np.float32(1e-5)
-"""How much farther than the path a cell beside it is taken to be."""
+"""Added to the learned distance of a cell beside the path."""
 
 
 @kernel
@@ -135,7 +135,7 @@ def line_is_free(g, row, x, y):
 @kernel
 def is_passable(g, row, x, y):
     """Whether a side believes that its object could stand at a position."""
-    return is_inside(x, y) and is_walkable(g, row, cell_of(x), cell_of(y)) and is_free(g, x, y, row)
+    return is_inside(x, y) and is_walkable(g, row, to_cell(x), to_cell(y)) and is_free(g, x, y, row)
 
 
 @kernel
@@ -286,9 +286,9 @@ def distance_to(g, learned, player, cell, goal):
 
 @kernel
 def learn(g, s, learned, player, end, goal, pops):
-    """After a search of this many pops that ended at a cell: what it says about each popped cell.
+    """Update the learned distances of the `pops` popped cells after a search that ended at `end`.
 
-    The end of a search that was given up at the last pop is not the goal, and its own distance to the goal counts.
+    If the search was aborted, `end` is not the goal, and its own distance to the goal is added.
     """
     total = s.cost[end] + distance_to(g, learned, player, end, goal)
     for k in range(pops):
@@ -301,7 +301,7 @@ def learn(g, s, learned, player, end, goal, pops):
 
 @kernel
 def store(g, s, learned, player, cell, goal, value):
-    """Learn a distance, at least Euclid's; a full table raises the overflow flag instead."""
+    """Store a distance, at least Euclid's; if the table is full, set the overflow flag."""
     least = euclid(cell, goal)
     slot, key = distance_slot(learned, player, cell, goal)
     if learned[slot].key == 0:

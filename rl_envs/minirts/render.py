@@ -52,7 +52,7 @@ _ORDERS: dict[int, tuple[str, Colour]] = {
 _BULLET: Colour = (255, 236, 80)
 _PANEL = Panel(width=2 * SIDE * SMALL + 44, least_lines=16)
 _SIGHT = (1.0, 0.6, 0.0)
-"""How bright a cell of the small maps is: visible, seen, unseen."""
+"""Brightness of a cell of the small maps: visible, seen, unseen."""
 
 
 def draw(game: Any, names: tuple[str, str] = ("side 0", "side 1")) -> Array:
@@ -126,7 +126,7 @@ def _draw_object(pen: ImageDraw.ImageDraw, game: Any, row: int) -> None:
 
 
 def _draw_orders(pen: ImageDraw.ImageDraw, game: Any) -> None:
-    """A line from each unit to where its order leads."""
+    """Draw a line from each unit to the target of its order."""
     rows = {int(number): row for row, number in enumerate(game["unit_id"][: game["num_units"]])}
     for k in range(game["num_orders"]):
         row, target = rows.get(int(game["order_unit"][k])), rows.get(int(game["order_target"][k]))

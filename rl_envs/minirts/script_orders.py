@@ -6,7 +6,13 @@ import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import MAX_OBJECTS
-from rl_envs.minirts.script_view import apart, best_target, doing, is_idle_or_gathering, is_threatening
+from rl_envs.minirts.script_view import (
+    best_target,
+    current_order,
+    is_idle_or_gathering,
+    is_threatening,
+    squared_distance,
+)
 from rl_envs.minirts.sight import sees, was_seen
 from rl_envs.minirts.symbols import (
     ARCHER,
@@ -29,7 +35,7 @@ from rl_envs.minirts.symbols import (
     SWORDMAN,
     TOWER,
 )
-from rl_envs.minirts.units import cell_of, is_building, is_free, may_stand, square
+from rl_envs.minirts.units import is_building, is_free, may_stand, square, to_cell
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NO_PLACE = np.float32(NOWHERE)
@@ -88,27 +94,27 @@ def is_fighter(kind):
 
 @kernel
 def towers_attack(g, s, player):
-    """Each tower attacks what it likes best within its range, and knows of no enemy beyond it."""
+    """Each tower attacks its preferred target within its range; other enemies are ignored."""
     for k in range(s.num_own):
         row = s.own[k]
         if g.unit_type[row] == TOWER:
             s.num_candidates = 0
             for j in range(s.num_enemies):
-                if apart(g, row, s.enemies[j]) <= TOWER_REACH and sees(g, player, s.enemies[j]):
+                if squared_distance(g, row, s.enemies[j]) <= TOWER_REACH and sees(g, player, s.enemies[j]):
                     add_candidate(s, s.enemies[j])
             attack_best(g, s, row, TOWER_REACH)
 
 
 @kernel
 def add_candidate(s, enemy):
-    """Add an enemy to those that are looked at."""
+    """Add an enemy to the candidates."""
     s.candidates[s.num_candidates] = enemy
     s.num_candidates += 1
 
 
 @kernel
 def attack_best(g, s, row, reach):
-    """Let an object attack what it likes best of the candidates within a squared distance."""
+    """Let an object attack its preferred candidate within a squared distance."""
     target = best_target(g, s, row, reach)
     if target >= 0:
         give_attack(g, s, row, target)
@@ -125,15 +131,15 @@ def hunt_peasants(g, s):
             enemy = s.enemies[j]
             if g.unit_type[enemy] != PEASANT:
                 continue
-            distance = apart(g, row, enemy)
-            if distance <= HUNT_ALL or (distance <= HUNT_BUILDERS and doing(g, enemy) == BUILD):
+            distance = squared_distance(g, row, enemy)
+            if distance <= HUNT_ALL or (distance <= HUNT_BUILDERS and current_order(g, enemy) == BUILD):
                 give_attack(g, s, row, enemy)
                 break
 
 
 @kernel
 def build_all(g, s, player):
-    """Build by wish in shuffled order; a wish without money waits and blocks the others."""
+    """Build the requested types in shuffled order; a request without money waits and blocks the others."""
     s.money_left = g.money[player]
     s.num_sites = 0
     for k in range(NUM_TYPES):
@@ -154,7 +160,7 @@ def build_one(g, s, player, kind):
     if not is_building(kind):
         for k in range(s.num_own):
             row = s.own[k]
-            if g.unit_type[row] == BUILDER[kind] and (kind == PEASANT or doing(g, row) == 0):
+            if g.unit_type[row] == BUILDER[kind] and (kind == PEASANT or current_order(g, row) == 0):
                 give(s, row, BUILD, -1, kind, -1, _NO_PLACE, _NO_PLACE)
                 return
         return
@@ -179,7 +185,7 @@ def own_hall(g, s):
 @kernel
 def free_site(g, s, hall):
     """First free cell around the hall, from the side of the map's centre; (-1, -1) for none."""
-    centre_x, centre_y = cell_of(g.unit_x[hall]), cell_of(g.unit_y[hall])
+    centre_x, centre_y = to_cell(g.unit_x[hall]), to_cell(g.unit_y[hall])
     step_x, step_y = 1 if centre_x > SIDE // 2 else -1, 1 if centre_y > SIDE // 2 else -1
     for i in range(-BLOCK, BLOCK + 1):
         for j in range(-BLOCK, BLOCK + 1):
@@ -204,7 +210,7 @@ def nearest_worker(g, s, x, y):
     nearest, distance = -1, np.float32(np.inf)
     for k in range(s.num_own):
         row = s.own[k]
-        if g.unit_type[row] == PEASANT and s.give_kind[row] == 0 and doing(g, row) != BUILD:
+        if g.unit_type[row] == PEASANT and s.give_kind[row] == 0 and current_order(g, row) != BUILD:
             away = square(g.unit_x[row], g.unit_y[row], x, y)
             if away < distance:
                 nearest, distance = row, away
@@ -221,7 +227,7 @@ def scout(g, s, player):
         nearest, distance = -1, np.float32(np.inf)
         for k in range(s.num_own):
             row = s.own[k]
-            if g.unit_type[row] == kind and s.give_kind[row] == 0 and doing(g, row) != BUILD:
+            if g.unit_type[row] == kind and s.give_kind[row] == 0 and current_order(g, row) != BUILD:
                 away = square(g.unit_x[row], g.unit_y[row], np.float32(x), np.float32(y))
                 if away < distance:
                     nearest, distance = row, away
@@ -261,7 +267,7 @@ def side_of_square(low, high, corner):
 
 @kernel
 def defend(g, s):
-    """Fighters attack what they like best of the enemies near a hall or tower."""
+    """Fighters attack their preferred target among the enemies near a hall or tower."""
     s.num_candidates = 0
     for k in range(s.num_enemies):
         if is_threatening(g, s, s.enemies[k], HOME_REACH):
@@ -271,7 +277,7 @@ def defend(g, s):
 
 @kernel
 def attack_near(g, s, player):
-    """Fighters attack what they like best of the enemies in sight in the field around them."""
+    """Fighters attack their preferred target among the enemies in sight around them."""
     s.num_candidates = 0
     for k in range(s.num_enemies):
         if sees(g, player, s.enemies[k]):
@@ -281,7 +287,7 @@ def attack_near(g, s, player):
 
 @kernel
 def attack_base(g, s):
-    """Fighters attack what they like best of the known buildings but towers; that is the hall, if it is known."""
+    """Fighters attack their preferred target among the known buildings except towers: the hall, if it is known."""
     s.num_candidates = 0
     for k in range(s.num_enemies):
         kind = g.unit_type[s.enemies[k]]
@@ -292,7 +298,7 @@ def attack_base(g, s):
 
 @kernel
 def attack_candidates(g, s, reach):
-    """Each fighter attacks what it likes best of the candidates within a squared distance."""
+    """Each fighter attacks its preferred candidate within a squared distance."""
     for k in range(s.num_own):
         if is_fighter(g.unit_type[s.own[k]]):
             attack_best(g, s, s.own[k], reach)
@@ -306,7 +312,7 @@ def gather_all(g, s, player):
     sent = np.zeros(MAX_OBJECTS, np.int64)
     for k in range(s.num_own):
         row = s.own[k]
-        if g.unit_type[row] == PEASANT and s.give_kind[row] == 0 and doing(g, row) == 0:
+        if g.unit_type[row] == PEASANT and s.give_kind[row] == 0 and current_order(g, row) == 0:
             hall = hall_for(g, s, sent)
             sent[hall] += 1
             resource = nearest_resource(g, s, hall)
@@ -333,7 +339,9 @@ def is_nearest_to_some(g, s, hall):
         resource, is_nearest = s.resources[k], True
         for j in range(s.num_own):
             other = s.own[j]
-            if g.unit_type[other] == HALL and apart(g, other, resource) < apart(g, hall, resource):
+            if g.unit_type[other] == HALL and squared_distance(g, other, resource) < squared_distance(
+                g, hall, resource
+            ):
                 is_nearest = False
         if is_nearest:
             return True
@@ -345,6 +353,6 @@ def nearest_resource(g, s, hall):
     """The known resource nearest to a hall."""
     nearest = s.resources[0]
     for k in range(1, s.num_resources):
-        if apart(g, s.resources[k], hall) < apart(g, nearest, hall):
+        if squared_distance(g, s.resources[k], hall) < squared_distance(g, nearest, hall):
             nearest = s.resources[k]
     return nearest

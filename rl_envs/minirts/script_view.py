@@ -1,6 +1,6 @@
 """Knowledge of a scripted side: its lists of objects, what is in production, distances (sheet, sections 1.8 and 1.10).
 
-Lists hold row numbers by unit type, then by id; ghosts stand in none.
+Lists hold row numbers by unit type, then by id, without ghosts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def count_production(g, s, player):
 
 
 @kernel
-def doing(g, row):
+def current_order(g, row):
     """Kind of an object's registered order; IDLE without one."""
     order = registered(g, row)
     return int(g.order_kind[order]) if order >= 0 else IDLE
@@ -61,13 +61,13 @@ def doing(g, row):
 
 @kernel
 def is_idle_or_gathering(g, row):
-    """Whether a peasant may be given something better to do."""
-    kind = doing(g, row)
+    """Whether an order of a peasant may be replaced."""
+    kind = current_order(g, row)
     return kind in (IDLE, GATHER)
 
 
 @kernel
-def apart(g, one, other):
+def squared_distance(g, one, other):
     """Square of the distance of two objects."""
     return square(g.unit_x[one], g.unit_y[one], g.unit_x[other], g.unit_y[other])
 
@@ -77,23 +77,23 @@ def is_threatening(g, s, enemy, reach):
     """Whether an enemy is near an own hall or tower; `reach` is squared."""
     for k in range(s.num_own):
         row = s.own[k]
-        if g.unit_type[row] in (HALL, TOWER) and apart(g, row, enemy) <= reach:
+        if g.unit_type[row] in (HALL, TOWER) and squared_distance(g, row, enemy) <= reach:
             return True
     return False
 
 
 @kernel
 def best_target(g, s, row, reach):
-    """Which of the candidate enemies within a squared distance an object attacks; -1 for none.
+    """The candidate within a squared distance that an object attacks; -1 for none.
 
-    The lowest preference wins, the first by id if equal; without any preference the first by id that can be hurt.
-    Instead of a peasant it is the nearest candidate that builds or trains, within that distance or not.
+    The lowest preference wins, the first by id if equal; without any preference the first by id that can be damaged.
+    A peasant is replaced by the nearest candidate that builds or trains, at any distance.
     """
     kind = g.unit_type[row]
     best, best_rank = -1, _NO_RANK
     for k in range(s.num_candidates):
         enemy = s.candidates[k]
-        if apart(g, row, enemy) > reach:
+        if squared_distance(g, row, enemy) > reach:
             continue
         rank = PREFERENCE[kind, g.unit_type[enemy]]
         if rank < 0:
@@ -114,7 +114,7 @@ def nearest_builder(g, s, row):
     nearest, distance = -1, np.float32(np.inf)
     for k in range(s.num_candidates):
         enemy = s.candidates[k]
-        away = apart(g, row, enemy)
-        if (away < distance or (away == distance and enemy < nearest)) and doing(g, enemy) == BUILD:
+        away = squared_distance(g, row, enemy)
+        if (away < distance or (away == distance and enemy < nearest)) and current_order(g, enemy) == BUILD:
             nearest, distance = enemy, away
     return nearest

@@ -37,7 +37,7 @@ from rl_envs.minirts.symbols import (
 from rl_envs.minirts.twister import draw_between, shuffle
 
 FLAG_OF = np.array([-1, 1, 3, 2, 4, 6, 5, 7, 8, 9, 10, 11, -1, -1, 12, 13])
-"""[U] number of the flag that wishes for a type."""
+"""[U] number of the flag that requests a type."""
 ATTACK_BASE, ATTACK_NEAR, TO_BASE, DEFEND, SCOUT, GATHER = 14, 15, 17, 18, 19, 20
 SCRIPT_TYPES = np.array([SPEARMAN, SWORDMAN, CAVALRY, ARCHER, DRAGON])
 NEAR_HOME = np.float32(25)
@@ -45,7 +45,7 @@ MANY_PEASANTS, TOWERS, ENOUGH_FOR_DRAGONS = 5, 2, 250
 FEET = np.array([SPEARMAN, SWORDMAN, CAVALRY])
 SEARCHED = np.array([DRAGON, SWORDMAN, SPEARMAN, CAVALRY, ARCHER])
 COUNTERS = np.array([ARCHER, CAVALRY, SWORDMAN, SPEARMAN, -1])
-"""Unit type that beats each type of SEARCHED; -1 is a foot type by factory or by chance."""
+"""Unit type that beats each type of SEARCHED; -1 is the foot type of an existing factory, or a random one."""
 FACTORIES = np.array([BLACKSMITH, BARRACK, STABLE, WORKSHOP])
 BEST_AGAINST = np.array([CAVALRY, SWORDMAN, SPEARMAN, DRAGON])
 """Unit type for each of FACTORIES that beats the likely army of an enemy that has this factory."""
@@ -73,7 +73,7 @@ def start_script(g, player):
 
 @kernel
 def decide(g, s, player):
-    """One decision of a scripted side: flags, orders, and what the engine takes of them."""
+    """Make one decision of a scripted side: set flags, derive orders and issue them."""
     if g.script_kind[player] == PASSIVE or g.script_kind[player] == LEARNER:
         return
     look_around(g, s, player)
@@ -82,12 +82,12 @@ def decide(g, s, player):
     set_flags(g, s, player)
     shuffle(g, player, s.type_order)
     give_orders(g, s, player)
-    hand_out(g, s)
+    issue_decided(g, s)
 
 
 @kernel
-def hand_out(g, s):
-    """Give the engine what was decided, by id."""
+def issue_decided(g, s):
+    """Issue the decided orders in the order of ids."""
     for row in range(g.num_units):
         if s.give_kind[row] != 0:
             issue(
@@ -104,8 +104,8 @@ def hand_out(g, s):
 
 
 @kernel
-def wish(s, kind, budget):
-    """Flag a type if the budget covers it; returns what is left."""
+def request(s, kind, budget):
+    """Request a type if the budget covers it; returns the remaining budget."""
     if COST[kind] <= budget:
         s.flags[FLAG_OF[kind]] = 1
         return budget - COST[kind]
@@ -120,7 +120,7 @@ def count_kind(s, kind):
 
 @kernel
 def set_flags(g, s, player):
-    """Decide what to wish for and what to do."""
+    """Set the flags of requested types and actions."""
     s.flags[:] = 0
     s.flags[GATHER] = 1
     for k in range(s.num_enemies):
@@ -132,33 +132,33 @@ def set_flags(g, s, player):
         choose_counter(g, s, player)
     budget = g.money[player]
     if count_kind(s, PEASANT) < MANY_PEASANTS:
-        budget = wish(s, PEASANT, budget)
+        budget = request(s, PEASANT, budget)
     if g.script_kind[player] == STRONG and g.script_types[player, 0] < 0:
         explore(g, s, player, budget)
         return
     if g.script_towers[player] and count_kind(s, TOWER) < TOWERS:
-        budget = wish(s, TOWER, budget)
-    wish_for_army(g, s, player, budget)
+        budget = request(s, TOWER, budget)
+    request_army(g, s, player, budget)
 
 
 @kernel
 def explore(g, s, player, budget):
-    """The strong script while it knows no enemy army: scouting, towers, and dragons if it has money."""
+    """Rules of the strong script without a known enemy army: scouting, towers, and dragons if it has money."""
     if not is_known(g, s, HALL):
         s.flags[SCOUT] = 1
     if count_kind(s, TOWER) < TOWERS:
-        budget = wish(s, TOWER, budget)
+        budget = request(s, TOWER, budget)
     if g.money[player] < ENOUGH_FOR_DRAGONS:
         return
     if count_kind(s, WORKSHOP) == 0:
-        budget = wish(s, WORKSHOP, budget)
+        budget = request(s, WORKSHOP, budget)
     if s.own_count[WORKSHOP] > 0 and s.own_count[DRAGON] < g.script_most[player]:
-        budget = wish(s, DRAGON, budget)
+        budget = request(s, DRAGON, budget)
 
 
 @kernel
-def wish_for_army(g, s, player, budget):
-    """Wish for the factory and a unit of the script's type, and decide whether to attack."""
+def request_army(g, s, player, budget):
+    """Request the factory and a unit of the script's type, and decide whether to attack."""
     kind, wants = next_type(g, s, player)
     army = 0
     for k in range(MAX_TYPES):
@@ -166,9 +166,9 @@ def wish_for_army(g, s, player, budget):
         if other >= 0:
             army += s.own_count[other]
             if count_kind(s, BUILDER[other]) == 0:
-                budget = wish(s, BUILDER[other], budget)
+                budget = request(s, BUILDER[other], budget)
     if wants and s.own_count[BUILDER[kind]] > 0:
-        budget = wish(s, kind, budget)
+        budget = request(s, kind, budget)
     knows_hall = is_known(g, s, HALL)
     if army >= g.script_least[player] or s.num_resources == 0 or s.own_count[PEASANT] == 0:
         s.flags[ATTACK_BASE] = 1
@@ -217,7 +217,7 @@ def choose_counter(g, s, player):
 
 @kernel
 def some_foot_type(g, s, player):
-    """The foot type whose factory stands, or one by chance."""
+    """The foot type whose factory exists, or a random one."""
     for k in range(len(FEET)):
         if s.own_count[BUILDER[FEET[k]]] > 0:
             return FEET[k]

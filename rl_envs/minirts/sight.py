@@ -10,7 +10,7 @@ import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.symbols import PLAYERS, RESOURCE, SIDE, SIGHT
-from rl_envs.minirts.units import cell_of, is_building
+from rl_envs.minirts.units import is_building, to_cell
 
 
 def _diamonds() -> np.ndarray:
@@ -35,7 +35,7 @@ def look(g):
         if g.unit_type[row] == RESOURCE:
             continue
         player = g.unit_player[row]
-        column, centre = cell_of(g.unit_x[row]), cell_of(g.unit_y[row])
+        column, centre = to_cell(g.unit_x[row]), to_cell(g.unit_y[row])
         for k in range(max(0, SIGHT - centre), min(2 * SIGHT + 1, SIDE + SIGHT - centre)):
             g.visible_rows[player, centre + k - SIGHT] |= DIAMOND[column, k]
     for player in range(PLAYERS):
@@ -45,7 +45,7 @@ def look(g):
         kind = g.unit_type[row]
         for player in range(PLAYERS):
             stays = kind == RESOURCE or (is_building(kind) and g.unit_player[row] != player)
-            if stays and is_visible(g, player, cell_of(g.unit_x[row]), cell_of(g.unit_y[row])):
+            if stays and is_visible(g, player, to_cell(g.unit_x[row]), to_cell(g.unit_y[row])):
                 g.unit_remembered[row] |= np.uint8(1 << player)
                 g.unit_seen_hp[row, player] = g.unit_hp[row]
 
@@ -65,7 +65,7 @@ def was_seen(g, player, column, row):
 @kernel
 def sees(g, player, row):
     """Whether a side sees the cell of an object now."""
-    return is_visible(g, player, cell_of(g.unit_x[row]), cell_of(g.unit_y[row]))
+    return is_visible(g, player, to_cell(g.unit_x[row]), to_cell(g.unit_y[row]))
 
 
 @kernel

@@ -141,6 +141,6 @@ for _attacker, _targets in {
     PREFERENCE[_attacker, list(_targets)] = np.arange(len(_targets))
 
 PASSIVE, SIMPLE, MEDIUM, STRONG, LEARNER = range(5)
-"""Kinds of players: scripts from weak to strong, and who learns."""
+"""Kinds of players: scripts from weak to strong, and the learner."""
 MAX_TYPES = 3
 """Largest number of unit types that a script trains."""

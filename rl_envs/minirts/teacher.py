@@ -1,8 +1,8 @@
-"""Scripts as teachers: what they would command in a learner's place, in the learner's own format.
+"""Scripts as teachers: the commands that they would give in a learner's place, in the learner's format.
 
-The games are those of a world whose agents act; nothing in them changes. So an observation and a script's commands for
-it stand beside each other, which is what behaviour cloning needs. Who follows a teacher of the same seed plays, tick
-for tick, the game that the script plays itself.
+A teacher reads the games of a world and changes nothing in them, so every observation gets a script's commands as
+labels for behaviour cloning. A policy that follows a teacher of the same seed plays, tick for tick, the script's own
+game.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ScriptTeacher:
         return tables
 
     def _translate(self, game: np.void, table: Array) -> None:
-        """Write the decision that stands in the working memory as commands of the learner."""
+        """Write the decision in the working memory as commands of the learner."""
         scratch = self._player.scratch[0]
         ids = game["unit_id"]
         enemies = {int(ids[row]): k for k, row in enumerate(scratch["enemies"][: scratch["num_enemies"]])}

@@ -1,9 +1,9 @@
 """Observation of a side as sentences for planners, and back without loss.
 
 `describe(view)` writes a line of money and sight, then one line an object of the lists, own units with their agent and
-their command, others with whether they are in sight. `read(text)` gives the same arrays again and refuses every other
-text. Nothing that fog hides stands in an observation, so nothing of it stands here. Past commands, running averages,
-terrain and masks are left out.
+their command, others with whether they are in sight. `read(text)` returns the same arrays and refuses every other text.
+As in the observation, nothing is included that fog hides. Past commands, running averages, terrain and masks are left
+out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DESCRIBED: tuple[str, ...] = (
 
 
 class UnreadableStateError(ValueError):
-    """A text is no state of MiniRTS; the error is a clause that says why."""
+    """A text does not describe a state of MiniRTS; the message is a clause that says why."""
 
 
 def team_view(observations: Arrays, index: int = 0) -> Arrays:
@@ -111,7 +111,7 @@ def read(text: str) -> Arrays:
     lines = text.split("\n")
     first = _FIRST.fullmatch(lines[0])
     if first is None:
-        raise UnreadableStateError(f"a line about money and sight is wanted, not {lines[0][:80]!r}")
+        raise UnreadableStateError(f"expected a line about money and sight, got {lines[0][:80]!r}")
     found["money"][...] = int(first[1])
     visible, seen = int(first[2]), int(first[3])
     if visible + seen > NUM_CELLS:
@@ -127,7 +127,7 @@ def read(text: str) -> Arrays:
     written = describe(found).split("\n")
     wrong = next((line for line, wanted in zip(lines, written, strict=True) if line != wanted), None)
     if wrong is not None:
-        raise UnreadableStateError(f"{wrong[:80]!r} stands in the wrong place or holds an impossible number")
+        raise UnreadableStateError(f"{wrong[:80]!r} is in the wrong place or has an impossible number")
     return found
 
 
@@ -153,7 +153,7 @@ def _read_object(found: Arrays, line: str) -> None:
         k = _append(found, name, line, int(other[2] or other[5]), kind, other.groups()[5:9])
         found[f"{name}_in_sight"][k] = bool(_SIGHT.index(other[10]))
     else:
-        raise UnreadableStateError(f"a line about an object is wanted, not {line[:80]!r}")
+        raise UnreadableStateError(f"expected a line about an object, got {line[:80]!r}")
 
 
 def _append(found: Arrays, name: str, line: str, number: int, kind: int, numbers: tuple[str, ...]) -> int:
@@ -193,4 +193,4 @@ def _check_targets(found: Arrays) -> None:
     target = found["enemy_type"][np.minimum(found["command_attack"], MAX_LISTED - 1)]
     lost |= (commands == C_ATTACK) & (kinds != target)
     if lost.any():
-        raise UnreadableStateError(f"the command of own {int(lost.argmax())} is about nothing that the lines name")
+        raise UnreadableStateError(f"the command of own {int(lost.argmax())} has a target that no line names")

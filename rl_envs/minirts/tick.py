@@ -23,7 +23,7 @@ ABORT_FAILURES, ABORT_TICKS = 250, 30
 
 @kernel
 def begin_tick(g):
-    """Let ghosts grow."""
+    """Start a tick: forget its failed moves of earlier ticks, and raise the health of unfinished objects."""
     g.failed[g.tick & (FAILED_TICKS - 1)] = 0
     for row in range(g.num_units):
         if is_ghost(g, row):
@@ -50,7 +50,7 @@ def finish_tick(g, s, learned):
 
 @kernel
 def run_orders(g, s, learned):
-    """Run all orders against the state as it is."""
+    """Run all orders, which read the state at the start of the tick."""
     sort_orders(g)
     for order in range(g.num_orders):
         if g.order_kind[order] == 0:

@@ -37,7 +37,7 @@ def refill(state):
 
 
 @kernel
-def word_of(g, player):
+def next_word(g, player):
     """The next 32 random bits of a side, as int64."""
     state = g.twister[player]
     if g.twister_at[player] >= TWISTER:
@@ -58,7 +58,7 @@ def draw_between(g, player, low, high):
     count = high - low + 1
     least = (4294967296 - count) % count
     while True:
-        product = word_of(g, player) * count
+        product = next_word(g, player) * count
         if product & 0xFFFFFFFF >= least:
             return low + (product >> 32)
 
@@ -69,5 +69,5 @@ def shuffle(g, player, order):
     for k in range(len(order)):
         order[k] = k
     for k in range(1, len(order)):
-        other = word_of(g, player) % (k + 1)
+        other = next_word(g, player) % (k + 1)
         order[k], order[other] = order[other], order[k]

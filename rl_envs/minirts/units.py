@@ -57,7 +57,7 @@ def copy_row(g, source, target):
 
 @kernel
 def add(g, player, kind, x, y, expire):
-    """Add an object without any test; returns its row, -1 if there is no room."""
+    """Add an object without any check; returns its row, -1 if there is no space."""
     if g.num_units >= MAX_OBJECTS:
         return -1
     unit_id = (player << PLAYER_SHIFT) + g.next_id
@@ -93,7 +93,7 @@ def remove(g, row):
 
 
 @kernel
-def cell_of(coordinate):
+def to_cell(coordinate):
     """Column or row of a position, in double precision and toward zero: -1.4 is cell 0, too."""
     return int(np.float64(coordinate) + 0.5)
 
@@ -101,13 +101,13 @@ def cell_of(coordinate):
 @kernel
 def cell_index(x, y):
     """Cell of a position."""
-    return cell_of(y) * SIDE + cell_of(x)
+    return to_cell(y) * SIDE + to_cell(x)
 
 
 @kernel
 def is_inside(x, y):
     """Whether the cell of a position is on the map."""
-    column, row = cell_of(x), cell_of(y)
+    column, row = to_cell(x), to_cell(y)
     return 0 <= column < SIDE and 0 <= row < SIDE
 
 
@@ -164,7 +164,7 @@ def is_building(kind):
 
 
 @kernel
-def count_of(g, player):
+def count_objects(g, player):
     """Number of objects of a side, ghosts included, resources not."""
     count = 0
     for row in range(g.num_units):

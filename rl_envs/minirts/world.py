@@ -24,7 +24,7 @@ the fewest of its class (peasants, army, buildings), for good.
 | text | `text.describe(text.team_view(observations, index))` says in sentences what a side observes, and `text.read` gives the arrays back; `phrases.commands_for` turns a phrase into commands of units, `phrases.collective_action` and `per_unit_action` into an action |
 | rewards | the same to all agents: +1 for a win, -1 for a loss, else 0 |
 | episode end | terminated: a side has won, or (quirk `abort`) 250 moves failed within 30 ticks, a draw; truncated: `max_episode_steps` (256 decisions, 12,800 ticks) |
-| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.get_opponent`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: habits of the engine that stay, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `facts` (False), `max_episode_steps` (256) |
+| arguments | `agents_per_side` (1), `opponents` (medium: names of `opponents.get_opponent`, one drawn an episode), `own_script` (None: agents play; a name: that script plays side 0 and actions are ignored), `actions` (collective), `oracle` (False; True shows all enemies and resources), `fair` (False; True puts near resources exactly on rings), `extra_units` (0), `income_scale` (1.0, of scripts), `quirks` (None for all: peculiarities of the engine to keep, of `game.QUIRKS`), `engine_hp` (False; True observes 1 at full health, else 0), `facts` (False), `max_episode_steps` (256) |
 | recorded draws | none; maps, opponents and scripts' seeds are drawn when an episode begins |
 | state for `restore` | fields of `game.GAME` by name, as `snapshot` gives them; needed are `terrain` [1024], `num_units`, and by object in the order of ids `unit_id` [128] (player * 2**24 + number), `unit_type`, `unit_player`, `unit_x`, `unit_y`. Left out: full health, finished, no orders, 500 money, first decision, sight as it follows |
 | metrics | `win`, `loss`, 1 or 0; `ticks`, length in ticks |
@@ -44,7 +44,7 @@ from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked
 from rl_envs.minirts.factored import MAX_LISTED
-from rl_envs.minirts.facts import FACTS, facts_of, text_tables
+from rl_envs.minirts.facts import FACTS, make_facts, text_tables
 from rl_envs.minirts.game import MAX_OBJECTS, MIN_LEARNED, QUIRKS
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_envs.minirts.observation import OBSERVATION, OBSERVATION_NAMES
@@ -149,7 +149,7 @@ class MiniRts(World):
         seen |= {name: seen[name].astype(bool) for name in BOOLEANS}
         owner, listed = seen.pop("owner"), np.arange(MAX_LISTED)
         exists = listed < seen["num_own"][:, None]
-        shared = seen | _legal_choices(seen) | (facts_of(seen) if self._facts else {})
+        shared = seen | _legal_choices(seen) | (make_facts(seen) if self._facts else {})
         each = {name: np.repeat(value[:, None], self.num_agents, axis=1) for name, value in shared.items()}
         each["owned"] = (owner[:, None] == np.arange(self.num_agents)[:, None]) & exists[:, None]
         continues = np.arange(each["legal_command"].shape[-1]) == each["legal_command"].shape[-1] - 1

@@ -1,4 +1,4 @@
-"""Goals that can be checked: a chef's deed in a step, or a condition of the kitchen, for B kitchens at once.
+"""Goals that can be checked: a deed (event) of a chef in a step, or a condition of the kitchen, for B kitchens.
 
 A goal compares the states before and after one env step, so it can be attributed to a chef: a chef whose hand changed
 took the thing from, or put it to, the place that it faced. A planner's sub-goals consist of these, such as "put an
@@ -56,12 +56,12 @@ def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> 
         previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
         current: state after the env step, `[B, ...]`.
     """
-    cells = kitchen.cells_of(goal.place) if goal.place else np.ones(kitchen.size, bool)
-    return _TESTS[goal.deed](_Moment(kitchen, goal, cells, previous, current))
+    cells = kitchen.place_cells(goal.place) if goal.place else np.ones(kitchen.size, bool)
+    return _TESTS[goal.deed](_TestArguments(kitchen, goal, cells, previous, current))
 
 
 @dataclass(frozen=True)
-class _Moment:
+class _TestArguments:
     """Arguments of a test; `cells` [H * W] bool are the cells of the goal's place."""
 
     kitchen: Kitchen
@@ -84,25 +84,25 @@ class _Moment:
         return np.repeat(total[:, None], len(self.kitchen.starts), axis=1)
 
 
-def _takes(moment: _Moment) -> Array:
+def _takes(moment: _TestArguments) -> Array:
     held, holds = moment.previous["held"], moment.current["held"]
     return (held != moment.thing) & (holds == moment.thing) & moment.faces_place(moment.previous)
 
 
-def _puts(moment: _Moment) -> Array:
+def _puts(moment: _TestArguments) -> Array:
     held, holds = moment.previous["held"], moment.current["held"]
     return (held == moment.thing) & (holds == NOTHING) & (held != NOTHING) & moment.faces_place(moment.previous)
 
 
-def _holds(moment: _Moment) -> Array:
+def _holds(moment: _TestArguments) -> Array:
     return np.asarray(moment.current["held"] == moment.thing)
 
 
-def _faces(moment: _Moment) -> Array:
+def _faces(moment: _TestArguments) -> Array:
     return moment.faces_place(moment.current)
 
 
-def _contains(moment: _Moment) -> Array:
+def _contains(moment: _TestArguments) -> Array:
     contents = moment.current["contents"].astype(np.int64)
     of_cells = ((contents == moment.thing) & (contents != NOTHING)).astype(np.int64)
     if moment.thing == ONION:
@@ -110,16 +110,16 @@ def _contains(moment: _Moment) -> Array:
     return np.asarray(moment.amount(of_cells) >= moment.goal.count)
 
 
-def _cooks(moment: _Moment) -> Array:
+def _cooks(moment: _TestArguments) -> Array:
     contents = moment.current["contents"]
     return np.asarray(moment.amount((contents >= FULL) & (contents < READY)) > 0)
 
 
-def _is_ready(moment: _Moment) -> Array:
+def _is_ready(moment: _TestArguments) -> Array:
     return np.asarray(moment.amount(moment.current["contents"] == READY) > 0)
 
 
-_TESTS: dict[str, Callable[[_Moment], Array]] = {
+_TESTS: dict[str, Callable[[_TestArguments], Array]] = {
     "take": _takes,
     "put": _puts,
     "hold": _holds,

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.overcooked.layouts import STARTS, rows_of
+from rl_envs.overcooked.layouts import STARTS, get_rows
 from rl_envs.overcooked.words import DISH_STORE, FLOOR, HATCH, NOTHING, ONION_STORE, POT, STAY, STEPS
 
 _CONTENTS = {"X": NOTHING, "O": ONION_STORE, "D": DISH_STORE, "S": HATCH, "P": POT}
@@ -37,7 +37,7 @@ class Kitchen:
 
     def __init__(self, layout: str | Sequence[str]) -> None:
         """Compute the tables of a named layout or of given rows."""
-        self.rows = rows_of(layout)
+        self.rows = get_rows(layout)
         self.name = layout if isinstance(layout, str) else "kitchen"
         self.height, self.width = len(self.rows), len(self.rows[0])
         signs = "".join(self.rows)
@@ -95,7 +95,7 @@ class Kitchen:
         """[2, H * W] bool, cells that each chef can enter, or face from a cell that it can enter."""
         return self.distances[self.starts] < self.size
 
-    def cells_of(self, place: str) -> Array:
+    def place_cells(self, place: str) -> Array:
         """[H * W] bool, the cells of a place: one of `PLACES`, or a single pot (`pot 0`)."""
         if place not in self._cells:
             raise ValueError(f"the kitchen {self.name} has no place {place!r}; there are {', '.join(self._cells)}")

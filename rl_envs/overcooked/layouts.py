@@ -48,7 +48,7 @@ FLOOR_SIGNS, STARTS, PLACES = " 12", "12", "XOPDS"
 _MAX_SIDE = 32
 
 
-def rows_of(layout: str | Sequence[str]) -> tuple[str, ...]:
+def get_rows(layout: str | Sequence[str]) -> tuple[str, ...]:
     """Rows of a named layout, or given rows after a check."""
     if isinstance(layout, str):
         if layout not in LAYOUTS:
@@ -67,7 +67,7 @@ def _check(rows: tuple[str, ...]) -> None:
         raise ValueError(f"a layout has 3 to {_MAX_SIDE} rows and columns, got {len(rows)} rows of {width}")
     for number, row in enumerate(rows):
         if len(row) != width:
-            raise ValueError(f"layout row {number} has {len(row)} signs, row 0 has {width}: make them equally long")
+            raise ValueError(f"layout row {number} has {len(row)} letters, row 0 has {width}: make them equally long")
         strange = sorted(set(row) - set(FLOOR_SIGNS + PLACES))
         if strange:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""SAMA's actions on top of the unchanged rules: an action is a cell to go to (SAMA, experiments in Overcooked).
+"""SAMA's actions over the unchanged rules: an action is a cell to go to (SAMA, experiments in Overcooked).
 
 To go to an object means to use it: the chef turns to it if necessary, then interacts, and each of these is an env step.
 The chef itself stays on its floor cell. With reach "adjacent" it can choose its own cell and the four neighbours. With

@@ -61,7 +61,7 @@ def read_state(kitchen: Kitchen, text: str) -> Arrays:
 
 
 class UnreadableStateError(ValueError):
-    """A text is no state of the kitchen; the error is a clause that quotes the line."""
+    """A text does not describe a state of the kitchen; the message is a clause that quotes the line."""
 
 
 class _Reader:
@@ -87,7 +87,7 @@ class _Reader:
         line = next(self._lines, "").strip()
         found = form.fullmatch(line)
         if found is None:
-            raise UnreadableStateError(f"a line about {what} is wanted, not {line[:80]!r}")
+            raise UnreadableStateError(f"expected a line about {what}, got {line[:80]!r}")
         return found
 
     def _read_pot(self, number: int, cell: int) -> None:
@@ -101,17 +101,17 @@ class _Reader:
         for part in () if things == "nothing" else things.split("; "):
             found = _LIES.fullmatch(part)
             if found is None:
-                raise UnreadableStateError(f"a thing at a place is wanted, not {part[:80]!r}")
+                raise UnreadableStateError(f"expected a thing at a place, got {part[:80]!r}")
             cell = self._cell(found[2], found[3])
             if self._contents[cell] != NOTHING:
                 raise UnreadableStateError(f"{part[:80]!r} is not an empty counter")
-            self._contents[cell] = _number_of(found[1], WITH_ARTICLE[1:], "a thing") + 1
+            self._contents[cell] = _parse_name(found[1], WITH_ARTICLE[1:], "a thing") + 1
 
     def _chef(self, number: int) -> tuple[int, int, int]:
         found = self._next(_CHEF, f"chef {number}")
         if int(found[1]) != number:
-            raise UnreadableStateError(f"chef {number} is wanted, not {found[0][:80]!r}")
-        heading, held = _number_of(found[4], HEADINGS, "a heading"), _number_of(found[5], WITH_ARTICLE, "a thing")
+            raise UnreadableStateError(f"expected chef {number}, got {found[0][:80]!r}")
+        heading, held = _parse_name(found[4], HEADINGS, "a heading"), _parse_name(found[5], WITH_ARTICLE, "a thing")
         return self._cell(found[2], found[3]), heading, held
 
     def _cell(self, row: str, column: str) -> int:
@@ -139,10 +139,10 @@ def _pot_from_words(words: str) -> int:
     cooks = _COOKS.fullmatch(words)
     if cooks is not None and 1 <= int(cooks[1]) < COOK_STEPS:
         return FULL + int(cooks[1])
-    return POT + _number_of(words, _RAW, "what is in a pot")
+    return POT + _parse_name(words, _RAW, "what is in a pot")
 
 
-def _number_of(word: str, known: Iterable[str], what: str) -> int:
+def _parse_name(word: str, known: Iterable[str], what: str) -> int:
     names = list(known)
     if word not in names:
         raise UnreadableStateError(f"{word[:80]!r} is not {what}: {', '.join(names)}")

@@ -44,8 +44,8 @@ def triples(setting: str, split: str) -> Array:
             f"splits {', '.join(SPLITS)}"
         )
     chosen = {
-        "permutation": lambda split: _half_of_circles(split, _FEW),
-        "ten_letters": lambda split: _half_of_circles(split, _MORE),
+        "permutation": lambda split: _half_the_circles(split, _FEW),
+        "ten_letters": lambda split: _half_the_circles(split, _MORE),
         "new_edge": _windows,
         "new_edge_and_nodes": _own_letters,
     }[setting]("train" if split == "train" else "eval")
@@ -55,12 +55,12 @@ def triples(setting: str, split: str) -> Array:
 
 def _part(games: Sequence[Triple], split: str) -> list[Triple]:
     """Games of `valid` or `test` among those of `eval`: a third of the circles, or the rest."""
-    valid, test = _of_circles(games, _PART_KEY, parts=3)
+    valid, test = _split_circles(games, _PART_KEY, parts=3)
     return valid if split == "valid" else test
 
 
-def _of_circles(games: Sequence[Triple], key: int, parts: int) -> tuple[list[Triple], list[Triple]]:
-    """Games of the first of so many equal parts of a keyed permutation of their circles, and all other games."""
+def _split_circles(games: Sequence[Triple], key: int, parts: int) -> tuple[list[Triple], list[Triple]]:
+    """Games of 1 of `parts` equal parts of the circles, chosen by a keyed permutation, and all other games."""
     circles = sorted({circle(game) for game in games})
     order = mix(np.arange(len(circles), dtype=np.uint64) + np.uint64(key)).argsort()
     first = {circles[number] for number in order[: len(circles) // parts]}
@@ -73,10 +73,10 @@ def circle(triple: Sequence[int]) -> tuple[int, ...]:
     return (*triple[start:], *triple[:start])
 
 
-def _half_of_circles(split: str, letters: int) -> Iterable[Triple]:
+def _half_the_circles(split: str, letters: int) -> Iterable[Triple]:
     """Half of the circles of the first letters, in all rotations, chosen by a keyed permutation of circles."""
     games = list(permutations(range(letters), 3))
-    return _of_circles(games, _KEYS[letters], parts=2)[split == "eval"]
+    return _split_circles(games, _KEYS[letters], parts=2)[split == "eval"]
 
 
 def _windows(split: str) -> Iterable[Triple]:

@@ -93,14 +93,16 @@ class RockPaperScissors(Arena):
         self._tells_answer = tells_answer
         if tells_answer:
             last = _WORDS * _SENTENCES - 1
-            self.observation_spec["answer_word"] = ArraySpec((), "uint8", 0, last, "word of the document that answers")
+            self.observation_spec["answer_word"] = ArraySpec(
+                (), "uint8", 0, last, "index of the answer in the document"
+            )
         self._letters, beat, stop = (lexicon().encode(text) for text in (" ".join(LETTERS), "beats", "."))
         self._sentence = np.array([0, *beat, 0, *stop], np.int16)
         self._goal = np.array([lexicon().encode(GOAL)])
         self._dragon_names = lexicon().name_ids([_dragon(letter) for letter in LETTERS])
         self._item_names = lexicon().name_ids(list(LETTERS))
         self._carried_names = np.arange(len(lexicon().names), dtype=np.uint8)
-        self._carried_names[self._item_names] = lexicon().name_ids([_worn(letter) for letter in LETTERS])
+        self._carried_names[self._item_names] = lexicon().name_ids([_name_of_item(letter) for letter in LETTERS])
 
     def _begin(self, rows: Array) -> None:
         uniforms = self.chance.uniforms(2 + len(self._grid.inside), rows)
@@ -146,7 +148,7 @@ class RockPaperScissors(Arena):
 def lexicon() -> Lexicon:
     """The words and names of this task, made once per process."""
     dragons = [_dragon(letter) for letter in LETTERS]
-    worn = [_worn(letter) for letter in LETTERS]
+    worn = [_name_of_item(letter) for letter in LETTERS]
     return Lexicon(dragons, [*LETTERS, *worn], ("beats .", GOAL), UNARMED)
 
 
@@ -154,5 +156,5 @@ def _dragon(letter: str) -> str:
     return f"{letter} dragon"
 
 
-def _worn(letter: str) -> str:
+def _name_of_item(letter: str) -> str:
     return f"{letter} ; {UNARMED}"

@@ -89,7 +89,7 @@ class Arena(Turns):
 
     @property
     def most_shown(self) -> int:
-        """Number of agents, monsters and items that an agent sees beside itself at most."""
+        """Largest number of other agents, monsters and items that an agent sees."""
         return self._room.num_entities - 1
 
     def _blank_state(self, num_worlds: int) -> Arrays:

@@ -74,7 +74,7 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
         pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=FOREGROUND)
     for number, (cell, alive) in enumerate(zip(scene.agents, scene.is_agent_alive, strict=True)):
         here = [other for other, place in enumerate(scene.agents) if place == cell]
-        box = _get_share(_box(cell, side, side // 5), here.index(number), len(here))
+        box = _get_square(_box(cell, side, side // 5), here.index(number), len(here))
         _draw_agent(pen, box, AGENT_COLOURS[number % len(AGENT_COLOURS)], alive)
     image = image.resize((scene.size * cell_pixels,) * 2, Image.Resampling.BOX)
     pen = ImageDraw.Draw(image)
@@ -141,7 +141,7 @@ def _box(cell: Cell, side: int, margin: int) -> tuple[int, int, int, int]:
     return left, top, left + side - 2 * margin, top + side - 2 * margin
 
 
-def _get_share(box: tuple[int, int, int, int], part: int, parts: int) -> tuple[int, int, int, int]:
+def _get_square(box: tuple[int, int, int, int], part: int, parts: int) -> tuple[int, int, int, int]:
     """One of several equal squares, side by side in the middle of a square."""
     left, top, right, bottom = box
     width = (right - left) // parts

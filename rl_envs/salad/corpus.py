@@ -1,4 +1,4 @@
-"""Supervised data for language models: prompts with messages and with actions, from play of cooks that often err.
+"""Supervised data for language models: prompts with messages or actions, from rollouts of cooks that often err.
 
 A message model learns from the messages; a small language model is pretrained on messages and actions. Each decision
 occurs twice, with and without a message before it. Actions are random legal ones; a given share comes from a scripted
@@ -40,7 +40,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of cooks who hear nothing, as numbers: what a team that sees vectors can learn from the same play."""
+    """Decisions of cooks that receive no messages, as arrays: the same data for teams with vector observations."""
 
     vectors: Array  # [K, 30] uint8, observations
     legal: Array  # [K, macro actions] bool, what the cook could choose
@@ -49,7 +49,7 @@ class Decisions:
 
 @dataclass(frozen=True)
 class _Moment:
-    """An env step of all worlds: what is seen and sent, and what is recorded as done after a message and without."""
+    """An env step of all worlds: observations, messages, and the recorded actions with and without a message."""
 
     seen: Arrays
     sent: list[list[str]]
@@ -60,7 +60,7 @@ class _Moment:
 class PlayOptions(TypedDict, total=False):
     """How scripted cooks play, and which actions are recorded; all of it may be left out."""
 
-    seed: int  # of the games and errors; by default 0
+    seed: int  # seed of the games and errors; by default 0
     error: float  # share of played decisions that are random instead of the scripted cooks'; by default 0.4
     # share of recorded actions that come from a scripted cook; the others are random legal ones, as all are by default
     expert_share: float
@@ -77,7 +77,8 @@ def collect_corpus(
     Args:
         world: kitchens with macro actions and text; they are reset.
         env_steps: number of env steps to play.
-        teacher: source of the recorded messages; the scripted teacher by default, which the cooks hear in any case.
+        teacher: source of the recorded messages, by default the scripted teacher, whose messages the cooks receive in
+            any case.
         options: how they play.
     """
     narrator = Narrator(world)
@@ -97,7 +98,7 @@ def collect_corpus(
 
 
 def collect_decisions(world: Salad, env_steps: int, **options: Unpack[PlayOptions]) -> Decisions:
-    """The same play, of which the recorded actions without a message are kept; arguments as above."""
+    """The actions without a message of the same rollouts; arguments as for `collect_corpus`."""
     vectors, legal, chosen = [], [], []
     for moment in _play(world, env_steps, **options):
         decides = moment.seen["decides"]
@@ -116,7 +117,7 @@ def _play(
     expert_share: float = 0.0,
     follow_share: float = 0.0,
 ) -> Iterator[_Moment]:
-    """Scripted cooks, who hear the scripted teacher, play with errors."""
+    """Rollouts of scripted cooks that receive the scripted teacher's messages and make errors."""
     random = np.random.default_rng(seed)
     cooks, deaf_cooks = ScriptedCooks(world), ScriptedCooks(world)
     seen = world.reset(seed)
@@ -134,7 +135,7 @@ def _play(
 def erring_actions(
     cooks: ScriptedCooks, legal: Array, sent: Sequence[Sequence[str]], error: float, random: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Actions of scripted cooks who hear each other, with random errors.
+    """Actions of scripted cooks that receive each other's messages, with random errors.
 
     Args:
         cooks: the cooks that act.

@@ -32,7 +32,7 @@ NAMES = (
 NUM_MACROS = len(NAMES)
 
 
-def macros_of(kitchen: Kitchen, steps: bool) -> Array:
+def useful_macros(kitchen: Kitchen, steps: bool) -> Array:
     """Macro actions that are useful in a kitchen, with single steps or without, [A] int64."""
     makes_sense = np.ones(NUM_MACROS, bool)
     makes_sense[GET : GET + NUM_THINGS] = kitchen.has

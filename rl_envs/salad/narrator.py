@@ -20,7 +20,7 @@ class Narrator:
     def __init__(self, world: Salad) -> None:
         """Copy sentences and phrases of a world."""
         if "situation" not in world.observation_spec:
-            raise ValueError("this world puts nothing into words: make it with text=True")
+            raise ValueError("this world has no text: make it with text=True")
         self._sentences, self._phrases = world.sentences, world.phrases
         self._num_sentences = world.num_sentences
 

@@ -1,9 +1,9 @@
 """Generated kitchens: maps with the same kinds of cells as A to D but other places, and other salads.
 
-What a small language model reads comes from these kitchens alone. The tested kitchens (`tasks.TESTED`) are held out as
-wholes. No generated kitchen has a map of `kitchen.LAYOUTS`; none orders a salad of tomato alone; a salad of one food,
-and with it a secret order, has one cutting board here, and two in `secret_order`. Each prompt names its boards and its
-order, so no prompt of a tested kitchen can be one of a generated kitchen.
+A small language model is pretrained on texts of these kitchens alone. The tested kitchens (`tasks.TESTED`) are held out
+completely. No generated kitchen has a map of `kitchen.LAYOUTS`; none orders a salad of tomato alone; a salad of one
+food, and with it a secret order, has one cutting board here, and two in `secret_order`. Each prompt names its boards
+and its order, so no prompt of a tested kitchen can be one of a generated kitchen.
 """
 
 from __future__ import annotations

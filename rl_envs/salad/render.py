@@ -69,7 +69,7 @@ class Scene:
     messages: Sequence[str] = ("", "")  # last message of each agent, "" for none
 
 
-def scene_of(kitchen: Kitchen, state: Arrays) -> Scene:
+def make_scene(kitchen: Kitchen, state: Arrays) -> Scene:
     """The content of the image of one world.
 
     Args:

@@ -113,9 +113,9 @@ class Rules:
     def _touch(
         self, state: Arrays, agent: int, rows: Array, cells: Array, chopped: Array, wrong: Array, correct: Array
     ) -> None:
-        """The agent with this number touches these cells in these worlds."""
+        """Apply the effects of one agent's touching these cells in these worlds."""
         thing, hand = self._thing_in(state, rows, cells), state["held"][rows, agent]
-        effect = EFFECTS[self._place[cells], _class_of(state, rows, hand), _class_of(state, rows, thing)]
+        effect = EFFECTS[self._place[cells], _thing_class(state, rows, hand), _thing_class(state, rows, thing)]
         for kind in np.unique(effect[effect != _NONE]):
             one = effect == kind
             world, cell, lies, holds = rows[one], cells[one], thing[one], hand[one]
@@ -189,7 +189,7 @@ class Rules:
         state["thing_cells"][world, food] = state["thing_cells"][world, NUM_FOODS + state["in_plate"][world, food]]
 
 
-def _class_of(state: Arrays, rows: Array, things: Array) -> Array:
+def _thing_class(state: Arrays, rows: Array, things: Array) -> Array:
     """Class of each thing: empty, raw, chopped or plate."""
     chops = state["chops"][rows, np.minimum(things, NUM_FOODS - 1)]
     of_food = np.where(chops >= CHOPS, _CHOPPED, _RAW)

@@ -31,6 +31,6 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 """`secret_order` needs communication: Bob makes one of three salads, and only Alice, who serves, knows which one. With
 an immediate message the team needs 21 steps. A guess is right in one of three cases, and there is no time for a second
-dish. `tuning_order` is the same on a generated map that is neither tested nor read about: settings are chosen on it."""
+dish. `tuning_order` is the same on a generated map that is in no test and no corpus, for choosing settings."""
 TESTED = ("tomato_a", "tomato_b", "secret_order")
-"""Tasks of the tables: kitchens that are held out as wholes from what a small language model reads (`procedural`)."""
+"""Tasks of the tables: kitchens that are held out completely from a small language model's texts (`procedural`)."""

@@ -131,7 +131,7 @@ class Salad(World):
 
     def _prepare_actions(self, actions: str) -> None:
         self._is_primitive = actions == "primitive"
-        self.macros = macro.macros_of(self.kitchen, steps=actions == "full")
+        self.macros = macro.useful_macros(self.kitchen, steps=actions == "full")
         if self._is_primitive:
             self.macros = np.array([*range(macro.STEP, macro.NUM_MACROS), macro.WAIT])
         self._actions = MacroActions(self.kitchen)
@@ -276,7 +276,7 @@ class Salad(World):
         """The content of the image of world `index`; callers may add `messages`."""
         from rl_envs.salad import render
 
-        return render.scene_of(self.kitchen, {name: value[index] for name, value in self.state.items()})
+        return render.make_scene(self.kitchen, {name: value[index] for name, value in self.state.items()})
 
 
 def _at(lying: Array, cells: Array) -> Array:

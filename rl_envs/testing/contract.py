@@ -150,7 +150,7 @@ class EpisodeCheck:
 
     def _check_totals(self, world: World, done: Array, episode: Arrays) -> None:
         wanted = {"return", "length", *world.metric_names}
-        require(set(episode) == wanted, f'info["episode"] has keys {sorted(episode)}, promised are {sorted(wanted)}')
+        require(set(episode) == wanted, f'info["episode"] has keys {sorted(episode)}, expected are {sorted(wanted)}')
         for name, value in episode.items():
             shape = (done.size, world.num_agents) if name == "return" else (done.size,)
             require(

@@ -114,7 +114,7 @@ def check_ownership(world: World, record: Record, seed: int) -> None:
     """Returned arrays belong to the caller: they never share memory, and writing into them does not change the game."""
     observations = world.reset(seed)
     first = {f"obs/{key}": value.copy() for key, value in with_texts(world, observations).items()}
-    rows, before = [first], _spoil(observations)
+    rows, before = [first], _overwrite(observations)
     for _ in range(len(record) - 1):
         actions = random_actions(world)
         given = pickle.dumps(actions)
@@ -125,7 +125,7 @@ def check_ownership(world: World, record: Record, seed: int) -> None:
         for key, array in arrays.items():
             shared = [other for other, old in before.items() if np.may_share_memory(array, old)]
             require(not shared, f"{key!r} shares memory with {shared} of the step before")
-        before = _spoil(arrays)
+        before = _overwrite(arrays)
     require_same(record, rows, "writing into returned arrays changes the game")
 
 
@@ -137,8 +137,8 @@ def check_undecided_actions(world: World, record: Record, seed: int) -> None:
     def choose(world: World) -> Actions:
         decides, actions = deciding(world.observe()), random_actions(world)
         if isinstance(actions, dict):
-            return {name: _unless(decides, value) for name, value in actions.items()}
-        return _unless(decides, actions)
+            return {name: _with_other_actions(decides, value) for name, value in actions.items()}
+        return _with_other_actions(decides, actions)
 
     other = begin(world, seed) + play(world, len(record) - 1, choose)
     require_same(record, other, "the action of an agent that does not decide changes the game")
@@ -151,7 +151,7 @@ def check_no_global_chance(world: World, seed: int, env_steps: int) -> None:
         play(world, env_steps)
 
 
-def _unless(decides: Array | None, actions: Array) -> Array:
+def _with_other_actions(decides: Array | None, actions: Array) -> Array:
     """The actions, with another number (-1 or the next one) for every agent that does not decide."""
     kept = decides if decides is None or actions.ndim == 2 else decides[..., None]
     return np.where(kept, actions, np.where(actions == 0, -1, actions + 1))  # type: ignore[arg-type]
@@ -165,13 +165,13 @@ def _forbidden_generators() -> Iterator[None]:
         raise AssertionError("the world draws from the process's global random numbers")
 
     with (
-        mock.patch.multiple(random, **_drawers(random, "random", refuse)),
-        mock.patch.multiple(np.random, **_drawers(np.random, "random_sample", refuse)),
+        mock.patch.multiple(random, **_drawing_functions(random, "random", refuse)),
+        mock.patch.multiple(np.random, **_drawing_functions(np.random, "random_sample", refuse)),
     ):
         yield
 
 
-def _drawers(module: Any, one_of_them: str, replacement: Any) -> dict[str, Any]:
+def _drawing_functions(module: Any, one_of_them: str, replacement: Any) -> dict[str, Any]:
     """The module's functions that are methods of its hidden generator, except those that only read or set its state."""
     generator = getattr(module, one_of_them).__self__
     harmless = {"getstate", "get_state", "setstate", "set_state", "get_bit_generator", "set_bit_generator"}
@@ -202,7 +202,7 @@ def _arrays(result: StepResult) -> Arrays:
     return named
 
 
-def _spoil(arrays: Mapping[str, Array]) -> dict[str, Array]:
+def _overwrite(arrays: Mapping[str, Array]) -> dict[str, Array]:
     for array in arrays.values():
         if array.flags.writeable:
             array[...] = ~array if array.dtype == np.bool_ else 77

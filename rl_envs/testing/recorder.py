@@ -106,7 +106,7 @@ def part(record: Record, worlds: slice) -> Record:
 def joined(first: Record, second: Record) -> Record:
     """The records of two runners as one record."""
     return [
-        {key: _beside(a.get(key), b.get(key), a, b) for key in a.keys() | b.keys()}
+        {key: _with_both(a.get(key), b.get(key), a, b) for key in a.keys() | b.keys()}
         for a, b in zip(first, second, strict=True)
     ]
 
@@ -146,7 +146,7 @@ def _equal(first: Array | None, second: Array | None) -> bool:
     return first.dtype == second.dtype and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
 
 
-def _beside(first: Array | None, second: Array | None, a: Arrays, b: Arrays) -> Array:
+def _with_both(first: Array | None, second: Array | None, a: Arrays, b: Arrays) -> Array:
     if first is None:
         assert second is not None
         first = np.zeros((len(a["reward"]), *second.shape[1:]), second.dtype)

@@ -1,1 +1,1 @@
-"""AI2-THOR beside FurnMove: our rules with Unity's pictures, and rooms exported from its scenes (extra `thor`)."""
+"""FurnMove in AI2-THOR: our rules with Unity's frames, and rooms exported from its scenes (extra `thor`)."""

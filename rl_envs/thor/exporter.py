@@ -3,9 +3,9 @@
     python -m rl_envs.thor.exporter --scenes FloorPlan201 FloorPlan229 --out rooms
 
 The floor is what `GetReachablePositions` says. Furniture is every object on the floor that is tall or of a known kind,
-by its box grown by an agent's radius. Where the lifted television may be is not asked for by a stock action: it is
-inferred by the rule of `furnmove/ithor.py`, without cells where its bar would meet an object of any type that reaches
-into its height, from 1.3 to 2.05 m. The engine's commit stands in the file's note.
+by its box grown by an agent's radius. No stock action returns the cells for the lifted television: they are inferred by
+the rule of `furnmove/ithor.py`, without cells in which it would collide with an object between 1.3 and 2.05 m. The
+file's note has the engine's commit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ KINDS = {
 """Type of an object -> kind of furniture."""
 
 OTHER_TALL_KIND = "shelf"
-"""Kind of what stands on the floor, reaches above 1.3 m and is of no type in `KINDS`, such as a fridge."""
+"""Kind of objects on the floor that reach above 1.3 m and have no type in `KINDS`, such as a fridge."""
 
 _CARRIED = "Television"
 _TELEVISION_TOP_METRES = CARRY_METRES + TELEVISION_METRES[2]
@@ -92,7 +92,7 @@ def export_room(simulator: Simulator, scene: str) -> Room:
 
 
 def make_lattice(places: Array) -> Lattice:
-    """The lattice of an exported room: one cell of margin around what can be reached, [K, 3] metres."""
+    """The lattice of an exported room: one cell of margin around the reachable positions [K, 3], in metres."""
     return Lattice(float(places[:, 0].min()) - _MARGIN * CELL_METRES, float(places[:, 2].max()) + _MARGIN * CELL_METRES)
 
 
@@ -106,7 +106,7 @@ class _Box(NamedTuple):
 
 
 def _boxes(objects: Sequence[Metadata], lattice: Lattice, shape: tuple[int, ...]) -> list[_Box]:
-    """All objects but televisions: the scene's own is the one that is carried."""
+    """All objects except televisions, because the scene's own one is carried."""
     rows, columns = np.indices(shape)
     x, z = lattice.west + CELL_METRES * columns, lattice.north - CELL_METRES * rows
     found = []
@@ -122,7 +122,7 @@ def _boxes(objects: Sequence[Metadata], lattice: Lattice, shape: tuple[int, ...]
 
 
 def _union(masks: Sequence[Mask], floor: Mask) -> Mask:
-    """Cells of any of the masks that are no floor: [H, W] bool each -> [H, W] bool."""
+    """Cells of any of the masks, except floor: [H, W] bool each -> [H, W] bool."""
     return np.logical_or.reduce([np.zeros_like(floor), *masks]) & ~floor
 
 
@@ -131,7 +131,7 @@ Thing = tuple[str, float, Mask]
 
 
 def _on_floor(boxes: Sequence[_Box]) -> list[Thing]:
-    """Furniture of known kinds and tall furniture of any, the highest first."""
+    """Furniture of known kinds, and all tall furniture, the highest first."""
     found = []
     for box in boxes:
         kind = KINDS.get(box.object_type, OTHER_TALL_KIND if box.top >= CARRY_METRES else None)
@@ -141,7 +141,7 @@ def _on_floor(boxes: Sequence[_Box]) -> list[Thing]:
 
 
 def _pieces(things: Sequence[Thing], drawing: np.ndarray) -> tuple[Furniture, ...]:
-    """Those that cover a rectangle of their character which no higher one has; the others stay unlisted."""
+    """Things that cover a rectangle of their character without cells of a higher one; the others stay unlisted."""
     used, pieces = np.zeros(drawing.shape, bool), []
     for kind, height, covered in things:
         wanted = LOW if height < CARRY_METRES else TALL
@@ -176,7 +176,7 @@ def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
 
 
 def _write_room(simulator: Simulator, scene: str, folder: Path) -> None:
-    """Export one scene into a file of the folder, and say so."""
+    """Export one scene into a file of the folder, and print a line about it."""
     path = folder / f"{EXPORTED_PREFIX}{scene}.json"
     folder.mkdir(parents=True, exist_ok=True)
     room = export_room(simulator, scene)

@@ -29,7 +29,7 @@ from rl_envs.thor.exporter import make_lattice
 from rl_envs.thor.simulator import HORIZON_DEGREES, QUARTER_DEGREES, Controller, Lattice, Simulator, ThorError
 
 GOALS = ("Dresser", "TVStand", "SideTable", "CoffeeTable")
-"""Types of objects that stand for the goal, the first that a scene has."""
+"""Types of objects that represent the goal; the first one in the scene is used."""
 
 
 Thing: TypeAlias = tuple[str, float]
@@ -81,10 +81,10 @@ class UnityRenderer:
         """Open the room's scene and put the goal in its place.
 
         Args:
-            room: a room of `ithor_...`, or one that was exported.
+            room: a room `ithor_...`, or an exported one.
             goal: [3] int, row, column and rotation of the stand.
         """
-        self.simulator.open(scene_of(room))
+        self.simulator.open(scene_name(room))
         places = self.simulator.reachable()
         self._floor_metres = float(places[0, 1]) if len(places) else 0.0
         self._lattice = _first_of_ithor(room) or make_lattice(places)
@@ -121,7 +121,7 @@ class UnityRenderer:
         )
 
     def _object(self, *kinds: str) -> Thing:
-        """The first object of the first of these types that the scene has."""
+        """The first object of these types in the scene, in the order of the types."""
         objects = self.simulator.objects()
         for kind in kinds:
             for thing in objects:
@@ -131,7 +131,7 @@ class UnityRenderer:
         raise ThorError(f"scene {self.simulator.scene} has no {' or '.join(kinds)}: choose another room")
 
 
-def scene_of(room: Room) -> str:
+def scene_name(room: Room) -> str:
     """`ithor_FloorPlan201` -> `FloorPlan201`."""
     for prefix in (ITHOR_PREFIX, EXPORTED_PREFIX):
         if room.name.startswith(f"{prefix}FloorPlan"):

@@ -1,4 +1,4 @@
-"""A running AI2-THOR, as far as FurnMove needs it; every refusal of the engine becomes one sentence.
+"""The interface to AI2-THOR that FurnMove needs; every error of the engine becomes one sentence.
 
 Names of actions and parameters are those of ai2thor 5 (https://ai2thor.allenai.org/ithor/documentation). Only stock
 actions are used. A scene has one lattice: cell (0, 0) of a room lies at its west and north end.
@@ -17,7 +17,7 @@ from rl_envs.core.spec import Array
 from rl_envs.furnmove.geometry import CELL_METRES
 
 Controller: TypeAlias = Any
-"""`ai2thor.controller.Controller`, or what behaves like it: `step`, `reset`, `stop`, `last_event`."""
+"""`ai2thor.controller.Controller`, or an object with its `step`, `reset`, `stop` and `last_event`."""
 Metadata: TypeAlias = dict[str, Any]
 
 HORIZON_DEGREES, QUARTER_DEGREES = 30.0, 90.0
@@ -25,7 +25,7 @@ FIELD_OF_VIEW_DEGREES, VISIBILITY_METRES = 90, 1.25
 
 
 class ThorError(RuntimeError):
-    """AI2-THOR cannot do what was asked; the sentence says how to mend it."""
+    """An error of AI2-THOR; the sentence says how to mend it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Simulator:
         self._reachable: Array | None = None
 
     def open(self, scene: str) -> None:
-        """Load a scene, unless it is loaded; furniture then stays where it is put."""
+        """Load a scene, unless it is loaded; furniture is then fixed where it is placed."""
         if scene == self.scene:
             return
         settings = {"agentCount": self.num_agents, "width": self.pixels, "height": self.pixels}
@@ -64,7 +64,7 @@ class Simulator:
         count = len(_events(event))
         if count != self.num_agents:
             raise ThorError(
-                f"AI2-THOR made {count} agent{'s' * (count != 1)} in scene {scene} and {self.num_agents} were wanted: "
+                f"AI2-THOR made {count} agent{'s' * (count != 1)} in scene {scene} instead of {self.num_agents}: "
                 "this build or this kind of scene ignores agentCount, so use an iTHOR scene (FloorPlan201 to 230)"
             )
         self.call("MakeObjectsStaticKinematicMassThreshold")
@@ -109,7 +109,7 @@ class Simulator:
 
     @property
     def commit(self) -> str:
-        """Commit of the engine's build; `unknown` for a build of one's own, which does not say it."""
+        """Commit of the engine's build; `unknown` for custom builds."""
         return str(getattr(getattr(self._controller, "_build", None), "commit_id", None) or "unknown")
 
     def stop(self) -> None:
@@ -117,7 +117,7 @@ class Simulator:
         self._controller.stop()
 
     def _asked(self, what: str, ask: Callable[[], Any]) -> Any:
-        """An answer of the engine; it raises ValueError for what it does not know and TimeoutError if it is silent."""
+        """Call the engine, and convert its ValueError (unknown action) and TimeoutError into `ThorError`."""
         try:
             return ask()
         except ValueError as error:

@@ -62,7 +62,7 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
 
 
 def _nearest(name: str) -> str:
-    """Question after an id that was meant, or nothing."""
+    """Suggestion of a similar id, or an empty string."""
     otherwise = f"did you mean {GYMNASIUM}{name}?" if name in gymnasium.registry else ""
     return did_you_mean(name, WORLDS, otherwise)
 

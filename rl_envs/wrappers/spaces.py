@@ -15,7 +15,7 @@ from rl_envs.core.spec import ActionSpec, Arrays, ArraySpec, TextSpec
 from rl_envs.core.world import World
 
 MAX_TEXTS = 10_000
-"""Texts of one key that a wrapped world keeps, and a hundred for each agent of each world."""
+"""Number of texts per key that a wrapped world keeps, in addition to a hundred per agent and world."""
 
 
 def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> spaces.Box:

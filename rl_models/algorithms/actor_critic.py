@@ -74,12 +74,12 @@ class ActorCritic(ActorCriticConfig):
         return batch | {f"obs/{VALUED}": torch.cat([first, valued[:, 1:], everybody], dim=1)}
 
     def new_replay(self) -> None:
-        """Nothing is kept: each sample is learned from as long as it is new."""
+        """None, because on-policy learning needs no replay."""
 
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """Whole sequences, shuffled anew each epoch; a learner that holds none of a minibatch makes the step, too."""
+        """Whole sequences, shuffled anew each epoch; a learner without rows of a minibatch still makes the step."""
         return shuffled_minibatches(batch, seed, learners, self.num_epochs, self.num_minibatches)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
@@ -168,7 +168,7 @@ class ActorCritic(ActorCriticConfig):
 
     @property
     def _losses_like_own(self) -> tuple[ExtraLoss, ...]:
-        """Extra losses that are reduced as the algorithm's own loss is."""
+        """Extra losses with the reduction of the algorithm's own loss."""
         return self.extra_losses
 
     def _entropy(self, output: TeamOutput, acting: Tensor | None) -> Tensor:

@@ -1,8 +1,8 @@
-"""Learning from an expert alone, in the states that worlds show: the learner's half of DAgger (Ross et al., 2011).
+"""Learning from an expert alone: the learner's half of DAgger (Ross et al., 2011).
 
-The loss is the sum of the extra losses, one of which compares the policy with the expert (`losses/imitation.py`). What
-was played and what it earned has no effect, so a world may let the expert act in the team's place. Values learn
-nothing.
+The loss is the sum of the extra losses, one of which compares the policy with the expert (`losses/imitation.py`).
+Actions and rewards of the rollouts have no effect, so a world may let the expert act in the team's place. Values are
+not trained.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ImitationLearning:
     gradient_accumulation_steps: int = 1
 
     def new_replay(self) -> None:
-        """Nothing is kept."""
+        """None: no replay is needed."""
 
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Drop the observation after the last step, which has no action."""

@@ -1,7 +1,8 @@
 """The protocol of what a learner minimises. PPO, IMPALA and QMIX implement it, one file each.
 
-Learners (`training/loop.py`) and RLlib's configuration (`rllib/config.py`) ask an objective for all that differs
-between algorithms and never for its type, so an algorithm of one's own is one class with these members.
+Everything that differs between algorithms is a member of this protocol: learners (`training/loop.py`) and RLlib's
+configuration (`rllib/config.py`) never check an objective's type. So a custom algorithm is one class with these
+members.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Objective(Protocol):
         Args:
             output: output of the policy at every observation of the batch.
             batch: a minibatch, or a part of one.
-            progress: which schedules read.
+            progress: training done so far, which schedules read.
             share: share of the minibatch in this part.
         """
 

@@ -1,6 +1,6 @@
 """Optimisers by name with a scheduled learning rate, gradient clipping and a check that gradients are finite.
 
-`AnnealedOptimiserConfig` is what an experiment's user chooses; `optimiser_settings` makes of it the `OptimiserSettings`
+`AnnealedOptimiserConfig` is the part that a user configures; `optimiser_settings` turns it into the `OptimiserSettings`
 of a run, whose learning rates are schedules over its budget.
 
 RLlib 2.60 silently ignores `opt_type` and always builds Adam; its learners use this file instead.
@@ -47,8 +47,8 @@ def optimiser_settings(
     Args:
         config: the constants.
         learning_rate: at the start.
-        budget_env_steps: when the learning rate has fallen to `final_learning_rate_share`, unless
-            `schedule_optimiser_steps` says when.
+        budget_env_steps: env steps until the learning rate has fallen to `final_learning_rate_share`, if
+            `schedule_optimiser_steps` is 0.
         critic_learning_rate: learning rate of the value head at the start; 0: that of all others.
     """
 
@@ -68,7 +68,7 @@ def make_optimiser(
     """Build the optimiser over those parameters that require a gradient.
 
     Args:
-        settings: which one.
+        settings: settings of the optimiser.
         parameters: all of them.
         critic: those among them that have a learning rate of their own, if the settings name one.
     """
@@ -97,7 +97,7 @@ def _is_fusible(weight: nn.Parameter) -> bool:
 
 
 def _groups(trainable: list[nn.Parameter], critic: set[int]) -> list[dict[str, Any]]:
-    """One group, or the critic's behind that of all others."""
+    """One parameter group, or two: that of all others, then the critic's."""
     own = [parameter for parameter in trainable if id(parameter) in critic]
     others = [parameter for parameter in trainable if id(parameter) not in critic]
     return [{"params": others}, {"params": own}] if own else [{"params": others}]

@@ -36,8 +36,8 @@ class Ppo(PpoConfig, ActorCritic):
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Add `advantages` [B, T, 1 or N] and `value_targets` [B, T, N], once for all epochs.
 
-        The observation after the last step has done its work (its value was recorded) and is dropped. Advantages are
-        standardised by all learners together, so that two of them make the update that one would.
+        The observation after the last step is dropped, because its value is recorded. Advantages are standardised over
+        all learners together, so that several learners make the same update as one.
         """
         batch = super().prepare(batch)
         steps, values = self.steps_of_batch(batch, batch["values"], batch["last_values"])

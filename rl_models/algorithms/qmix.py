@@ -1,8 +1,9 @@
 """QMIX as an objective: a replay of fragments, the squared error of the joint value, and what follows each step.
 
-It differs from PPO and IMPALA in three methods of the protocol: it keeps what was played (`new_replay`), draws its
-minibatches from there (`minibatches`), and after each optimiser step it sets epsilon and from time to time copies the
-networks to their targets (`after_step`). RLlib has no QMIX any more; it takes turns as PPO does and runs in PPO's loop.
+It differs from PPO and IMPALA in three methods of the protocol: it keeps fragments in a replay (`new_replay`), draws
+its minibatches from there (`minibatches`), and after each optimiser step it sets epsilon and from time to time copies
+the networks to their targets (`after_step`). RLlib no longer has QMIX; here it alternates sampling and learning as PPO
+does, in PPO's loop.
 
 Agents may leave the game before an episode ends. PyMARL gives an agent that is dead one action that does nothing, and
 mixes its value. Here such an agent is mixed as 0, by the online and the target mixer, and takes no part in the best
@@ -61,7 +62,7 @@ class Qmix(QmixConfig):
         epsilon: probability of a random action.
         gradient_steps: minibatches after each fragment of all worlds; the paper has one after each episode.
         texts: observation keys whose texts the team reads. They are kept as tokens, all other texts are forgotten.
-        extra_losses: declared additions; of a batch they find what a replay keeps.
+        extra_losses: declared additions; they read only batch keys that a replay keeps.
         agents_leave: whether agents may leave before an episode ends; not where an extra loss would count them.
     """
 
@@ -77,11 +78,11 @@ class Qmix(QmixConfig):
     agents_leave: bool = True
 
     def new_replay(self) -> Replay:
-        """An empty one for a learner."""
+        """An empty replay for a learner."""
         return Replay(self.buffer_size)
 
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
-        """Put tokens in the place of row numbers, which mean something else in the next fragment."""
+        """Replace row numbers of texts by tokens, because row numbers change with the next fragment."""
         lacking = [] if "actions" in batch else ["factored actions"]
         lacking += ["agents that carry on or wait while others decide"] if "obs/decides" in batch else []
         lacking += ["agents that leave"] if "obs/alive" in batch and not self.agents_leave else []
@@ -124,7 +125,7 @@ class Qmix(QmixConfig):
             output: output of the policy at all T + 1 observations.
             batch: batch of the replay.
             progress: training done so far.
-            reward: [B, T] float32, what the joint value is learned from.
+            reward: [B, T] float32, the team's reward.
         """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:
@@ -136,8 +137,8 @@ class Qmix(QmixConfig):
             goes_on, counts = goes_on & batch["obs/alive"][:, 1:].any(-1), counts & alive.any(-1)
         discounts = self.gamma * goes_on.float()
         following = make_mixing(extras, TARGET, _AFTER)
-        # Where an episode was merely stopped, what followed is not in the fragment: the step teaches nothing, and the
-        # one before looks one step ahead.
+        # Where an episode was truncated, the fragment lacks the next observation: the step has no target, and the
+        # target of the step before looks one step ahead.
         trace = self.td_lambda * (~batch["truncated"][:, 1:]).float() if self.td_lambda else None
         targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following, trace)
         loss = squared_td_error(joint_values, targets, counts)

@@ -1,8 +1,9 @@
-"""A ring of the newest fragments, from which Q-learning draws what it learns from.
+"""Ring buffer of the newest fragments, from which Q-learning draws its minibatches.
 
 A fragment is T steps of one world with its recurrent state before them, so every draw has one shape, nothing is padded,
 and learning need not wait for the ends of episodes. What only on-policy learners need is left out, and so are token
-tables, whose rows change their meaning from fragment to fragment. Draws depend on a seed and on what was added alone.
+tables, whose rows change their meaning from fragment to fragment. Draws depend only on a seed and on the added
+fragments.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Replay:
     """At most `capacity` fragments on the CPU; the oldest go first."""
 
     def __init__(self, capacity: int) -> None:
-        """Begin empty; memory is taken when the first fragments tell their shapes.
+        """Start empty; memory is allocated with the shapes of the first fragments.
 
         Args:
             capacity: fragments of one world each.
@@ -37,11 +38,11 @@ class Replay:
         self._filled = self._next = 0
 
     def __len__(self) -> int:
-        """How many fragments there are."""
+        """Number of fragments."""
         return self._filled
 
     def add(self, batch: Batch) -> None:
-        """Keep all worlds' fragments of a batch."""
+        """Add the fragments of all worlds of a batch."""
         worlds = len(batch["is_first"])
         if worlds > self.capacity:
             raise ValueError(
@@ -59,14 +60,14 @@ class Replay:
         self._filled = min(self._filled + worlds, self.capacity)
 
     def draws(self, number: int, fragments: int, seed: int, held: Rows | None = None) -> Iterator[Batch]:
-        """Uniform draws, each without replacement and of all that there are while they are too few.
+        """Uniform draws without replacement; each has all fragments while there are too few.
 
         Args:
             number: number of draws.
             fragments: in each.
             seed: seed of all draws.
-            held: rows of this replay in the joint replay of all learners; they draw together, each its own rows (in
-                some draws none); None: there is no other.
+            held: rows of this replay in the joint replay of all learners, of which a draw may have none; None for a
+                single learner.
         """
         held = held or Rows(0, self._filled, self._filled)
         generator = torch.Generator().manual_seed(seed)

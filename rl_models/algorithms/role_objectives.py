@@ -26,8 +26,8 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
     """Build the objective of a team of `role_team`.
 
     Args:
-        config: that of the team.
-        method: that of the team.
+        config: configuration of the team.
+        method: method of the team.
         qmix: the constants of Q-learning.
     """
     if method == "qmix":

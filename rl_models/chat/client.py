@@ -78,7 +78,8 @@ class ChatClient:
         self._concurrency, self._max_attempts = concurrency, max_attempts
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
-        """Counts `asked`, `answered`, `rejected`, `failed` and `fallback` of all questions so far."""
+        """Counts `asked`, `answered`, `rejected`, `failed` and `fallback` of all questions so far, and the tokens of
+        their replies, `prompt_tokens` and `completion_tokens`."""
 
     def ask(self, questions: Sequence[Question[T]]) -> list[Answer[T]]:
         """The answers to the questions, in their order."""
@@ -99,6 +100,8 @@ class ChatClient:
                 self._count("failed")
                 attempts.append(Attempt(None, outcome.reason))
                 break
+            self._count("prompt_tokens", outcome.prompt_tokens)
+            self._count("completion_tokens", outcome.completion_tokens)
             try:
                 value = self._read(question, outcome.text)
             except RejectedReplyError as rejected:
@@ -116,9 +119,10 @@ class ChatClient:
             raise RejectedReplyError(f"it is longer than {_MAX_REPLY_BYTES} characters")
         return question.check(text)
 
-    def _count(self, name: str) -> None:
-        with self._lock:
-            self.counts[name] += 1
+    def _count(self, name: str, number: int = 1) -> None:
+        if number:
+            with self._lock:
+                self.counts[name] += number
 
 
 def _next(answers: IMapIterator[Answer[T]]) -> Answer[T]:

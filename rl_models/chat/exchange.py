@@ -32,6 +32,8 @@ class ChatRequest:
     seed: int | None = None
     is_json: bool = False
     """Whether the server is asked for a JSON object. The reply is checked in any case."""
+    choices: tuple[str, ...] = ()
+    """Phrases among which a backend that scores chooses; empty: the reply is free text."""
     stage: str = field(default="", compare=False)
     """Purpose of the request, for records and transcripts; it is not sent."""
     context: Any = field(default=None, compare=False)
@@ -53,7 +55,7 @@ class ChatRequest:
             "temperature": self.temperature,
             "seed": self.seed,
             "is_json": self.is_json,
-        }
+        } | ({"choices": list(self.choices)} if self.choices else {})
 
     def after_rejection(self, reply: str, reason: str) -> ChatRequest:
         """The same question asked again, after the rejected reply and the reason in the conversation."""

@@ -94,7 +94,7 @@ class ChatPlayer:
             f"{situation}\n\nActions: {'; '.join(allowed)}"
             for situation, allowed in zip(situations, actions, strict=True)
         ]
-        checks = [_reader_of_actions(tuple(allowed)) for allowed in actions]
+        checks = [_make_action_reader(tuple(allowed)) for allowed in actions]
         system = Message("system", self._system)
         requests = [_request(self._model, (system, Message("user", text)), "player", True) for text in prompts]
         return _ask(self._client, requests, checks, list(fallback))
@@ -126,7 +126,7 @@ def _read_message(name: str, message: str) -> str:
     return message
 
 
-def _reader_of_actions(allowed: tuple[str, ...]) -> Callable[[str], int]:
+def _make_action_reader(allowed: tuple[str, ...]) -> Callable[[str], int]:
     plain = [action.strip().lower() for action in allowed]
 
     def read(text: str) -> int:

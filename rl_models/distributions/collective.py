@@ -1,11 +1,11 @@
-"""Joint policy over collective actions: who is selected, then one command for all of them (RED, section 3).
+"""Joint policy over collective actions: selected units, then one command for all of them (RED, section 3).
 
 An agent first says whether anything is commanded at all (`stop`), and draws a flag for each unit. The command and its
 arguments are then drawn from distributions that depend on the flags, so the log-probability is a chain of conditionals
 and needs the flags: while learning they are recomputed from the recorded ones. With `used_heads_only` it is the exact
 log-probability of what happens: nothing after `stop`, nothing after empty flags, and of the arguments those that the
-drawn command has. Without, it is the sum over all factors as in the released code, where factors without effect are
-pulled along by the advantage.
+drawn command has. Without, it is the sum over all factors as in the released code, where the advantage also trains
+factors without effect.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class CollectivePolicy:
         log_stop: [..., N, 2] float32, normalised.
         log_flags: [..., N, U, 2] float32, normalised; a unit that cannot be selected has probability 0 of 1.
         inputs: name -> [..., N, ...], what the later factors are computed from.
-        later: computes them.
+        later: function that computes the later factors.
         used_heads_only: whether only factors with an effect count.
     """
 

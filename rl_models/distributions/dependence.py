@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rl_models.distributions.factored_mixture import FactoredMixture
-from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy
+from rl_models.distributions.joint_policy import JointPolicy, WholeJointPolicy, l1_to_product
 from rl_models.distributions.mixture import ProductMixture
 
 MAX_JOINT_ACTIONS = 3000
@@ -16,8 +16,10 @@ NUM_SAMPLES = 128
 _QUANTILE = 1.96
 
 
-def measure_dependence(policy: JointPolicy, generator: torch.Generator) -> dict[str, Tensor]:
-    """How much the agents' actions depend on each other at one step.
+def measure_dependence(
+    policy: JointPolicy, generator: torch.Generator, decides: Tensor | None = None
+) -> dict[str, Tensor]:
+    """How much the actions of the agents that decide depend on each other at one step.
 
     Up to `MAX_JOINT_ACTIONS` joint actions `tvd` is exact. Of more, `tvd_estimate` is a mean over samples; with numbers
     among the actions it is `mutual_information`, in nats (of three agents or more their total correlation). Beside an
@@ -26,19 +28,20 @@ def measure_dependence(policy: JointPolicy, generator: torch.Generator) -> dict[
     Args:
         policy: joint policy with batch shape [B, 1].
         generator: random numbers of the estimates, on the CPU.
+        decides: [B, 1, N] bool, agents whose actions count; None for all.
 
     Returns:
         name -> [B, 1] float32; nothing for a policy that has neither.
     """
     if isinstance(policy, WholeJointPolicy) and policy.num_actions**policy.num_agents <= MAX_JOINT_ACTIONS:
-        return {"tvd": policy.tvd()}
+        return {"tvd": _exact_tvd(policy, decides)}
     if isinstance(policy, FactoredMixture) and policy.num_joint_actions <= MAX_JOINT_ACTIONS:
-        return {"tvd": policy.as_marginals().tvd()}
+        return {"tvd": _exact_tvd(policy.as_marginals(), decides)}
     if not isinstance(policy, ProductMixture):
         return {}
     has_numbers = isinstance(policy, FactoredMixture) and policy.gaussian is not None
     name, estimate = ("mutual_information", mutual_information) if has_numbers else ("tvd_estimate", tvd_of_samples)
-    drawn = estimate(*_log_probabilities(policy, generator))
+    drawn = estimate(*_log_probabilities(policy, generator, decides))
     half_width = _QUANTILE * drawn.std(1, keepdim=True) / NUM_SAMPLES**0.5
     return {name: drawn.mean(1, keepdim=True), f"{name}_interval": half_width}
 
@@ -58,10 +61,25 @@ def mutual_information(log_joint: Tensor, log_product: Tensor) -> Tensor:
     return log_joint - log_product
 
 
-def _log_probabilities(policy: ProductMixture, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def _exact_tvd(policy: WholeJointPolicy, decides: Tensor | None) -> Tensor:
+    """Total variation distance of the policy of the agents that decide; the others act as if alone, all alike."""
+    if decides is None:
+        return policy.tvd()
+    joint, marginals, agents = policy.joint(), policy.marginals(), policy.num_agents
+    for agent in range(agents):
+        counts = decides[..., agent].reshape(*decides.shape[:-1], *[1] * agents)
+        joint = torch.where(counts, joint, joint.mean(agent - agents, keepdim=True))
+    return 0.5 * l1_to_product(joint, torch.where(decides[..., None], marginals, 1 / policy.num_actions))
+
+
+def _log_probabilities(
+    policy: ProductMixture, generator: torch.Generator, decides: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """Log Pi and log of the product of the marginals of samples, [B, S] each."""
     repeated = policy.repeat(NUM_SAMPLES)
     shape = (*repeated.log_weights.shape[:2], repeated.num_uniforms)
     uniforms = torch.rand(shape, generator=generator, dtype=torch.float64).to(repeated.log_weights.device)
     actions, _ = repeated.sample(uniforms)
-    return repeated.log_prob(actions), repeated.marginal_log_prob(actions).sum(-1)
+    marginal = repeated.marginal_log_prob(actions)
+    counted = marginal if decides is None else marginal * decides
+    return repeated.log_prob(actions, decides), counted.sum(-1)

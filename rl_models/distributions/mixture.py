@@ -163,7 +163,7 @@ class MixtureOfMarginals(ProductMixture):
             joint actions [..., N] int64; drawn component [...] int64.
         """
         component = inverse_cdf(self.log_weights, uniforms[..., 0])
-        actions = inverse_cdf(self._of_component(component), uniforms[..., 1:])
+        actions = inverse_cdf(self._select_component(component), uniforms[..., 1:])
         return actions, component
 
     def mode(self) -> tuple[Tensor, Tensor]:
@@ -173,7 +173,7 @@ class MixtureOfMarginals(ProductMixture):
         a larger probability, which it gets from several components.
         """
         component = self.log_weights.argmax(-1)
-        return self._of_component(component).argmax(-1), component
+        return self._select_component(component).argmax(-1), component
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
         """Log-probabilities of E joint actions a sample, [..., E] float32, at a cost of E * M * N whatever A**N is.
@@ -227,7 +227,7 @@ class MixtureOfMarginals(ProductMixture):
     def _component_entropies(self) -> Tensor:
         return -(self.log_marginals.exp() * self.log_marginals).sum(-1)
 
-    def _of_component(self, component: Tensor) -> Tensor:
+    def _select_component(self, component: Tensor) -> Tensor:
         """[..., N, A], log marginals of a component [...] int64."""
         return select_component(self.log_marginals, component)
 

@@ -18,10 +18,21 @@ from rl_models.distributions.joint_policy import select_component
 
 LOG_STD_RANGE = -5.0, 1.0
 """Lowest and highest logarithm of a standard deviation; a wider Gaussian puts all of its mass on the two bounds."""
+_AT_0 = math.log(-LOG_STD_RANGE[0] / LOG_STD_RANGE[1])
 _NODES = 24
 _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 _NEARLY_0 = 2.0**-53
 """Smallest uniform number whose normal quantile is taken, so that a sample is finite."""
+
+
+def bounded_log_std(outputs: Tensor) -> Tensor:
+    """Logarithms of standard deviations within `LOG_STD_RANGE` [...] float32, of any numbers [...] float32.
+
+    A scaled tanh, as implementations of SAC have it, with a gradient everywhere where a clamp has none outside of its
+    bounds; it is shifted so that 0 becomes 0, a standard deviation of 1, around which its slope is nearly 1.
+    """
+    low, high = LOG_STD_RANGE
+    return low + (high - low) / 2 * (((outputs + _AT_0) / 2).tanh() + 1)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Heads of a collective action: whether, who, what, and with which arguments (RED, section 3).
+"""Heads of a collective action: stop, selected units, command and arguments (RED, section 3).
 
 Command and arguments are computed from the mean features of the selected units. A choice is legal if at least one of
 them can take it; where nothing is legal, everything is, and has no effect.
@@ -73,18 +73,18 @@ class CollectiveHead(nn.Module):
         chosen = (flags > 0) & inputs[OWN_MASK]
         number = chosen.sum(-1, keepdim=True).clamp(min=1)
         mean = (inputs[UNITS] * chosen[..., None]).sum(-2) / number
-        legal = {self._spec.commands: _any_of(inputs[LEGAL], chosen)}
+        legal = {self._spec.commands: _any_selected(inputs[LEGAL], chosen)}
         legal |= {name: inputs[f"{LEGAL}{name}"] for name in self._pointers}
         for one in self._spec.arguments:
             if one.legal:
                 mask = inputs[f"{LEGAL}{one.legal}"]
-                legal[one.factor] = mask if mask.ndim == chosen.ndim else _any_of(mask, chosen)
+                legal[one.factor] = mask if mask.ndim == chosen.ndim else _any_selected(mask, chosen)
         logits = {self._spec.commands: self.command(torch.cat([mean, inputs[CONTEXT]], -1))}
         logits |= {name: layers(mean) for name, layers in self.choose.items()}
         logits |= {
             name: _point(self.point[name](mean), inputs[f"{TARGETS}{of}"]) for name, (of, _) in self._pointers.items()
         }
-        if self._cells:  # all at once: the cells are many more than what points at them
+        if self._cells:  # all at once, because there are many more cells than pointing agents
             wanted = torch.stack([self.point[name](mean) for name in self._cells], -2)
             logits |= zip(self._cells, _point(wanted, inputs[CELLS]).unbind(-2), strict=True)
         return {
@@ -135,6 +135,6 @@ def _point(wanted: Tensor, places: Tensor) -> Tensor:
     return (vectors @ places.mT).view(*wanted.shape[:-1], places.shape[-2]) / math.sqrt(places.shape[-1])
 
 
-def _any_of(legal: Tensor, chosen: Tensor) -> Tensor:
+def _any_selected(legal: Tensor, chosen: Tensor) -> Tensor:
     """[..., U, A] bool and selected units [..., U] -> [..., A] bool, what at least one of them may."""
     return (legal & chosen[..., None]).any(-2)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.distributions.factored_mixture import ActionParts, FactoredMixture
-from rl_models.distributions.squashed_gaussian import LOG_STD_RANGE, SquashedGaussian
+from rl_models.distributions.squashed_gaussian import SquashedGaussian, bounded_log_std
 from rl_models.heads.mixture_heads import legal_logits, mixture_layers
 from rl_models.layers.initialisation import glorot_
 from rl_models.policy import Features
@@ -51,7 +51,7 @@ class FactoredHead(nn.Module):
         legal = None if features.legal is None else features.legal.unsqueeze(-2)
         each = legal_logits(logits, legal).split([*self._sizes.values()], -1)
         choices = {name: part.log_softmax(-1) for name, part in zip(self._sizes, each, strict=True)}
-        gaussian = SquashedGaussian(mean, log_std.clamp(*LOG_STD_RANGE), self._low, self._high)
+        gaussian = SquashedGaussian(mean, bounded_log_std(log_std), self._low, self._high)
         return FactoredMixture(self._log_weights(features, outputs), choices, gaussian if self._numbers else None)
 
     def _log_weights(self, features: Features, outputs: Tensor) -> Tensor:

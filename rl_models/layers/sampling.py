@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 _EPSILON = 1e-6
-"""Smallest distance of a uniform number from 0 and 1, so that what is made of it is finite."""
+"""Smallest distance of a uniform number from 0 and 1, so that the result is finite."""
 
 
 def standard_normal(uniforms: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ all models of the process on the same base (`shared_base.py`).
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import logging
 import warnings
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from rl_models.llm.base_model import LanguageModelError, first_line
 from rl_models.llm.frozen_layers import FrozenLayers, can_be_split
-from rl_models.llm.llm_config import Adapter, LoraSettings
+from rl_models.llm.llm_config import Adapter, LoraSettings, MessageSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
 from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
@@ -46,7 +47,14 @@ class AdaptedModel(nn.Module):
         scorer: function that scores candidates.
     """
 
-    def __init__(self, base: SharedBase, lora: LoraSettings, seed: int = 0, cache_bytes: int = 2**30) -> None:
+    def __init__(
+        self,
+        base: SharedBase,
+        lora: LoraSettings,
+        seed: int = 0,
+        cache_bytes: int = 2**30,
+        chat_template: bool = False,
+    ) -> None:
         """Add two fresh adapters, which change nothing yet, with weights drawn from `seed`.
 
         Args:
@@ -54,14 +62,15 @@ class AdaptedModel(nn.Module):
             lora: form of the adapters.
             seed: seed of their weights.
             cache_bytes: bound of the memory for states below the adapters.
+            chat_template: whether prompts get the model's chat template.
 
         Raises:
-            LanguageModelError: the base has no layers of the names that are to be adapted, or cannot be adapted in its
-                last layers alone.
+            LanguageModelError: the base has no layers of the names that are to be adapted, cannot be adapted in its
+                last layers alone, or has no chat template.
         """
         super().__init__()
         config, self._shared = base.model.config, base
-        self.tokens = Tokens(base.tokenizer, context_length(config))
+        self.tokens = Tokens(base.tokenizer, context_length(config), chat_template)
         # In a list, where torch does not look for parts of this module.
         tree = base.tree()
         fuse_norms(tree)
@@ -71,9 +80,9 @@ class AdaptedModel(nn.Module):
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
         if base.honours_masks is None:
-            base.honours_masks = _honours_masks(self.base)
+            base.honours_masks = honours_masks(self.base)
         self.scorer: Scorer = score_trie if base.honours_masks else score_alone
-        self._last_layers, self._cache_bytes = lora.last_layers, cache_bytes
+        self._lora, self._last_layers, self._cache_bytes = lora, lora.last_layers, cache_bytes
         if lora.last_layers and base.honours_masks:
             _check_parts(self.base, self.frozen_layers)
         self._window = int(getattr(config, "sliding_window", None) or 2**20)
@@ -132,6 +141,12 @@ class AdaptedModel(nn.Module):
     def frozen_layers(self) -> FrozenLayers:
         """The layers below the adapters, with the states kept of them."""
         return self._shared.frozen_layers(self._last_layers, self._cache_bytes)
+
+    def messages(self, settings: MessageSettings) -> dict[Ids, Ids]:
+        """Greedy messages by prompt that the present message adapter has written in this process; to be added to."""
+        weights = [weight.detach().cpu().float() for weight in self.message.values()]
+        digest = hashlib.sha256(b"".join(weight.numpy().tobytes() for weight in weights)).digest()
+        return self._shared.messages((digest, self._lora, settings))
 
     def weights(self, name: Adapter | None) -> Iterable[Tensor]:
         """Tensors that change whenever values computed with an adapter (None: the bare base) become invalid.
@@ -283,7 +298,7 @@ def _check_parts(base: Any, frozen: FrozenLayers) -> None:
 
 
 @torch.no_grad()
-def _honours_masks(base: Any) -> bool:
+def honours_masks(base: Any) -> bool:
     """Whether scores of a little trie are those of its candidates alone: 4-D masks and positions are obeyed."""
     most = min(64, int(base.config.vocab_size))
     prompt: Ids = tuple((7 * place + 3) % most for place in range(9))

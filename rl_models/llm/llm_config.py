@@ -93,6 +93,8 @@ class LanguageModelSettings:
     float32."""
     state_cache_megabytes: PositiveInt = field(default=1024, metadata=MAY_CHANGE)
     """Largest memory for states of the layers below the adapters, in each process; read with --lora.last-layers."""
+    chat_template: bool = False
+    """Whether a prompt is the user's turn in the model's chat template, and what follows it the assistant's answer."""
     gradient_checkpointing: bool = field(default=False, metadata=MAY_CHANGE)
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""
 

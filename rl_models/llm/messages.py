@@ -6,7 +6,7 @@ are kept as long as the message adapter stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,14 @@ _TOKENS_UNASKED = 8
 
 
 @torch.no_grad()
-def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
+def generate(
+    model: Any,
+    prompts: Sequence[Ids],
+    max_tokens: int,
+    end: int,
+    uniforms: Tensor | None,
+    is_whole: Callable[[Ids], bool] = lambda text: False,
+) -> list[Ids]:
     """Continue R prompts with whichever adapter is active.
 
     Args:
@@ -35,6 +42,7 @@ def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, unif
         max_tokens: L, where a text is cut off.
         end: the token that ends a text; it is not part of it.
         uniforms: [R, L] in [0, 1) to draw with; None: always the most likely token.
+        is_whole: whether nothing that follows a text's beginning would be read; an accelerator may write on.
 
     Returns:
         R texts of at most L tokens.
@@ -44,13 +52,20 @@ def generate(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, unif
     for first in range(0, len(rows), _PROMPTS_AT_ONCE):
         some = rows[first : first + _PROMPTS_AT_ONCE]
         drawn = None if uniforms is None else uniforms[some].to(model.device)
-        written = _continue(model, [prompts[row] for row in some], max_tokens, end, drawn)
+        written = _continue(model, [prompts[row] for row in some], max_tokens, end, drawn, is_whole)
         for row, text in zip(some, written, strict=True):
             texts[row] = text
     return texts
 
 
-def _continue(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uniforms: Tensor | None) -> list[Ids]:
+def _continue(
+    model: Any,
+    prompts: Sequence[Ids],
+    max_tokens: int,
+    end: int,
+    uniforms: Tensor | None,
+    is_whole: Callable[[Ids], bool],
+) -> list[Ids]:
     """Generate completions of some prompts, which are padded on the left."""
     width = max(map(len, prompts))
     rows = np.array([(end,) * (width - len(prompt)) + prompt for prompt in prompts], np.int64)
@@ -72,14 +87,19 @@ def _continue(model: Any, prompts: Sequence[Ids], max_tokens: int, end: int, uni
         cache = output.past_key_values
         chosen = _chosen(output.logits[:, -1].float(), None if uniforms is None else uniforms[:, step])
         ended = ended | (chosen == end)
-        # An accelerator is not asked after every token: to write some more that are cut off costs less.
-        if (step + 1) % asked_every == 0 and bool(ended.all()):
-            break
         written.append(chosen.masked_fill(ended, end))
+        # An accelerator is not asked after every token: to write some more that are cut off costs less.
+        if (step + 1) % asked_every == 0:
+            ended = ended | torch.tensor([is_whole(text) for text in _texts(written, end)], device=ended.device)
+            if bool(ended.all()):
+                break
         tokens, positions = written[-1][:, None], positions[:, -1:] + 1
         mask = nn.functional.pad(mask, (0, 1), value=1)
-    if not written:
-        return [()] * len(prompts)
+    return _texts(written, end)
+
+
+def _texts(written: list[Tensor], end: int) -> list[Ids]:
+    """R texts of columns of tokens [R], without their ends."""
     return [tuple(row[: row.index(end)] if end in row else row) for row in torch.stack(written, 1).tolist()]
 
 
@@ -110,7 +130,7 @@ class Writer:
         """A message for each prompt: the most likely tokens one by one, or drawn with uniforms [R, L]."""
         if uniforms is not None:
             return self._generate(prompts, uniforms)
-        return self.memory.of(prompts, self._language.weights("message"), self._generate)
+        return self.memory.get(prompts, self._language.weights("message"), self._write_greedily)
 
     def text(self, message: Ids) -> str:
         """Text of a message as the others read it: its first line, cut off at the largest number of words."""
@@ -132,12 +152,26 @@ class Writer:
         """Given texts (a teacher's) as messages, [R, L] int32."""
         return self.table([self._language.tokens.completion(text) if text else () for text in texts])
 
+    def _write_greedily(self, prompts: Sequence[Ids]) -> list[Ids]:
+        """Messages for distinct prompts; those that another team of this process has written are taken from there."""
+        known = self._language.messages(self._settings)
+        new = [prompt for prompt in prompts if prompt not in known]
+        if new:
+            known.update(zip(new, self._generate(new), strict=True))
+        written = [known[prompt] for prompt in prompts]
+        if len(known) > _MESSAGES_KEPT:
+            known.clear()
+        return written
+
     def _generate(self, prompts: Sequence[Ids], uniforms: Tensor | None = None) -> list[Ids]:
         language, most = self._language, self._settings.max_tokens
         for prompt in prompts:
             language.tokens.check_length(prompt, most)
         with torch.no_grad(), language.using("message"):
-            return generate(language.base, prompts, most, language.tokens.end, uniforms)
+            return generate(language.base, prompts, most, language.tokens.end, uniforms, self._is_whole)
+
+    def _is_whole(self, message: Ids) -> bool:
+        return self._language.tokens.is_cut(message, self._settings.max_words)
 
 
 def to_message(row: Array) -> Ids:

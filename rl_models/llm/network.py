@@ -149,7 +149,7 @@ class LanguageNetwork(Stateless):
             return torch.zeros(0, self.actions, device=device), torch.zeros(0, self.features, device=device)
         if torch.is_grad_enabled():
             return self._compute(decisions)
-        found = self.score_cache.of(decisions, self.language.weights("action"), self._rows)
+        found = self.score_cache.get(decisions, self.language.weights("action"), self._rows)
         scores, states = zip(*found, strict=True)
         return torch.stack(scores), torch.stack(states)
 
@@ -174,7 +174,7 @@ class LanguageNetwork(Stateless):
         def compute(prompts: list[Ids]) -> list[Tensor]:
             return list(self.language.score(None, prompts, [()] * len(prompts)).states)
 
-        return torch.stack(self._states.of([one.prompt for one in decisions], self.language.weights(None), compute))
+        return torch.stack(self._states.get([one.prompt for one in decisions], self.language.weights(None), compute))
 
 
 def _on_host(obs: dict[str, Tensor]) -> dict[str, Array]:

@@ -7,7 +7,8 @@ which adapters can be added, over the same weights: those never change. Weights 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -17,7 +18,10 @@ from torch import Tensor, nn
 
 from rl_models.llm.base_model import load_base_model
 from rl_models.llm.frozen_layers import FrozenLayers
+from rl_models.llm.tokens import Ids
 from rl_models.runtime.device import building_device
+
+_WRITERS_KEPT = 4
 
 
 class SharedBase:
@@ -34,12 +38,24 @@ class SharedBase:
         self.model, self.tokenizer, self.name = model, tokenizer, name
         self.honours_masks: bool | None = None
         self._frozen: dict[int, FrozenLayers] = {}
+        self._messages: OrderedDict[Hashable, dict[Ids, Ids]] = OrderedDict()
 
     def frozen_layers(self, last_layers: int, max_bytes: int) -> FrozenLayers:
         """The layers below the last ones, with the states that all models of the process on this base have computed."""
         layers = self._frozen.setdefault(last_layers, FrozenLayers(last_layers, max_bytes))
         layers.max_bytes = max_bytes
         return layers
+
+    def messages(self, writer: Hashable) -> dict[Ids, Ids]:
+        """Greedy messages by prompt, of all teams of the process that write with the same weights and settings.
+
+        A policy that is validated or tested is a copy of the one that learns, and reads the same prompts.
+        """
+        kept = self._messages.setdefault(writer, {})
+        self._messages.move_to_end(writer)
+        if len(self._messages) > _WRITERS_KEPT:
+            self._messages.popitem(last=False)
+        return kept
 
     def tree(self) -> Any:
         """The model as modules of one's own over the same weights."""

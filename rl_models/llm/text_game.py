@@ -52,7 +52,7 @@ class TextGame:
         agents: Sequence[str],
         texts: Sequence[GameText],
         actions: GameText | Sequence[Sequence[str]],
-        text_of: Callable[[Array], str],
+        decode: Callable[[Array], str],
     ) -> None:
         """Lay out a code.
 
@@ -60,9 +60,9 @@ class TextGame:
             agents: names of the N agents.
             texts: texts that agents read, in this order.
             actions: texts of the A actions: what is observed of them, or N lists of A fixed ones.
-            text_of: the text that has some numbers, [L] int -> text; the same in every process.
+            decode: the text that has some numbers, [L] int -> text; the same in every process.
         """
-        self._agents, self._texts, self._actions, self._text_of = tuple(agents), tuple(texts), actions, text_of
+        self._agents, self._texts, self._actions, self._decode = tuple(agents), tuple(texts), actions, decode
         shown = (*texts, actions) if isinstance(actions, GameText) else tuple(texts)
         self.situation: tuple[str, ...] = ("agent", *(text.key for text in shown))
         self._ends = list(accumulate([len(agents), *(text.size for text in shown)]))
@@ -95,4 +95,4 @@ class TextGame:
         return np.split(code, self._ends[:-1])
 
     def _read(self, text: GameText, part: Array) -> list[str]:
-        return [self._text_of(row) for row in part.reshape(text.count, text.length)]
+        return [self._decode(row) for row in part.reshape(text.count, text.length)]

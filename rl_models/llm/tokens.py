@@ -18,14 +18,15 @@ Candidates: TypeAlias = tuple[Ids, ...]
 _TEXTS_KEPT = 2**16
 
 
-def load_tokenizer(name: str) -> Tokens:
+def load_tokenizer(name: str, chat_template: bool = False) -> Tokens:
     """The tokenizer of a language model, without its weights.
 
     Args:
         name: hub id or folder.
+        chat_template: whether prompts get the model's chat template.
 
     Raises:
-        LanguageModelError: there is none of this name.
+        LanguageModelError: there is none of this name, or it has no chat template.
     """
     folder = model_folder(name)
     from transformers import AutoConfig, AutoTokenizer
@@ -38,7 +39,7 @@ def load_tokenizer(name: str) -> Tokens:
             f"{name} has no tokenizer that transformers can load ({first_line(error)}); "
             "give a folder that was saved whole"
         ) from error
-    return Tokens(tokenizer, context_length(config))
+    return Tokens(tokenizer, context_length(config), chat_template)
 
 
 def context_length(config: Any) -> int:
@@ -54,20 +55,35 @@ class Tokens:
         most: most tokens that the model reads.
     """
 
-    def __init__(self, tokenizer: Any, most: int) -> None:
-        """Wrap a tokenizer of transformers for a model that reads `most` tokens."""
-        self._tokenizer, self.most = tokenizer, most
+    def __init__(self, tokenizer: Any, most: int, chat_template: bool = False) -> None:
+        """Wrap a tokenizer of transformers.
+
+        Args:
+            tokenizer: the tokenizer.
+            most: most tokens that the model reads.
+            chat_template: whether prompts are the user's turn of a conversation, which the assistant answers.
+
+        Raises:
+            LanguageModelError: the tokenizer has no chat template.
+        """
+        if chat_template and not tokenizer.chat_template:
+            raise LanguageModelError(
+                "--team.language.chat-template needs a model whose tokenizer has a chat template, and this one has "
+                "none: leave the flag out, or name a model that is tuned to conversations"
+            )
+        self._tokenizer, self.most, self._chat_template = tokenizer, most, chat_template
         self.end = int(tokenizer.eos_token_id)
-        # Some tokenizers put a space before every text themselves, and a second one would be a token of its own.
-        self._gap = "" if tokenizer.tokenize("a")[0].startswith("▁") else " "
+        # An answer begins without a space. Some tokenizers put a space before every text themselves, and a second one
+        # would be a token of its own.
+        self._gap = "" if chat_template or tokenizer.tokenize("a")[0].startswith("▁") else " "
         self.prompt = functools.lru_cache(_TEXTS_KEPT)(self._prompt)
         self.completion = functools.lru_cache(_TEXTS_KEPT)(self._completion)
         self.text = functools.lru_cache(_TEXTS_KEPT)(self._text)
         self.words = functools.lru_cache(_TEXTS_KEPT)(self._words)
 
-    def __reduce__(self) -> tuple[type[Tokens], tuple[Any, int]]:
+    def __reduce__(self) -> tuple[type[Tokens], tuple[Any, int, bool]]:
         """Copies and other processes start with empty caches."""
-        return Tokens, (self._tokenizer, self.most)
+        return Tokens, (self._tokenizer, self.most, self._chat_template)
 
     def check_length(self, prompt: Ids, following: int) -> None:
         """Check that the model can read a prompt and a completion of this length.
@@ -83,20 +99,32 @@ class Tokens:
 
     def _prompt(self, text: str) -> Ids:
         """Token ids of a prompt, with the mark of a beginning if the tokenizer sets one; at least one token."""
-        ids: Ids = tuple(self._tokenizer(text)["input_ids"])
+        if self._chat_template:
+            turns = [{"role": "user", "content": text}]
+            text = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        # A template writes the mark of a beginning itself.
+        ids: Ids = tuple(self._tokenizer(text, add_special_tokens=not self._chat_template)["input_ids"])
         if not ids:
             raise LanguageModelError("a prompt has no token; the narrator must return text in every situation")
         return ids
 
     def _completion(self, text: str) -> Ids:
-        """Token ids of a text that follows another one after a space."""
+        """Token ids of a text that follows a prompt: after a space, or as the assistant's answer."""
         return tuple(self._tokenizer(self._gap + text.strip(), add_special_tokens=False)["input_ids"])
 
     def _text(self, ids: Ids, max_words: int) -> str:
         """Text of generated ids: their first line, at most `max_words` words, single spaces."""
-        written = self._tokenizer.decode(list(ids), skip_special_tokens=True).strip()
-        first_line = written.splitlines()[0] if written else ""
-        return " ".join(first_line.split()[:max_words])
+        lines = self._lines(ids)
+        return " ".join(lines[0].split()[:max_words]) if lines else ""
+
+    def is_cut(self, ids: Ids, max_words: int) -> bool:
+        """Whether `text` leaves out the end of these ids, so that what may follow them changes nothing."""
+        lines = self._lines(ids)
+        return len(lines) > 1 or (bool(lines) and len(lines[0].split()) > max_words)
+
+    def _lines(self, ids: Ids) -> list[str]:
+        written: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        return written.strip().splitlines()
 
     def _words(self, ids: Ids) -> int:
         """Number of words in generated ids, at least 1."""

@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.batch import Batch, alive_mask, chosen_actions, decision_mask
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean, team_mean
-from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, own_first
 from rl_models.policy import TeamOutput
 from rl_models.runtime.device import longest
 from rl_models.schedule import Progress
@@ -200,11 +200,11 @@ class DivisionLoss:
             batch: `reward` [B, T, N], and `obs/alive` [B, T or T + 1, N] bool if it has it.
             progress: not used.
         """
-        divided = TeamDivision.from_output(output, batch["reward"].shape[1])
-        logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics().items()}
+        divided, alive = TeamDivision.from_output(output, batch["reward"].shape[1]), alive_mask(batch)
+        logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics(alive).items()}
         if self.regulariser == "none":
             return output.values.new_zeros(()), logged
-        loss = team_mean(self._losses(divided), alive_mask(batch))
+        loss = team_mean(self._losses(divided), alive)
         return self.weight * loss, logged | {f"loss/{self.regulariser}": loss.detach()}
 
     def _losses(self, divided: TeamDivision) -> Tensor:
@@ -246,20 +246,24 @@ class TeamDivision:
         return cls(*(output.extras[name][:, :steps] for name in (MASK, PROBABILITY, ENTITIES, OFFSETS)))
 
     @torch.no_grad()
-    def metrics(self) -> dict[str, Tensor]:
-        """Metrics of each step's division, name -> [B, T] float32.
+    def metrics(self, is_here: Tensor | None = None) -> dict[str, Tensor]:
+        """Metrics of each step's division, name -> [B, T] float32; an agent that has left takes nothing.
 
         `own_entities_i` is the number of entities that agent i takes. `overlap` is the share of the taken entities that
         several agents take. `coverage` is the share of the entities that an agent takes, averaged over agents. `taken`
         is the share that at least one agent takes. `conflicts` is 1 if two agents have the same nearest entity.
+
+        Args:
+            is_here: [B, T, N] bool, agents that are in the game; None for all.
         """
-        taken = self.mask.amax(2, keepdim=True)
-        own = {f"own_entities_{agent}": mask.sum(-1) for agent, mask in enumerate(self.mask.unbind(2))}
+        here = torch.ones_like(self.mask[..., 0]) if is_here is None else is_here.to(self.mask.dtype)
+        mask, entities = self.mask * here[..., None], self.entities & (here > 0)[..., None]
+        own = {f"own_entities_{agent}": taken.sum(-1) for agent, taken in enumerate(mask.unbind(2))}
         return own | {
-            "overlap": overlap(self.mask),
-            "coverage": coverage(self.mask, self.entities).mean(-1),
-            "taken": coverage(taken, self.entities[:, :, :1]).squeeze(-1),
-            "conflicts": has_conflict(self.mask, self.offsets).float(),
+            "overlap": overlap(mask),
+            "coverage": coverage(mask, entities).sum(-1) / here.sum(-1).clamp(min=1),
+            "taken": coverage(mask.amax(2), entities.any(2)),
+            "conflicts": has_conflict(mask, self.offsets).float(),
         }
 
 
@@ -268,15 +272,15 @@ def division_probe(output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tens
 
     Args:
         output: the policy's output with batch shape [B, 1].
-        obs: not used, name -> [B, 1, N, ...].
+        obs: name -> [B, 1, N, ...], with `alive` where agents can leave.
     """
-    return TeamDivision.from_output(output).metrics()
+    alive = obs.get("alive")
+    return TeamDivision.from_output(output).metrics(None if alive is None else alive.bool())
 
 
 def values_of_others(values: Tensor) -> Tensor:
     """Values of agents i + 1, i + 2, ... modulo N for each agent i: [..., N] -> [..., N, N - 1]."""
-    agents = torch.arange(values.shape[-1], device=values.device)
-    return values[..., (agents[:, None] + agents[1:]) % len(agents)]
+    return own_first(values)[..., 1:]
 
 
 def modelling_loss(logits: Tensor, actions: Tensor) -> Tensor:

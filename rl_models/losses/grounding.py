@@ -22,9 +22,9 @@ from rl_models.policy import TeamOutput
 from rl_models.runtime.device import count_rows, distinct_rows
 from rl_models.schedule import Progress, Schedule
 
-_FRAMES_UNASKED = 2048
-"""Most frames of an agent in a minibatch for which an accelerator scores as many sets and manuals as there are frames.
-Of more frames it is asked how many are distinct: the table of scores would be too large."""
+_MAX_PADDED_FRAMES = 2048
+"""Largest number of an agent's frames in a minibatch for which an accelerator scores one set and one manual per frame.
+With more frames the host waits for the number of distinct ones, because the table of scores would be too large."""
 
 
 def match(scores: Tensor, is_here: Tensor, manuals: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def contrastive_loss(
         matches: [V, M] float32, match score of each distinct set of sprites and each distinct manual.
         sprites: [K] int64, set of sprites of each frame.
         manuals: [K] int64, manual of each frame.
-        counts: [K] bool, frames that count; None for all. Sets and manuals of no such frame count for nothing.
+        counts: [K] bool, frames that count; None for all. Sets and manuals of other frames have weight 0.
 
     Returns:
         the loss, a scalar; the share of the frames whose sprites match no other manual better, a scalar.
@@ -119,7 +119,7 @@ def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor,
     """
     symbols, manual = symbols.flatten(0, 1), manual.flatten(0, 1)
     is_shown = (symbols != 0).any(-1)
-    asks = len(symbols) > _FRAMES_UNASKED or symbols.device.type == "cpu"
+    asks = len(symbols) > _MAX_PADDED_FRAMES or symbols.device.type == "cpu"
     if asks:
         (shown,) = is_shown.nonzero(as_tuple=True)
         if not len(shown):
@@ -133,7 +133,7 @@ def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor,
     frame = sprites_of_frame.new_zeros(len(sprites))
     frame[sprites_of_frame] = torch.arange(len(sprites_of_frame), device=frame.device)
     is_here = sprites != 0
-    is_here = is_here | ~is_here.any(1, keepdim=True)  # an empty set counts for nothing, and has numbers all the same
+    is_here = is_here | ~is_here.any(1, keepdim=True)  # an empty set has weight 0, and its scores must be finite
     matches = match(scores.flatten(0, 1)[shown[frame]], is_here, manuals)
     loss, matched = contrastive_loss(matches, sprites_of_frame, manual_of_frame, counts)
     return (loss, matched) if asks else (loss.where(is_shown.any(), 0.0), matched.where(is_shown.any(), 1.0))

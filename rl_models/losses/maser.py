@@ -109,7 +109,7 @@ def proxy_reward(batch: Batch, subgoals: Subgoals, config: MaserConfig) -> Tenso
 def maser_losses(
     output: TeamOutput, batch: Batch, subgoals: Subgoals, config: MaserConfig, gamma: float
 ) -> tuple[Tensor, Statistics]:
-    """The three weighted losses that MASER adds to that of the joint value, a scalar, and where the sub-goals are.
+    """The three weighted losses that MASER adds to that of the joint value, a scalar, and statistics of the sub-goals.
 
     Args:
         output: the policy's output at all T + 1 observations.
@@ -162,7 +162,7 @@ def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
 
 
 def representation_error(output: TeamOutput, subgoals: Subgoals) -> Tensor:
-    """Mean squared error of represented distances, a scalar; what they should be has no gradient."""
+    """Mean squared error of represented distances, a scalar; the targets have no gradient."""
     represented, target = output.extras[REPRESENTATION][:, :-1], output.extras[f"q/{TARGET}"][:, :-1].detach()
     distance = torch.linalg.vector_norm(represented - at_subgoals(represented, subgoals.step), dim=-1)
     wanted = actionable_distance(target, at_subgoals(target, subgoals.step))

@@ -1,4 +1,4 @@
-"""Contrastive loss of the mention-matching reader: which document is the one of a frame? It needs no label.
+"""Contrastive loss of the mention-matching reader: find the document of each frame. It needs no labels.
 
 One frame for each document of a minibatch is matched with its own document against the others, and each document with
 its own frame. Different games name different things, so the loss makes the vectors of a word in the room and in the

@@ -2,7 +2,7 @@
 
 `identifiability` pulls an agent's role towards what its memory implies. `specialisation` asks of each pair of agents
 that they have similar roles or behave differently. Both follow the release, where they deviate from the paper: entropy
-is added to the divergence and so punished, a softplus is around their sum, and differences are of role samples.
+is added to the divergence and so minimised, a softplus is around their sum, and differences are of role samples.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def divergence(mean: Tensor, variance: Tensor, other_mean: Tensor, other_varianc
 def identifiability(
     role: tuple[Tensor, Tensor], inferred: tuple[Tensor, Tensor], entropy_coef: float, divergence_coef: float
 ) -> Tensor:
-    """How badly memories imply roles, a scalar: mean over steps of the softplus of the mean over worlds and agents.
+    """Loss of roles that memories do not imply: mean over steps of the softplus of the mean over worlds and agents.
 
     Args:
         role: mean and variance of the roles, [B, T, N, d] float32 each.
@@ -53,7 +53,7 @@ def identifiability(
 
 
 def specialisation(mean: Tensor, variance: Tensor, sample: Tensor, dissimilarity: Tensor) -> Tensor:
-    """How much agents differ more than they must, a scalar: the mean over steps of L_D with weight 1.
+    """Loss of agents with different roles and similar behaviour, a scalar: the mean over steps of L_D with weight 1.
 
     All ordered pairs count, an agent with itself too, and both measures of pairs are scaled to [0, 1] over the pairs of
     a world at a step.
@@ -87,7 +87,7 @@ class RoleLoss:
     config: RoleLossConfig = field(default_factory=RoleLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and how wide and how far apart roles are.
+        """The weighted loss, a scalar, and statistics of the roles' variances and distances.
 
         Args:
             output: the policy's output; its extras are those of `RoleQNetwork`.

@@ -60,7 +60,7 @@ class SubtaskLoss:
     config: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and how the sub-tasks are used.
+        """The weighted loss, a scalar, and statistics of the sub-tasks' use.
 
         Args:
             output: the policy's output; its extras are those of `SubtaskQNetwork`.

@@ -3,8 +3,8 @@
 RED is Xu, Wang and Wu, 2022 ("Grounded reinforcement learning: learning to win the game under human commands"); the
 network is the executor of Hu et al., 2019. Convolutions over the map; a unit's features are those at its cell times
 those of its kind, health and commands; every unit attends to the latest instructions. All agents of a team see the same
-lists and cells, so all of that is computed once a team; agents differ in which units are theirs and in what they are
-told. The released code masks sums over two lists by the length of a third; here each list's own length counts.
+lists and cells, so all of that is computed once a team; agents differ in their units and instructions. The released
+code masks sums over two lists by the length of a third; here each list's own length counts.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ class CommandedUnits(Stateless):
         frames = {key: value[:, :, 0].flatten(0, 1) for key, value in obs.items() if value.ndim > 2}
         found = self.map(frames)
         seen = gather_at_units(found, frames, spec)
-        others = {one.name: self._of_list(frames, seen[one.name], one.name, []) for one in spec.others}
+        others = {one.name: self._encode_list(frames, seen[one.name], one.name, []) for one in spec.others}
         listed = is_listed(frames, spec.commanded.name)
         command = [self.present(frames, others), self.past(frames[spec.history], listed)]
-        own = self._of_list(frames, seen[spec.commanded.name], spec.commanded.name, command)
+        own = self._encode_list(frames, seen[spec.commanded.name], spec.commanded.name, command)
         units, *rest = (self._for_agents(each, team) for each in (own, *others.values(), self.cells(found)))
         is_own = obs[OWNED].bool() & self._for_agents(listed, team)
         instructions = self.reader(obs[ROWS], obs[AGES])
@@ -145,7 +145,7 @@ class CommandedUnits(Stateless):
         }
         return Features(torch.cat([context, instructions[..., 0, :]], -1), {}, extras=extras)
 
-    def _of_list(self, frames: Frames, seen: Tensor, name: str, further: list[Tensor]) -> Tensor:
+    def _encode_list(self, frames: Frames, seen: Tensor, name: str, further: list[Tensor]) -> Tensor:
         """Features of a list's units, of which the map is seen [K, U, F]: [K, U, width] float32; zero for padding."""
         health = (frames[f"{name}_hp"].float() * (HEALTH_BINS - 1)).long().clamp(0, HEALTH_BINS - 1)
         known = torch.cat([self.kind(frames[f"{name}_type"].long()), self.health(health), *further], -1)

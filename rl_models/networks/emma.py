@@ -9,9 +9,9 @@ Attention is linear in the values, and so is the convolution. So the values of a
 convolution before attention mixes them, and not every cell does. The result equals the released network except for its
 moments: there, by an error of memory layout, three neighbouring cells replace the paper's three moments of one cell.
 
-With `sees_movement` a sprite's query is its symbol's plus that of its movement in the observed time steps: nearer to
-the agent, farther from it, or neither (`layers/tracks.py`). It is not in the paper. In stage 3 two entities have the
-same symbol, and the manual tells them apart by their movements alone.
+With `sees_movement` a sprite's query is the sum of its symbol's and of its movement's in the observed time steps:
+nearer to the agent, farther from it, or neither (`layers/tracks.py`). It is not in the paper. In stage 3 two entities
+have the same symbol, and the manual tells them apart by their movements alone.
 
 `GameId` is the Game-ID baseline (section 5): EMMA's body with the symbols of the roles in place of a manual.
 """
@@ -139,14 +139,14 @@ class Emma(EntityNetwork):
         """
         states, lengths = self.encoder(tokens[:, 0])
         read = self.reader(states, lengths)
-        encoded = {"keys": read.keys} | self._of_values(read.values)
+        encoded = {"keys": read.keys} | self._encode_values(read.values)
         if self.shows_attention:
             padding = (0, self.encoder.length - states.shape[1])
             words = {"key_words": read.key_words, "value_words": read.value_words}
             encoded |= {name: nn.functional.pad(weights, padding) for name, weights in words.items()}
         return encoded
 
-    def _of_values(self, values: Tensor) -> Encoded:
+    def _encode_values(self, values: Tensor) -> Encoded:
         """Encodings of the values [D, d] of D sentences, name -> [D, ...]."""
         return {"shares": self.body.convolution.project(values)}
 
@@ -246,4 +246,4 @@ class GameId(EntityNetwork):
         shares = shares_of_cells(symbols, cells, self.body.symbols.weight.dtype)
         part = shares.diagonal(dim1=-2, dim2=-1)[..., None]
         roles = self.body.symbols(obs[ROLES].flatten(0, 2).long()).flatten(1)
-        return self.body((self.body.of_symbols(symbols) * part, cells), self.body.agents(obs), roles), {}
+        return self.body((self.body.project_symbols(symbols) * part, cells), self.body.agents(obs), roles), {}

@@ -80,9 +80,9 @@ class EmmaBody(nn.Module):
         """
         symbols, cells = obs["agent_symbols"].flatten(0, 2).long(), obs["agent_cells"].flatten(0, 2)
         is_other = (torch.arange(symbols.shape[-1], device=symbols.device) > 0) & (symbols > 0)
-        return self.of_symbols(symbols + is_other * self._sizes.agent_symbols), cells
+        return self.project_symbols(symbols + is_other * self._sizes.agent_symbols), cells
 
-    def of_symbols(self, symbols: Tensor) -> Tensor:
+    def project_symbols(self, symbols: Tensor) -> Tensor:
         """Shares of symbols in the convolution: [K, T, S] int64 -> [K, T, S, window * C] float32."""
         shares = self.convolution.by_moment(self.convolution.project(self.symbol_vectors()))
         moments = shares.shape[1]

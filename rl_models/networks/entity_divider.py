@@ -79,16 +79,28 @@ def divide(logits: Tensor, entities: Tensor, offsets: Tensor, uniforms: Tensor |
     return Division(mask, logits.softmax(-1)[..., 0] * entities, entities, offsets)
 
 
-def nearest_agents(offsets: Tensor) -> Tensor:
-    """The agent itself (0) and the nearest other agent of each cell, [..., 2] int64.
+def nearest_agents(offsets: Tensor, is_here: Tensor | None = None) -> Tensor:
+    """The agent itself (0) and the nearest other agent of each cell, [..., 2] int64; itself twice where it is alone.
 
     The nearest agent has the smallest Manhattan distance to the cell (EnDi, section 5.2, for more than two agents).
 
     Args:
         offsets: [..., N, 2], offsets of the cells from all agents, the agent itself first.
+        is_here: [..., N] bool, agents that are in the game, in the same order; None for all.
     """
-    nearest = 1 + offsets[..., 1:, :].abs().sum(-1).argmin(-1)
+    distances = offsets[..., 1:, :].abs().sum(-1)
+    if is_here is None:
+        nearest = 1 + distances.argmin(-1)
+    else:
+        others = is_here[..., 1:].expand_as(distances)
+        nearest = (1 + distances.masked_fill(~others, torch.inf).argmin(-1)) * others.any(-1)
     return torch.stack([torch.zeros_like(nearest), nearest], -1)
+
+
+def own_first(values: Tensor) -> Tensor:
+    """Values of agents i, i + 1, ... modulo N for each agent i: [..., N] -> [..., N, N]."""
+    agents = torch.arange(values.shape[-1], device=values.device)
+    return values[..., (agents[:, None] + agents) % len(agents)]
 
 
 def check_team(num_agents: int) -> None:

@@ -86,8 +86,8 @@ class DividedEmma(Emma):
         """(E,), one number for each entity; `obs` is name -> [B, N, ...]."""
         return tuple(obs["symbols"].shape[-1:])
 
-    def _of_values(self, values: Tensor) -> Encoded:
-        return super()._of_values(values) | {"goals": self.goal_values(values)}
+    def _encode_values(self, values: Tensor) -> Encoded:
+        return super()._encode_values(values) | {"goals": self.goal_values(values)}
 
     def _attend_and_convolve(
         self, obs: dict[str, Tensor], sprites: Sprites, table: Tensor, texts: EncodedTexts

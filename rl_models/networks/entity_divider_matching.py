@@ -1,10 +1,10 @@
 """EnDi with the mention-matching reader: a network of ours with an entity divider (EnDi, section 4).
 
 Node states with weights of their own ground the goal, from the place of the agent and from that of the nearest other
-agent; a linear layer over both results gives two logits a node. The reader's messages are what a convolution is on a
-grid: a node hears from the others. A masked node says nothing and is not summed. With the same weights the reader sums
-the masked nodes for the prediction of the others' actions. Words, mentions and features of pairs are computed once for
-all passes. Input keys are those of `matching.py` and `noise` [B, T, N, H, W, P].
+agent; a linear layer over both results gives two logits a node. The reader's messages take the place of convolutions:
+each node receives messages from all others. A masked node sends none and is not summed. With the same weights the
+reader sums the masked nodes for the prediction of the others' actions. Words, mentions and features of pairs are
+computed once for all passes. Input keys are those of `matching.py` and `noise` [B, T, N, H, W, P].
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
 from rl_models.networks.matching import Frames, MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.networks.matching_states import Nodes, NodeStates, heard, seen_from
+from rl_models.networks.matching_states import Nodes, NodeStates, received, seen_from
 from rl_models.runtime.added_observations import NOISE
 
 
@@ -69,7 +69,7 @@ class DividedMatching(MatchingReader):
 
     def _outputs(self, obs: dict[str, Tensor], frames: Frames) -> tuple[Tensor, dict[str, Tensor]]:
         division = self._divide(obs, frames)
-        own, others = (_of_nodes(weights, frames.nodes) for weights in division.own_and_others())
+        own, others = (_node_weights(weights, frames.nodes) for weights in division.own_and_others())
         extras = division.extras()
         if self.others is not None and torch.is_grad_enabled():
             extras[OTHERS] = self.others(self._features(frames, others))
@@ -95,7 +95,7 @@ class DividedMatching(MatchingReader):
     def _grounded(self, frames: Frames, nodes: Nodes) -> Tensor:
         """Both states of the nodes from one side, [K, X, 2 H] float32."""
         states = self.goal.first_states(nodes, frames.things, frames.pairs)
-        return torch.cat([states, heard(self.goal.messages(states, frames.pairs), nodes.exists)], -1)
+        return torch.cat([states, received(self.goal.messages(states, frames.pairs), nodes.exists)], -1)
 
 
 def _offsets(positions: Tensor, grid: Tensor) -> Tensor:
@@ -114,6 +114,6 @@ def _offsets(positions: Tensor, grid: Tensor) -> Tensor:
     return torch.take_along_dim(offsets, agents[..., None], -2)
 
 
-def _of_nodes(weights: Tensor, nodes: Nodes) -> Tensor:
+def _node_weights(weights: Tensor, nodes: Nodes) -> Tensor:
     """Weights [K, H W P] of the names in a grid -> of the nodes, [K, X]; 1 for nodes elsewhere, 0 for padding."""
     return nn.functional.pad(weights, (0, 1), value=1.0).gather(1, nodes.cells) * nodes.exists

@@ -19,7 +19,15 @@ from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.tracks import row_and_column, tracks
-from rl_models.networks.entity_divider import OTHERS, Division, OthersHead, check_team, divide, nearest_agents
+from rl_models.networks.entity_divider import (
+    OTHERS,
+    Division,
+    OthersHead,
+    check_team,
+    divide,
+    nearest_agents,
+    own_first,
+)
 from rl_models.networks.network_config import PartsConfig
 from rl_models.networks.parts import Part, PartsEncoder, TowersOfParts
 from rl_models.networks.text_readers import TextReader
@@ -44,7 +52,10 @@ class EntityKeys(Protocol):
 
     @property
     def agents(self) -> str:
-        """Key of the agents' positions in the same form, [N], [moments, N] or [N, 2], the agent's own first."""
+        """Key of the agents' positions in the same form, [N], [moments, N] or [N, 2].
+
+        Those of agent i itself come first, then those of agents i + 1, i + 2, ... modulo N.
+        """
 
     @property
     def size(self) -> tuple[float, float]:
@@ -145,7 +156,8 @@ class DividedParts(TowersOfParts):
             entities = self._places(obs, self._keys.positions)
         size = torch.tensor(self._keys.size, device=agents.device)
         offsets = (entities[:, :, None] - agents[:, None]) / size
-        return torch.take_along_dim(offsets, nearest_agents(offsets)[..., None], -2).flip(-1)
+        is_here = own_first(obs["alive"].bool()).flatten(0, 2)[:, None] if "alive" in obs else None
+        return torch.take_along_dim(offsets, nearest_agents(offsets, is_here)[..., None], -2).flip(-1)
 
     def _places(self, obs: dict[str, Tensor], key: str) -> Tensor:
         """Rows and columns [K, ..., 2] float32; of cells those of the newest time step."""

@@ -160,7 +160,7 @@ class Film2Stack(GridStack):
             if attend is not None:
                 summary = self.summaries[index](largest) if index else self._first_summary(cells, offsets)
                 if self.picks:
-                    summary = torch.cat([summary, _picked(self.picks[index], cells, offsets)], -1)
+                    summary = torch.cat([summary, _weighted_cells(self.picks[index], cells, offsets)], -1)
                 text = torch.cat([attend(summary), fixed], -1)
             visual = torch.cat([layer_input(outputs, len(self.layers)), offsets], -1)
             output, largest = layer(visual, text)
@@ -181,7 +181,7 @@ class Film2Stack(GridStack):
         return summary
 
 
-def _picked(layer: nn.Module, cells: Tensor, offsets: Tensor) -> Tensor:
+def _weighted_cells(layer: nn.Module, cells: Tensor, offsets: Tensor) -> Tensor:
     """A mixture of the cells [K, H, W, F], by scores of cell and offset: [K, F] float32."""
     scores = layer(torch.cat([cells, offsets], -1)).flatten(1)
     return (scores.softmax(-1)[:, None] @ cells.flatten(1, 2)).squeeze(1)

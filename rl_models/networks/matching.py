@@ -1,8 +1,8 @@
 """Mention-matching reader: our own network, of no paper, that learns to read a document from reward alone.
 
-Reading needs two comparisons of words: of a thing that is seen with the words of the document, and of what stands
-beside this mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); what to
-do about them is learned.
+Reading needs two comparisons of words: an observed thing with the words of the document, and the words beside this
+mention with another thing. Both are built in (sections 1 to 3, equations 1 to 7, in `mentions.py`); their use is
+learned.
 
 4. Nodes. Every cell that shows an entity is a node, and so are every inventory and the goal g (`matching_states.py`). A
    node begins with its place, its kind, and what the document says of it and the goal. It does not see its name, unless
@@ -10,7 +10,7 @@ do about them is learned.
 
        h0_n = relu(place_n + kind_n + G f(n, g))                                                         (8)
 
-5. Messages (`matching_states.py`). Each node hears from all nodes, itself included, what the document says of both.
+5. Messages (`matching_states.py`). Each node receives from all nodes, itself included, what the document says of both.
    One round suffices for two hops: the first reaches a node through G, the second through C:
 
        h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (9)
@@ -31,7 +31,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from rl_models.networks.matching_states import Nodes, NodeStates, heard, make_nodes, table
+from rl_models.networks.matching_states import Nodes, NodeStates, make_nodes, received, table
 from rl_models.networks.mentions import DOCUMENTS, SCORES, Mentions, PairFeatures, document_words
 from rl_models.networks.network_config import MatchingOptions
 from rl_models.networks.readers import DOCUMENT, GOAL
@@ -177,7 +177,7 @@ class MatchingReader(Stateless, NodeStates):
 
     def _features(self, frames: Frames, weights: Tensor) -> Tensor:
         """Features [K, F] float32 (eq. 10) of frames, from nodes with weights [K, X]; 0 for a node that is not seen."""
-        both = torch.cat([frames.states, heard(frames.messages, weights)], -1)
+        both = torch.cat([frames.states, received(frames.messages, weights)], -1)
         summed = (self.node_output(both).relu() * weights[..., None]).sum(1)
         return (self.output(summed) + frames.edges).relu()
 

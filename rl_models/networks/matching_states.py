@@ -2,8 +2,9 @@
 
 A node begins with its place (a table of offsets from an agent, up to `reach` cells; beyond them a linear map of the
 rest), its kind, and what the document says of it and the goal (equation 8); in an ablation also with its name's vector.
-Then it hears from all nodes, itself included, what the document says of both (equation 9). A reader has one set of
-these weights. A reader with an entity divider has a second, which grounds the goal (`entity_divider_matching.py`).
+Then it receives messages from all nodes, itself included, with what the document says of both (equation 9). A reader
+has one set of these weights. A reader with an entity divider has a second, which grounds the goal
+(`entity_divider_matching.py`).
 
 Nodes (section 4 of `matching.py`) are what stands in the cells of a room, what agents hold, and the goal; they have no
 weights. Occupied cells are compacted, so the cost grows with the number of entities and not with the size of the room.
@@ -93,7 +94,7 @@ def place_rows(offsets: Tensor, reach: int) -> tuple[Tensor, Tensor]:
 
 
 def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
-    """The same nodes, with the places that they have for another agent. Inventories and the goal keep theirs.
+    """The same nodes with their places relative to another agent. Inventories and the goal keep theirs.
 
     Args:
         nodes: nodes of K frames.
@@ -183,19 +184,19 @@ class NodeStates(nn.Module):
     def messages(self, states: Tensor, pairs: PairFeatures) -> Tensor:
         """Messages from each node of a frame to each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32.
 
-        The first X are the nodes that send, so that `heard` is one product of matrices.
+        The first X are the nodes that send, so that `received` is one product of matrices.
         """
         # In place, because these are the largest tensors of the network, and each copy of one costs as much as the sum.
         messages: Tensor = self.of_pair(pairs.features)[pairs.of_frames.mT]
         return messages.add_(self.to_receiver(states)[:, None]).add_(self.to_sender(states)[:, :, None]).relu_()
 
 
-def heard(messages: Tensor, weights: Tensor) -> Tensor:
+def received(messages: Tensor, weights: Tensor) -> Tensor:
     """h1 (eq. 9), [K, X, H] float32.
 
     Args:
         messages: [K, X, X, H] float32, by `NodeStates.messages`.
-        weights: [K, X] float32 or bool, 0 for nodes that say nothing, such as padding.
+        weights: [K, X] float32 or bool, 0 for nodes whose messages are left out, such as padding.
     """
     summed = weights.to(messages.dtype)[:, None] @ messages.flatten(2)
     return summed.view(len(messages), *messages.shape[2:]) / 2

@@ -26,7 +26,7 @@ class TboneConfig:
     message_features: PositiveInt = 16
     """Width of a message between agents."""
     communicates: bool = True
-    """Whether agents hear the others; otherwise each agent receives its own message instead (the paper's
+    """Whether agents receive the messages of others; otherwise each agent receives its own message instead (the paper's
     no-communication baseline)."""
 
 
@@ -64,7 +64,7 @@ class VisualConfig:
     message_features: PositiveInt = 16
     """Width of a message between agents."""
     communicates: bool = True
-    """Whether agents hear the others; otherwise each agent receives its own message instead."""
+    """Whether agents receive the messages of others; otherwise each agent receives its own message instead."""
     team_features: PositiveInt = 512
     """Width of the central network's features of all agents' frames; other networks do not use it."""
 

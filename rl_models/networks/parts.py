@@ -1,12 +1,11 @@
 """Observations of any game: several arrays an agent, some of them vectors and some of them images.
 
 `PartsEncoder` turns them into one vector an agent: each entry is divided by its largest value or, without a useful one,
-softened (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
-networks behind it are those of the papers: a
-multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the agent's own or the whole team's observations for the
-values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of messages (A Cordial Sync, section 5). All agents
-share the weights; the agent's index is one of the vectors. No file here knows a game: what there is to see is an
-argument.
+compressed (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
+networks behind it are those of the papers: a multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the
+agent's own or the whole team's observations for the values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of
+messages (A Cordial Sync, section 5). All agents share the weights; the agent's index is one of the vectors. The parts
+of an observation are an argument.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Part:
         key: observation key.
         shape: shape of one agent's array; of an image (H, W, C), or (C, H, W) with `planes_first`.
         scale: divisor of its numbers, their largest value: one, or one for each entry ([*shape]; of an image for each
-            channel, [C]). 0 where there is none to divide by: such numbers are softened (`Scaling`).
+            channel, [C]). 0 where there is none to divide by: such numbers are compressed (`Scaling`).
         is_image: whether it goes through convolutions, also as names in cells.
         vocabulary: V, number of tokens of a text, whose shape is () or (sentences,); 0 for an array of numbers.
         planes_first: whether the channels of an image stand before its rows.
@@ -101,7 +100,7 @@ class PartsEncoder(nn.Module):
         self.features = sum(part.size for part in self._vectors) + width * sum(part.size for part in ids)
         self.features += config.image_features * len(self._images)
         self.words = self._words(config, [*texts, *names]) if names else None
-        self.names = nn.ModuleList(_NameEncoder(config, part, self.words) for part in names)
+        self.names = nn.ModuleList(_NameEncoder(config, part, self.words) for part in names if self.words is not None)
         for encoder in self.names:
             self.features += int(encoder.features)  # type: ignore[arg-type]  # a module's attribute has no type
         self.reader: TextReader | None = None
@@ -135,7 +134,7 @@ class PartsEncoder(nn.Module):
         return seen if self.reader is None else torch.cat([seen, self.reader(self.with_texts(obs), seen)], -1)
 
     def entries(self, obs: dict[str, Tensor], key: str, weights: Mapping[str, Tensor] | None = None) -> Tensor:
-        """What the entries of an array say: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F]."""
+        """Features of an array's entries: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F]."""
         if key in self._kind_keys:
             said = self.kinds[self._kind_keys.index(key)](obs[key].long())
         elif key in self._name_keys:
@@ -165,14 +164,14 @@ class _NameEncoder(nn.Module):
     """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector.
 
     Attributes:
-        features: F, width of what comes out.
+        features: F, width of the output.
     """
 
     _table: Tensor
 
     def __init__(self, config: PartsConfig, part: Part, words: nn.Module) -> None:
         super().__init__()
-        width = int(words.features)
+        width = int(words.features)  # type: ignore[arg-type]  # a module's attribute has no type
         self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)
@@ -194,8 +193,8 @@ class _NameEncoder(nn.Module):
 class Scaling(nn.Module):
     """Numbers divided by their largest values.
 
-    A number without a largest value that is of use (there is none, or it is huge) stays as it is up to 10 and grows
-    with its logarithm beyond: 1e6 becomes 23.8. So one entry of millions does not drown the others.
+    Numbers without a useful largest value (none, or a huge one) are unchanged up to 10 and logarithmic beyond: 1e6
+    becomes 23.8. So one very large entry does not dominate the others.
     """
 
     _divisor: Tensor

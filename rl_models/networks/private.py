@@ -71,7 +71,7 @@ class PrivateNetworks(Stateless):
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of every step."""
         obs = self._with_encodings(obs)
-        outputs = [member(self._of_agent(obs, agent), {}, is_first) for agent, member in enumerate(self.members)]
+        outputs = [member(self._select_agent(obs, agent), {}, is_first) for agent, member in enumerate(self.members)]
         extras = {name: torch.cat([one.extras[name] for one in outputs], 2) for name in outputs[0].extras}
         legal = None if outputs[0].legal is None else torch.cat([one.legal for one in outputs], 2)
         return Features(torch.cat([one.features for one in outputs], 2), {}, None, extras, legal)
@@ -87,7 +87,7 @@ class PrivateNetworks(Stateless):
             obs = obs | named | {key: shown.rows.view(obs[key].shape)}
         return obs
 
-    def _of_agent(self, obs: dict[str, Tensor], agent: int) -> dict[str, Tensor]:
+    def _select_agent(self, obs: dict[str, Tensor], agent: int) -> dict[str, Tensor]:
         own = {key: value[:, :, agent : agent + 1] for key, value in obs.items() if not key.startswith(_SHARED)}
         encoded = {key: value[:, agent] for key, value in obs.items() if key.startswith(ENCODED)}
         return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}

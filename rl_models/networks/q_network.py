@@ -1,8 +1,8 @@
 """Q network of QMIX (Rashid et al., ICML 2018, section 4 and appendix): recurrent, and shared by all agents.
 
 An agent's encoded observation and its index go through a linear layer with ReLU, a GRU and a linear layer, whose output
-are the values of its actions. The previous action is no input: most actions here show their effect, and a vain one (an
-interaction with nothing) is not seen. The network knows no observation key; an encoder reads observations.
+are the values of its actions. The previous action is no input: most actions here have an observable effect; an action
+without one is not observed. An encoder reads the observations.
 """
 
 from __future__ import annotations

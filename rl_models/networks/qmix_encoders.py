@@ -85,7 +85,7 @@ class Symbols(nn.Module):
         self.names: Tensor
         self.register_buffer("names", sizes.names.long(), persistent=False)
 
-    def of_names(self, numbers: Tensor) -> Tensor:
+    def embed_names(self, numbers: Tensor) -> Tensor:
         """Vectors of names: [...] uint8 -> [..., F] float32."""
         return nn.functional.embedding(numbers.long(), self.words(self.names).sum(1))
 
@@ -95,16 +95,16 @@ class Symbols(nn.Module):
         Args:
             obs: `inventory` [B, T, N, N] uint8, and `goal` as `texts.py` describes if the encoder gets it.
         """
-        inventories = self.of_names(obs["inventory"].flatten(0, 2)).flatten(1)
+        inventories = self.embed_names(obs["inventory"].flatten(0, 2)).flatten(1)
         return torch.cat([inventories, self._goal(obs)], -1) if self._sees_goal else inventories
 
     def _goal(self, obs: dict[str, Tensor]) -> Tensor:
         """The sum of the goal's words, [K, F]."""
         if obs[GOAL].ndim == 4:  # tokens, as in a replay buffer; adding them up costs less than finding equal goals
-            return self._of_text(GOAL, obs[GOAL].flatten(0, 2))["symbol"]
-        return encode_texts(obs, GOAL, self._of_text).of_frames("symbol")
+            return self._embed_text(GOAL, obs[GOAL].flatten(0, 2))["symbol"]
+        return encode_texts(obs, GOAL, self._embed_text).of_frames("symbol")
 
-    def _of_text(self, key: str, tokens: Tensor) -> Encoded:
+    def _embed_text(self, key: str, tokens: Tensor) -> Encoded:
         return {"symbol": self.words(tokens.long()).sum(-2)}
 
 
@@ -146,7 +146,7 @@ class GridSymbolsEncoder(nn.Module):
         row, column = obs["position"].flatten(0, 2)[:, 0].long().unbind(-1)
         rows, columns = self.rows(self._offsets(row, grid.shape[1])), self.columns(self._offsets(column, grid.shape[2]))
         around = self.carried(self.symbols.carried(obs))[:, None, None] + rows[:, :, None] + columns[:, None]
-        hidden = torch.relu(self.cells(self.symbols.of_names(grid).sum(-2)) + around)
+        hidden = torch.relu(self.cells(self.symbols.embed_names(grid).sum(-2)) + around)
         return torch.relu(self.output(hidden)).amax((1, 2)).unflatten(0, lead)
 
     def _offsets(self, position: Tensor, length: int) -> Tensor:
@@ -180,5 +180,5 @@ class GridSymbolsState(nn.Module):
         first = {key: obs[key][:, :, :1] for key in ("grid", "inventory", GOAL) if key in obs}
         first |= {key: value for key, value in obs.items() if key.startswith("texts/")}
         lead = first["grid"].shape[:2]
-        cells = self.symbols.of_names(first["grid"].flatten(0, 2)).sum(-2).flatten(1)
+        cells = self.symbols.embed_names(first["grid"].flatten(0, 2)).sum(-2).flatten(1)
         return torch.relu(self.output(torch.cat([cells, self.symbols.carried(first)], -1))).unflatten(0, lead)

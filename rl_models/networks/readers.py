@@ -140,7 +140,7 @@ class Txt2PiReader(nn.Module):
         super().__init__()
         self.config = config
         self.words = words
-        inputs = int(words.embedding_dim)
+        inputs = int(words.embedding_dim)  # type: ignore[arg-type]  # a module's attribute has no type
         self.goal_reader = Bidirectional("lstm", inputs, config.goal_hidden_size)
         self.goal_summary = SelfAttention(self.goal_reader.features)
         self.inventory_reader = Bidirectional(config.inventory_cell, inputs, config.inventory_hidden_size)
@@ -233,7 +233,7 @@ class SummaryReader(nn.Module):
         """
         super().__init__()
         self.words = words
-        inputs = int(words.embedding_dim)
+        inputs = int(words.embedding_dim)  # type: ignore[arg-type]  # a module's attribute has no type
         self.readers = nn.ModuleDict({key: Bidirectional(cell, inputs, width) for key, width in hidden_sizes.items()})
         self.summaries = nn.ModuleDict({key: SelfAttention(2 * width) for key, width in hidden_sizes.items()})
         self.features = 2 * (hidden_sizes[DOCUMENT] + hidden_sizes[GOAL] + num_agents * hidden_sizes[INVENTORY])

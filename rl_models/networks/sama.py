@@ -7,7 +7,8 @@ all steps with the same weights. The value also reads the commands of the other 
 policy does not.
 
 Input keys: `symbols` [B, T, N, layers, H, W] uint8, 0 for nothing; `commands` [B, T, N, N] uint8, commands by number,
-the agent's own first; optionally `legal` [B, T, N, A] bool. There is no memory, because the grid shows the whole state.
+the agent's own first; optionally `legal` [B, T, N, A] bool. The network is not recurrent, because the grid shows the
+whole state.
 """
 
 from __future__ import annotations

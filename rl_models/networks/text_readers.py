@@ -6,8 +6,8 @@ table that is learned, or from a frozen encoder that is handed in (EMMA reads wi
 
 * `film2` (RTFM, section 4.1): a BiLSTM over all words, attention over its states, then FiLM² between text and query.
 * `emma` (Hanjie et al., 2021, section 4): a key and a value of each sentence; the query attends over the keys.
-* `matching`: the query attends over single words, and what is read stands around them (`matching.py`, in short).
-* `words`: the mean of all words' vectors beside the query; what a reader must beat.
+* `matching`: the query attends over single words and reads the words around them (`matching.py`, simplified).
+* `words`: the mean of all words' vectors beside the query, a baseline for readers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class TextReader(nn.Module):
         return read.reshape(*query.shape[:-1], -1)
 
     def _sentences(self, obs: dict[str, Tensor], text: TextPart, frames: int) -> Encoded:
-        """What the K frames' sentences say, name -> [K, S, ...]; each distinct sentence is encoded once."""
+        """Encodings of the K frames' sentences, name -> [K, S, ...]; each distinct sentence is encoded once."""
 
         def encode(key: str, tokens: Tensor) -> Encoded:
             width = longest(text_lengths(tokens), tokens.shape[1])
@@ -163,7 +163,7 @@ class _Emma(_Reader):
 
 
 class _Matching(_Reader):
-    """The query attends over words; what stands around them is read."""
+    """The query attends over words and reads the words around them."""
 
     def __init__(self, config: TextReaderConfig, words: int, query: int) -> None:
         super().__init__()

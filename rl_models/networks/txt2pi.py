@@ -54,7 +54,7 @@ class SilgReader(nn.Module):
         """
         super().__init__()
         self.words = words
-        self.reader = Bidirectional("lstm", int(words.embedding_dim), hidden_size)
+        self.reader = Bidirectional("lstm", int(words.embedding_dim), hidden_size)  # type: ignore[arg-type]  # a module's attribute has no type
         width = self.reader.features
         self.summaries = nn.ModuleDict({key: SelfAttention(width) for key in (GOAL, INVENTORY)})
         self.mixed_fields, self.mixed_answers = SelfAttention(width), SelfAttention(width)

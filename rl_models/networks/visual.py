@@ -62,9 +62,9 @@ class FrameConvolutions(nn.Module):
         assert isinstance(first, nn.Conv2d) and first.bias is not None
         weight = first.weight / self.deviation[:, None, None]
         bias = first.bias - (weight * self.mean[:, None, None]).sum((1, 2, 3))
-        image = _thinned(nn.functional.conv2d(self._padded(frames, FRAME_LAYERS[0][1]), weight, bias))
+        image = _max_pool(nn.functional.conv2d(self._padded(frames, FRAME_LAYERS[0][1]), weight, bias))
         for layer in others:
-            image = _thinned(layer(image))
+            image = _max_pool(layer(image))
         return image.permute(0, 2, 3, 1).flatten(1)
 
     def _padded(self, frames: Tensor, margin: int) -> Tensor:
@@ -75,7 +75,7 @@ class FrameConvolutions(nn.Module):
         return image.permute(0, 3, 1, 2)
 
 
-def _thinned(image: Tensor) -> Tensor:
+def _max_pool(image: Tensor) -> Tensor:
     """Maximum over 2 x 2 pixels, then ReLU: [K, C, H, W] -> [K, C, H / 2, W / 2]."""
     return nn.functional.max_pool2d(image, 2).relu_()
 

@@ -30,11 +30,11 @@ class Briefing:
     shots: int = 1
 
     def elements(self) -> str:
-        """The objects as a prompt names them."""
+        """Objects of the game, as listed in prompts."""
         return ", ".join(self.objects) or "whatever the manual names"
 
     def listed(self, domain: Domain) -> str:
-        """The valid sub-goals as a prompt lists them."""
+        """Valid sub-goals, as listed in prompts."""
         if not self.objects:
             return "- whatever the manual allows one agent to do"
         return "\n".join(f"- {text}" for text in domain.subgoals)
@@ -63,8 +63,21 @@ def allocation_examples(domain: Domain, shots: int) -> str:
     return "\n\n".join(parts) or "none"
 
 
+def command_examples(domain: Domain, shots: int) -> str:
+    """Situations with what each agent should do."""
+    parts = []
+    for state in _states(domain, shots):
+        subgoals = domain.decompose(state, None, ()).subgoals
+        order = domain.allocate(state, subgoals, ()).order
+        commands = " ".join(
+            f"{agent} should {subgoals[place]}." for agent, place in zip(domain.agents, order, strict=True)
+        )
+        parts.append(f"Situation: {domain.situation(state)}\nAgents: {'; '.join(domain.statuses(state))}.\n{commands}")
+    return "\n\n".join(parts) or "none"
+
+
 def numbered(texts: Sequence[str]) -> str:
-    """Texts as a list of numbers from 1."""
+    """Texts as a list that is numbered from 1."""
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
 

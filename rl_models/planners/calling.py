@@ -46,29 +46,37 @@ class Call(Generic[R, T]):
         context: the same as records, for backends that answer by rule.
         check: turns a reply into the result; raises `RejectedReplyError`.
         fallback: builds the result when no reply can be used.
+        choices: as for `ChatRequest`.
     """
 
     values: Mapping[str, str]
     context: Any
     check: Callable[[R], T]
     fallback: Callable[[], T]
+    choices: tuple[str, ...] = ()
 
 
 class Caller:
-    """Carries the calls of all stages to one backend."""
+    """Sends the questions of all stages to one backend, and keeps them in a transcript."""
 
     def __init__(
-        self, client: ChatClient, model: str, transcript: Transcript | None = None, seed: int | None = None
+        self,
+        client: ChatClient,
+        model: str,
+        transcript: Transcript | None = None,
+        seed: int | None = None,
+        prepare: Callable[[Sequence[ChatRequest]], None] | None = None,
     ) -> None:
         """Bind a backend.
 
         Args:
-            client: carries questions to it.
-            model: name the endpoint knows the model by; for other backends any name of their own.
+            client: client of the backend.
+            model: name of the model at the endpoint; for other backends any name.
             transcript: transcript that keeps the calls for a reader.
-            seed: sent along, for servers that heed it.
+            seed: sampling seed of every request; a server may ignore it.
+            prepare: called with all requests of a stage before they are asked; a backend may answer them together.
         """
-        self._client, self._model, self._seed = client, model, seed
+        self._client, self._model, self._seed, self._prepare = client, model, seed, prepare
         self.transcript = transcript or Transcript()
 
     @property
@@ -79,6 +87,8 @@ class Caller:
     def call(self, stage: Stage[R], calls: Sequence[Call[R, T]]) -> list[Answer[T]]:
         """Answers to all calls of a stage, in their order."""
         questions = [self._question(stage, call) for call in calls]
+        if self._prepare is not None:
+            self._prepare([question.request for question in questions])
         answers = self._client.ask(questions)
         for question, answer in zip(questions, answers, strict=True):
             self.transcript.add_call(question.request, answer)
@@ -91,6 +101,7 @@ class Caller:
             max_tokens=stage.max_tokens,
             seed=self._seed,
             is_json=True,
+            choices=call.choices,
             stage=stage.name,
             context=call.context,
         )

@@ -64,7 +64,7 @@ class CodeIndex:
         self._holders = Counter(word for counts in self._counts for word in counts)
 
     @classmethod
-    def of_folder(cls, folder: Path) -> CodeIndex:
+    def from_folder(cls, folder: Path) -> CodeIndex:
         """Index every Python file below a folder, in the order of their paths."""
         files = sorted(folder.rglob("*.py"))
         return cls(
@@ -94,7 +94,7 @@ class CodeIndex:
         return math.log(1 + (len(self._documents) - holders + 0.5) / (holders + 0.5))
 
 
-def shown(documents: Sequence[Document]) -> str:
+def format_documents(documents: Sequence[Document]) -> str:
     """Documents for a prompt."""
     return "\n\n".join(f"# {one.name}\n{one.text}" for one in documents) or "none"
 

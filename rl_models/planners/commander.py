@@ -9,23 +9,32 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 from rl_models.planners.domain import Domain
 from rl_models.planners.plans import Plan
+
+RandomFrom: TypeAlias = Literal["all", "possible"]
 
 
 class RandomCommander:
     """Replaces commands; what it does depends on seed, world and round alone."""
 
-    def __init__(self, domain: Domain, share: float, seed: int = 0) -> None:
-        """Replace this share of commands by uniformly drawn valid sub-goals.
+    def __init__(self, domain: Domain, share: float, seed: int = 0, drawn_from: RandomFrom = "all") -> None:
+        """Replace this share of commands by uniformly drawn sub-goals.
+
+        Args:
+            domain: domain of the sub-goals.
+            share: probability with which a command is replaced.
+            seed: seed of what is drawn.
+            drawn_from: all valid sub-goals, or those that the agent can begin now.
 
         Raises:
             ValueError: the share is no probability.
         """
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"the share of random commands must lie between 0 and 1, not be {share}")
-        self._texts = list(domain.subgoals)
+        self._domain, self._drawn_from = domain, drawn_from
         self._share, self._seed = share, seed
 
     def command(self, worlds: Sequence[int], rounds: Sequence[int], plans: Sequence[Plan]) -> list[Plan]:
@@ -35,7 +44,13 @@ class RandomCommander:
     def _replaced(self, world: int, number: int, plan: Plan) -> Plan:
         numbers = random.Random(f"{self._seed} {world} {number}")
         # Both draws are made for every agent, so that a larger share keeps the replacements of a smaller one.
-        draws = [(numbers.random(), numbers.choice(self._texts)) for _ in plan.commands]
+        draws: list[tuple[float, str]] = []
+        for agent in range(len(plan.commands)):
+            given = [text for _, text in draws]
+            texts = self._domain.subgoals
+            if self._drawn_from == "possible":
+                texts = self._domain.possible_subgoals(plan.state, agent, given)
+            draws.append((numbers.random(), numbers.choice(texts)))
         pairs = zip(draws, plan.commands, strict=True)
         commands = tuple(draw if luck < self._share else text for (luck, draw), text in pairs)
         return replace(plan, commands=commands)

@@ -49,7 +49,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Fault:
-    """Phase of planning that made a plan fail, with the reasoning of the one who judged it."""
+    """Phase of planning that made a plan fail, with the reasoning of the judge."""
 
     thoughts: str
     phase: Phase
@@ -65,10 +65,10 @@ class Domain(Protocol):
     """Rules of the game and map, used where no other manual is given."""
     objects: tuple[str, ...]
     """Objects that agents can act on, in the manual's words."""
-    aims: tuple[str, ...]
-    """Verbs that say in a text what the game is about, beside the usual ones (`win`)."""
-    deeds: tuple[str, ...]
-    """Verbs that say in a text what an agent can do, beside the usual ones (`move`)."""
+    goal_verbs: tuple[str, ...]
+    """Verbs for the aim of the game, beside the usual ones (`win`)."""
+    action_verbs: tuple[str, ...]
+    """Verbs for what an agent can do, beside the usual ones (`move`)."""
     goals: tuple[str, ...]
     subgoals: SubgoalTexts
     """All commands that agents can be given."""
@@ -76,7 +76,7 @@ class Domain(Protocol):
     final_facts: frozenset[str]
     """Facts that the skills lead to in the end."""
     earlier: str
-    """When the earlier of the two states is from that a test of a sub-goal compares, such as `one step earlier`."""
+    """Age of the previous state in a sub-goal's test, in words: `one step earlier`."""
 
     def check(self, state: str) -> str:
         """A state as the world writes it; a text that is none is refused.
@@ -86,7 +86,7 @@ class Domain(Protocol):
         """
 
     def situation(self, state: str) -> str:
-        """The state of the world as one sentence, agents aside."""
+        """The state of the world as one sentence, without the agents."""
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """One clause about each agent."""
@@ -108,6 +108,9 @@ class Domain(Protocol):
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
         """The best goal, or the one given, and sub-goals that can begin now; none of the (sorted) ones that failed."""
+
+    def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
+        """Sub-goals that an agent can begin now, at least one, while others do the ones that they were given."""
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """The cheapest way to hand out the sub-goals; not one that failed (sub-goals in the agents' order)."""

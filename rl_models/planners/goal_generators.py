@@ -46,7 +46,7 @@ class DepsGoals(GoalGenerator):
         """Bind a backend.
 
         Args:
-            caller: carries the calls.
+            caller: sends the questions to the backend.
             domain: the world in words.
             manual: manual of the game for the prompt; the domain's own if there is none.
         """

@@ -95,7 +95,7 @@ def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: D
     """A manual from paragraphs about a game.
 
     Args:
-        caller: carries the calls.
+        caller: sends the questions to the backend.
         game: its name.
         paragraphs: plain text (`latex.read_paragraphs`).
         domain: its words, by which rules read what no model does.

@@ -1,4 +1,4 @@
-"""Reading without a language model: which paragraphs matter, which sentences tell what, which lines say the same.
+"""Rules that read in place of a language model: relevant paragraphs, sentences that answer, lines of equal meaning.
 
 Deliberately plain: words are counted and compared.
 """
@@ -20,7 +20,7 @@ _SIGNS_OF = (
     ("action", "move"),
 )
 """Words that mark a sentence as an answer to each of the four questions about a game; empty: any object will do. A
-domain adds its aims to the third and its deeds to the fourth."""
+domain adds its goal_verbs to the third and its action_verbs to the fourth."""
 _MIN_OBJECTS = 2
 _SAME = 0.8
 _MAX_LINES = 40
@@ -33,7 +33,7 @@ def is_relevant(paragraph: str, objects: Sequence[str]) -> bool:
 
 def facts(paragraph: str, question: int, domain: Domain) -> list[str]:
     """Sentences of a paragraph that answer a question."""
-    signs = (*_SIGNS_OF[question], *((), (), domain.aims, domain.deeds)[question])
+    signs = (*_SIGNS_OF[question], *((), (), domain.goal_verbs, domain.action_verbs)[question])
     return [
         sentence[:600]
         for sentence in _SENTENCE_END.split(" ".join(paragraph.split()))

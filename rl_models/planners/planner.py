@@ -47,7 +47,7 @@ class Planner:
         """Bind a backend and a domain.
 
         Args:
-            caller: carries the calls.
+            caller: sends the questions to the backend.
             domain: the world in words, and rules for what no model answers.
             briefing: description of the game in prompts; the domain's own manual and objects if there is none.
             translate: state texts to sentences; the domain's own if there is none.

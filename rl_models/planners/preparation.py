@@ -1,4 +1,4 @@
-"""Preparation before training: objects, sentences, diverse states, sub-goals without doubles (SAMA, 3.1 to 3.3)."""
+"""Preparation before training: objects, sentences, diverse states, sub-goals without duplicates (SAMA, 3.1 to 3.3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
-from rl_models.planners.code_index import CodeIndex, shown
+from rl_models.planners.code_index import CodeIndex, format_documents
 from rl_models.planners.domain import Domain, StateTextError
 from rl_models.planners.offline_reading import groups
 from rl_models.planners.replies import (
@@ -60,7 +60,7 @@ class Translator:
         return [answer.value for answer in self._caller.call(TRANSLATION, [self._call(state) for state in states])]
 
     def _call(self, state: str) -> Call[SentenceReply, str]:
-        values = {"manual": self._manual, "code": shown(self._index.search(state)), "state": state}
+        values = {"manual": self._manual, "code": format_documents(self._index.search(state)), "state": state}
         return Call(values, AskSentence(state), _one_line, lambda: self._domain.situation(state))
 
 
@@ -74,7 +74,7 @@ def generate_states(
     """Diverse legal states beside the examples, D_state.
 
     Args:
-        caller: carries the calls.
+        caller: sends the questions to the backend.
         domain: checks what comes back.
         manual: manual of the game for the prompt.
         examples: states met in play; the first few are shown.
@@ -99,9 +99,9 @@ def _states_call(
             raise RejectedReplyError(f"most states are not legal, the first because {(*reasons, 'there is none')[0]}")
         return legal
 
-    shown_examples = "\n\n".join(examples[:3])
+    examples_text = "\n\n".join(examples[:3])
     # The number of the portion is told, or equal questions would share one answer.
-    values = {"manual": manual, "examples": shown_examples, "count": str(count), "portion": str(number)}
+    values = {"manual": manual, "examples": examples_text, "count": str(count), "portion": str(number)}
     return Call(values, AskStates(count, number), read, lambda: tuple(domain.diverse_states(count, number)))
 
 
@@ -116,8 +116,8 @@ def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tupl
     return tuple(legal), tuple(reasons)
 
 
-def without_doubles(caller: Caller, domain: Domain, texts: Sequence[str]) -> list[str]:
-    """D'_subgoal: of sub-goals that mean the same the first, in their order."""
+def deduplicate_subgoals(caller: Caller, domain: Domain, texts: Sequence[str]) -> list[str]:
+    """D'_subgoal, in the given order: the first of all sub-goals of one meaning."""
     different = tuple(dict.fromkeys(texts))
     if len(different) < 2:
         return list(different)

@@ -60,6 +60,13 @@ class AllocationReply(Reply):
     numbers: Annotated[list[Annotated[int, Field(ge=1, le=MAX_AGENTS)]], Field(min_length=1, max_length=MAX_AGENTS)]
 
 
+class ScoredReply(Reply):
+    """The sub-goal of one agent, and the scores of all that it could have been given."""
+
+    subgoal: Short
+    scores: dict[str, float] = {}
+
+
 class FaultReply(Reply):
     """Which phase made a plan fail."""
 
@@ -137,6 +144,13 @@ class AskDecomposition:
     state: str
     goal: str | None
     failed: frozenset[SubgoalTexts]
+
+
+@dataclass(frozen=True)
+class AskSubgoal:
+    """Context of `subgoal`: the agent's name; the request holds the sub-goals that are possible for it now."""
+
+    agent: str
 
 
 @dataclass(frozen=True)

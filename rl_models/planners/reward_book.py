@@ -1,7 +1,7 @@
-"""The designed rewards of a run at work: for each world and agent, whether the sub-goal it was told is reached.
+"""Rewards of sub-goals while a run plays: whether each agent has reached the sub-goal that it was given.
 
-Built-in tests see whole batches; Python runs in the sandbox, and a function that fails there once is replaced by the
-built-in test for good. The book tells for which sub-goals a built-in one stands in.
+Built-in tests see whole batches; Python runs in the sandbox, and a function that fails once is replaced by the
+built-in test for the rest of the run; `has_fallen_back` says for which sub-goals.
 """
 
 from __future__ import annotations

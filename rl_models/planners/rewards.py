@@ -20,7 +20,7 @@ import numpy as np
 
 from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
-from rl_models.planners.code_index import CodeIndex, shown
+from rl_models.planners.code_index import CodeIndex, format_documents
 from rl_models.planners.domain import Domain, SubgoalTest
 from rl_models.planners.replies import AskReward, CodeReply
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
@@ -86,7 +86,7 @@ class RewardDesigner:
         """Bind a backend, a world's own tests and play to try rewards on.
 
         Args:
-            caller: carries the calls.
+            caller: sends the questions to the backend.
             domain: sub-goals, and states as JSON.
             tests: the built-in test of each sub-goal, by its text.
             transitions: play in which sub-goals are reached and not reached.
@@ -107,7 +107,7 @@ class RewardDesigner:
         return designed
 
     def _code_call(self, subgoal: str, example: str) -> Call[CodeReply, DesignedReward]:
-        source = shown(self._index.search(subgoal))
+        source = format_documents(self._index.search(subgoal))
         return Call(
             {
                 "manual": self._manual,

@@ -1,7 +1,7 @@
 """Rounds of planning, acting, judging and reflecting, for many worlds at once (SAMA, figure 2 and section 3.4).
 
 The caller runs the worlds. It calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans
-that come back, and puts a world back to where its round began on request.
+that they return, and restores a world to the beginning of its round when a plan says so.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PlanningLoop:
         goals: GoalGenerator | None = None,
         max_reflections: int = 3,
         commander: RandomCommander | None = None,
-        met: SubgoalData | None = None,
+        visited: SubgoalData | None = None,
         revision: Revision | None = None,
     ) -> None:
         """Set up the loop.
@@ -80,14 +80,14 @@ class PlanningLoop:
             goals: names goals; the planner's own if there is none.
             max_reflections: tries after a failed round; then the episode goes on from where it is.
             commander: replaces commands, for the interpolation between the planner's and random ones.
-            met: states met here are added to it with their plans, for fine-tuning the policy.
+            visited: collects visited states with their plans, for fine-tuning the policy.
             revision: makes the plans of these tries; the planner reflects if there is none.
         """
         self.planner, self._most = planner, max_reflections
         self._goals = goals or GoalGenerator()
         self._revision: Revision = revision or Reflection(planner)
         self._planners = [planner, *self._revision.planners]
-        self._commander, self._met = commander, met
+        self._commander, self._visited = commander, visited
         self._progress: dict[int, _Progress] = {}
         self.counts = RoundCounts()
 
@@ -164,8 +164,8 @@ class PlanningLoop:
     def _take(self, worlds: Sequence[int], plans: Sequence[Plan], how: str) -> dict[int, Plan]:
         """Let the commander change commands, then keep and write down the plans."""
         rounds = [self._progress[world].rounds + 1 for world in worlds]
-        if self._met is not None:
-            self._met.add((plan.state, plan.commands) for plan in plans)
+        if self._visited is not None:
+            self._visited.add((plan.state, plan.commands) for plan in plans)
         commanded = self._commander.command(worlds, rounds, plans) if self._commander else plans
         for world, number, plan in zip(worlds, rounds, commanded, strict=True):
             self._progress[world].rounds, self._progress[world].plan = number, plan

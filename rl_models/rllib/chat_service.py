@@ -19,7 +19,7 @@ from rl_models.chat.meter import Cost, Meter
 
 
 class ChatService:
-    """Object inside the actor: a transport and the meter of its endpoint."""
+    """Class of the actor: a transport and the meter of its endpoint."""
 
     def __init__(self, settings: ChatSettings, folder: str, shares_record: bool = False) -> None:
         """Open the transport in the actor's process, which alone holds the key and the record."""
@@ -31,7 +31,7 @@ class ChatService:
         return self._transport.complete(request)
 
     def cost(self) -> Cost:
-        """Costs of the run so far, by the meter."""
+        """Costs of the run so far."""
         return self._meter.cost
 
 
@@ -43,11 +43,11 @@ class RemoteTransport:
         self._actor = actor
 
     def complete(self, request: ChatRequest) -> Outcome:
-        """Wait for the actor's answer; it needs nothing that is not sent."""
+        """Send a request and wait for the actor's answer."""
         return ray.get(self._actor.complete.remote(dataclasses.replace(request, context=None)))
 
     def cost(self) -> Cost:
-        """Costs of the run so far, by the meter."""
+        """Costs of the run so far."""
         return ray.get(self._actor.cost.remote())
 
     def stop(self) -> None:
@@ -66,13 +66,13 @@ def start_chat_service(
     """Start the actor of a run, which occupies no CPU, on this node, where its folder is. It ends with this process.
 
     Args:
-        settings: which backend, its bounds and its budget.
+        settings: backend, limits and budget.
         folder: run folder, for the record.
-        concurrency: requests that the actor has under way at the same time.
+        concurrency: number of concurrent requests.
         runtime_env: Ray's description of the actor's environment, if it alone holds the key.
-        name: by which other processes of the run find it.
-        shares_record: the record is also that of other runs, so it does not tell what this run has spent before, and
-            the budget is that of a session.
+        name: name of the actor, for other processes of the run.
+        shares_record: whether other runs use the same record; the budget is then that of a session, because the record
+            does not tell what this run has spent before.
     """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env, "name": name}

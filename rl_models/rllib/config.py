@@ -29,9 +29,10 @@ from rl_models.rllib.workers import Workers
 from rl_models.team_world import MakeWorld
 
 _MAX_REQUESTS = 1_000_000
-"""That RLlib lets wait at a learner process. A learner at its limit, 3 by default, loses its shard of an update without
-a word while others get theirs: all later updates of IMPALA would then sum gradients of different fragments. The limit
-is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next step."""
+"""Largest number of requests that wait at a learner process. At its limit, 3 by default, a learner silently loses its
+shard of an update while others get theirs: all later updates of IMPALA would then sum gradients of different fragments.
+The limit is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next
+step."""
 
 
 def rllib_config(
@@ -49,8 +50,8 @@ def rllib_config(
         make_world: `(num_worlds, first_world) -> world`, picklable.
         build_policy: builds the team with its initial weights, picklable.
         objective: training objective.
-        optimiser: with which optimiser.
-        workers: on how many processes.
+        optimiser: optimiser settings.
+        workers: numbers of processes and worlds.
         seed: seed of worlds, action sampling and shuffles.
 
     Raises:
@@ -77,7 +78,7 @@ def rllib_config(
 
 
 def _set_workers(config: AlgorithmConfig, make_world: MakeWorld, workers: Workers) -> None:
-    """Worlds, runners and learners: how many, on what, and what happens when a runner dies."""
+    """Set numbers, devices and fault tolerance of runners and learners."""
     config.environment(
         env="worlds",
         observation_space=PLACEHOLDER_SPACE,
@@ -108,7 +109,7 @@ def _set_workers(config: AlgorithmConfig, make_world: MakeWorld, workers: Worker
 
 
 def _set_batches(config: AlgorithmConfig, objective: Objective, workers: Workers) -> None:
-    """How many env steps each learner gets; the objective cuts the minibatches."""
+    """Set the env steps of an update; the objective makes the minibatches."""
     share = workers.worlds * workers.fragment_length // max(workers.learners, 1)
     if objective.takes_turns:
         # RLlib only divides by the size, when it shards fragments over learners; the objective cuts the minibatches.
@@ -123,12 +124,12 @@ warnings.filterwarnings("ignore", message="The given NumPy array is not writable
 
 
 class FragmentsToBatch(ConnectorV2):
-    """Joins fragments side by side. Everything else (returns, minibatches) is the objective's."""
+    """Joins fragments side by side. The objective does everything else (returns, minibatches)."""
 
     _nothing: Batch | None = None
 
     def __call__(self, *, episodes: list[Fragment | FailedFragment], **kwargs: Any) -> dict[str, Any]:
-        """Batch of the default module, on the CPU; without fragments one of no worlds, shaped as those before it.
+        """Batch of the default module, on the CPU; without fragments an empty batch with the shapes of earlier ones.
 
         (A runner that dies takes along fragments that IMPALA has promised to a learner, and the other learners wait for
         that learner's part of the update.)

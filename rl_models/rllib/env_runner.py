@@ -1,7 +1,7 @@
 """An env runner that returns fragments. PPO and IMPALA of RLlib treat what `sample()` returns as an opaque list.
 
-Sampling is `training.collector.Collector`; weights, metrics and life as a Ray actor are RLlib's. Every runner plays its
-own share of one numbered row of worlds, so how worlds are split over runners changes nothing in them.
+Sampling is `training.collector.Collector`; weights, metrics and life as a Ray actor are RLlib's. Worlds are numbered
+over all runners, so their split over runners does not change them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ of their own `sampling/cpu_seconds`."""
 class FailedFragment:
     """Error of an environment in a runner that Ray has just restarted, in place of a fragment; the trial fails with it.
 
-    RLlib divides what runners bring over the learners by length. This is longer than all fragments, so every learner
+    RLlib splits the runners' results over the learners by length. This is longer than all fragments, so every learner
     gets a piece of it; one that got none would wait for the others forever.
     """
 
@@ -68,7 +68,7 @@ class FailedFragment:
         return self[part]
 
     def env_steps(self) -> int:
-        """0."""
+        """Number of env steps, 0."""
         return 0
 
 
@@ -135,7 +135,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
                 raise
             # PPO samples until it has counted a batch.
             self.count_samples(self.num_envs * self.config.rollout_fragment_length, 0)
-            return [FailedFragment(as_sent(error))]
+            return [FailedFragment(picklable_error(error))]
         self._has_played = True
         return [fragment]
 
@@ -155,9 +155,9 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return fragment
 
     def _collect(self) -> Fragment:
-        # A world that hangs would block forever. This process then logs where it hangs and exits, which is handled
-        # mended like any death: a runner is started again, a trial continues from its checkpoint. Environments of
-        # others are watched call by call, with the same patience, so that this comes after their sentence.
+        # A world that hangs would block forever. This process then logs where it hangs and exits: a runner is
+        # restarted, a trial continues from its checkpoint. Calls of custom environments have a watch of their own
+        # with a slightly shorter limit, so their error message comes first.
         faulthandler.dump_traceback_later(1.08 * _patience_seconds(), exit=True, file=2)  # standard error
         try:
             return self._collect_or_begin_anew()
@@ -218,7 +218,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return sum(int(world.restarted.sum()) for world in self.worlds if world.restarted is not None)
 
 
-def as_sent(error: Exception) -> Exception:
+def picklable_error(error: Exception) -> Exception:
     """An error that another process can raise; a note says where it was raised here."""
     place = traceback.format_exc()
     try:
@@ -247,7 +247,7 @@ def _patience_seconds() -> float:
 
 
 def episode_means(results: dict[str, Any]) -> dict[str, float]:
-    """Means over episodes from the sums that runners logged, under `episode/NAME`; empty if none ended."""
+    """Means over episodes from the runners' logged sums, under `episode/NAME`; empty if none ended."""
     sums = {name: float(np.asarray(value)) for name, value in results.get(EPISODE, {}).items()}
     count = sums.pop("count", 0.0)
     return {f"{EPISODE}/{name}": value / count for name, value in sums.items()} if count else {}

@@ -2,12 +2,12 @@
 
 PPO's learner runs in RLlib's synchronous update, IMPALA's in its learner thread. Stock losses are not called: the
 stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor are gradients averaged by torch's
-`DistributedDataParallel`, which waits for ever where one learner has a backward pass more than another, and which gives
-a learner with three worlds the weight of one with four: `batch.Learners` sums them, weighed by what they hold.
+`DistributedDataParallel`, which hangs if one learner has more backward passes than another, and which gives a learner
+with three worlds the weight of one with four: `batch.Learners` sums them, weighed by what they hold.
 
-Learners meet at the address at which Ray knows their node, never at all of its addresses. torch's store of keys and
-values, through which learners find each other, listens on every address of the machine and asks for no token. On
-a cluster that keeps to 127.0.0.1 it would be the one door that faces the network.
+Learners connect at the address under which Ray knows their node, never at all of its addresses. torch's store of keys
+and values, through which learners find each other, listens on every address of the machine and asks for no token. On a
+cluster that is bound to 127.0.0.1 it would be the only port that is open to the network.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from rl_models.training.algorithm import SKIPPED_UPDATES
 STATISTICS = "statistics"
 """Key of learners' results that holds the statistics of objectives and extra losses, apart from RLlib's own."""
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
-"""Updates since the weights that acted; share of time in which the learner learned; number of waiting batches."""
+"""Number of updates since the weights that acted; share of time spent in updates; number of waiting batches."""
 CPU_SECONDS = "cpu_seconds"
 """CPU-seconds of learners that are processes of their own, since what they logged before, summed over them."""
 REPLAY = "replay"
 """Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
-_LOOKS_AFTER_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 class TeamLearner(PrivateLearner, TorchLearner):
@@ -62,7 +62,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         super().__init__(**arguments)
         if self.config.num_learners:
             keep_freed_memory()
-            keep_to_nodes_address()
+            bind_to_node_address()
 
     def build(self) -> None:
         """Build as RLlib does."""
@@ -99,7 +99,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
                 torch.distributed.broadcast(value, src=0)
 
     def whole_update(self, batch: MultiAgentBatch) -> Iterator[MultiAgentBatch]:
-        """Yield the batch once: the core makes epochs and minibatches of it."""
+        """Yield the batch once: the core makes epochs and minibatches from it."""
         begins = time.perf_counter()
         if versions := batch[DEFAULT_MODULE_ID]["versions"].tolist():
             lag = self.weights_number - 1 - sum(versions) / len(versions)
@@ -117,7 +117,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         return {DEFAULT_MODULE_ID: statistics.get("loss/total", 0.0)}
 
     def _log_load(self, begins: float) -> None:
-        """How much of the time since the last update went into this one, and how many batches wait meanwhile."""
+        """Log the share of the time since the last update that this one took, and the number of waiting batches."""
         ends = time.perf_counter()
         self.metrics.log_value(BUSY_SHARE, (ends - begins) / max(ends - self._rests_since, 1e-9), window=1)
         self.metrics.log_value(QUEUE_LENGTH, self._queue_length(), window=1)
@@ -127,7 +127,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         self._rests_since = ends
 
     def _queue_length(self) -> int:
-        """Batches that wait for this learner: none where playing and learning take turns."""
+        """Number of batches that wait for this learner: 0 if sampling and learning alternate."""
         return 0
 
     def after_gradient_based_update(self, *, timesteps: dict[str, Any]) -> None:
@@ -188,7 +188,7 @@ class TeamImpalaLearner(PrivateImpalaLearner, TeamLearner, IMPALATorchLearner):
     def build(self) -> None:
         """Build as RLlib does, then watch the threads that it started."""
         super().build()
-        self.replace_update(_update_or_say_why)
+        self.replace_update(_update_or_record_failure)
         self.leave_batches_on_the_host()  # `learn` brings each over in one copy
         self.updates_done = _UpdatesDone(self.threads)
         self.replace_updates_done(self.updates_done)
@@ -210,14 +210,14 @@ class _UpdatesDone(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait without a limit, but only for threads that live."""
-        while not super().wait(_LOOKS_AFTER_SECONDS):
+        while not super().wait(_POLL_SECONDS):
             dead = [thread.name for thread in self._threads if not thread.is_alive()]
             if dead:
                 raise RuntimeError(f"the learner stopped, {dead[0]} has died: {self.failure}")
         return True
 
 
-def _update_or_say_why(self: TeamImpalaLearner, **arguments: Any) -> None:
+def _update_or_record_failure(self: TeamImpalaLearner, **arguments: Any) -> None:
     """Update on a batch in the learner thread, and record the failure if it raises."""
     try:
         Learner.update(self, **arguments)
@@ -237,7 +237,7 @@ def _sum_over_processes(x: torch.Tensor) -> torch.Tensor:
     return summed
 
 
-def keep_to_nodes_address() -> None:
+def bind_to_node_address() -> None:
     """Bind torch's store, gloo and NCCL of this process to the node's own address, before it joins a process group."""
     # What `init_process_group` makes its store with; `torch.distributed.rendezvous` is a function of that module.
     importlib.import_module("torch.distributed.rendezvous").__dict__["TCPStore"] = _store

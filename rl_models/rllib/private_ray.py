@@ -2,7 +2,7 @@
 
 Mixins give the private methods that RLlib calls, and the private attributes that it sets, public names of ours. A mixin
 precedes RLlib's class in the list of bases. `PRIVATE_NAMES` lists all of them, and a test looks for each in the
-installed Ray. To import this file imports no Ray.
+installed Ray. Importing this file does not import Ray.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class PrivateImpalaLearner:
         self._learner_thread._update_method = update
 
     def leave_batches_on_the_host(self) -> None:
-        """Let the threads that load batches onto a GPU, one tensor after another, pass them on as they are."""
+        """Let the threads that copy batches to a GPU, one tensor after another, pass them on unchanged."""
         for thread in getattr(self, "_gpu_loader_threads", []):
             thread._to_device_safe = _unchanged
 

@@ -65,7 +65,7 @@ class TeamAlgorithm:
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
         """The team in this process, for evaluation, with the weights of a checkpoint or its present ones."""
-        # The last one is kept, for with it goes the base of a language model, which would be read from disk again.
+        # The last one is kept, because it holds the base of a language model, which would be read from disk again.
         policy = self._policy = self.plan.new_policy().eval()
         policy.load_state_dict(self.checkpoint()[0]["weights"] if weights is None else weights)
         return policy

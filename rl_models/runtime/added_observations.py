@@ -3,11 +3,11 @@
 All of it is stored in the fragment, so all epochs use the same inputs, and a learner needs no texts and no world.
 Random numbers come from the world's own stream.
 
-Noise is for networks that draw something beside the actions of their agents, such as the masks of EnDi, with separate
-draws for each agent. Without noise a network takes the most probable choice.
+Noise is for stochastic networks, such as those that draw the masks of EnDi, with separate draws for each agent. Without
+noise a network takes the most probable choice.
 
-Texts and messages come from the network's `Speech`. Each distinct text travels once beside the rows that point at it
-(`texts.py`). If the observations hold messages already, these are used.
+Texts and messages come from the network's `Speech`. Each distinct text is stored once, beside the row numbers that
+refer to it (`texts.py`). If the observations hold messages already, these are used.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A step of acting, or the gradients of a minibatch, are hundreds of small kernels. To launch them takes the host ten
 times as long as the GPU takes to run them. `Graphed` calls such a function as it is the first two times that it gets
-inputs of some shapes, captures it the third time, and replays it from then on. The second call is watched: a function
-that asks for a number of the GPU, or copies between host and GPU, is never captured. On the CPU nothing is.
+inputs of some shapes, captures it the third time, and replays it from then on. The second call is monitored: a function
+that waits for a value of the GPU, or copies between host and GPU, is never captured. On the CPU nothing is captured.
 
 A captured function computes with what its inputs, weights and coefficients of schedules hold at each replay. All else
 is as it was at the capture. So the key of a capture holds shapes and types of the inputs, what the function decided by
@@ -150,7 +150,7 @@ class _Schedules:
         """
         if schedule not in self._places:
             if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-                raise RuntimeError("what a function multiplies by has changed between two equal calls")
+                raise RuntimeError("the coefficients of a function have changed between two equal calls")
             self._places[schedule] = torch.full((), value, device=self.device)
         return self._places[schedule]
 
@@ -169,7 +169,7 @@ class _Schedules:
         return counts, tuple(decisions)
 
     def kept(self, outputs: Outputs) -> Outputs:
-        """Outputs of which no tensor is a coefficient's place, which changes later."""
+        """Outputs with copies of tensors that hold coefficients, because those change later."""
         places = {place.data_ptr() for place in self._places.values()}
         return {
             name: one.clone() if isinstance(one, Tensor) and one.data_ptr() in places else one
@@ -197,8 +197,8 @@ class Graphed:
         self._weights: list[nn.Parameter] = []
         self._state: Hashable = ()
 
-    def look_at_weights(self, device: torch.device) -> None:
-        """Find out where the module's weights and buffers are now; callers do so once a fragment or an update.
+    def refresh_weights(self, device: torch.device) -> None:
+        """Read the addresses of the module's weights and buffers; to be called once per fragment or update.
 
         Args:
             device: device of the module.
@@ -282,7 +282,7 @@ class Graphed:
 
 
 class Watch(TorchDispatchMode):
-    """Notices what makes the host wait, or copies between host and device, in this thread and its backward passes."""
+    """Detects host waits, and copies between host and device, in this thread and its backward passes."""
 
     waits = False
 

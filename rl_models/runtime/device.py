@@ -3,8 +3,8 @@
 An accelerator waits for each copy from the host, however small. So the arrays of a batch, or of a step, are laid side
 by side in pinned memory and go over together. On the CPU nothing is copied.
 
-Nor does the host ask an accelerator how many distinct numbers a tensor holds, for which `unique` would wait: there are
-as many as there can be, those left over repeat the largest, and nothing points at them. On the CPU it asks.
+`unique` would make the host wait for the number of distinct values. On an accelerator, results therefore have the
+largest possible size: surplus entries repeat the largest value, and nothing refers to them. On the CPU sizes are exact.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def accelerator() -> torch.device | None:
     """The GPU of this machine, the first one that this process sees; None where there is none.
 
     When it is first found, convolutions in float32 are set to be computed in float32. By default cuDNN rounds their
-    inputs to 10 bits (TF32), and acting and learning differed by 1e-4 (measured); who wants speed asks for bfloat16.
+    inputs to 10 bits (TF32), and acting and learning differed by 1e-4 (measured); bfloat16 is the option for speed.
     """
     if not torch.cuda.is_available():
         return None
@@ -60,7 +60,7 @@ def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
     """Device that networks of this process use.
 
     Raises:
-        ValueError: `cuda`, and there is no GPU; or another word.
+        ValueError: `cuda` without a GPU, or an unknown device.
     """
     if choice not in get_args(DeviceChoice):
         raise ValueError(f"the device must be one of {', '.join(get_args(DeviceChoice))}, not {choice!r}")
@@ -102,27 +102,27 @@ def building_device() -> torch.device:
 
 
 def built_on(device: torch.device, build: Callable[[], _Module]) -> _Module:
-    """Build a module and bring it to a device. Initial weights are drawn on the CPU, so they are the same anywhere."""
+    """Build a module and move it to a device. Initial weights are drawn on the CPU, so they are the same anywhere."""
     with building_for(device):
         return build().to(device)
 
 
 def copy_on(device: torch.device, module: _Module) -> _Module:
     """A module on a device: itself if it lives there, else a copy."""
-    return module if device_of(module) == device else copy.deepcopy(module).to(device)
+    return module if get_device(module) == device else copy.deepcopy(module).to(device)
 
 
-def device_of(module: nn.Module) -> torch.device:
+def get_device(module: nn.Module) -> torch.device:
     """Device of a module's parameters; the CPU for a module without parameters."""
     return next((parameter.device for parameter in module.parameters()), _CPU)
 
 
 def can_capture(device: torch.device) -> bool:
-    """Whether this kind of device can replay what it captured."""
+    """Whether this kind of device supports graphs."""
     return device.type == "cuda"
 
 
-def give_memory_back() -> None:
+def release_memory() -> None:
     """Release unused GPU memory for other processes."""
     if torch.cuda.is_initialized():
         gc.collect()
@@ -213,7 +213,7 @@ def longest(lengths: Tensor, limit: int) -> int:
 def steps_with_starts(is_first: Tensor) -> list[bool]:
     """For each step of [B, T] bool whether an episode may begin there in some world.
 
-    An accelerator is not asked, for the host would have to wait: there it may be so at every step.
+    On an accelerator, for which the host would have to wait, it is True at every step.
     """
     starts: list[bool] = is_first.any(0).tolist() if is_first.device.type == "cpu" else [True] * is_first.shape[1]
     return starts
@@ -247,8 +247,8 @@ def distinct_rows(*tables: Tensor, asks: bool = True) -> list[tuple[Tensor, Tens
 
     Args:
         tables: [K, C] int each, numbers from 0.
-        asks: False lets the host not wait for an accelerator: there are K rows then, zeros after the last distinct
-            one.
+        asks: False if the host must not wait for an accelerator: the result has K rows then, zeros after the last
+            distinct one.
 
     Returns:
         for each table its distinct rows [U, C] in order, and which of them each row is, [K] int64.

@@ -75,7 +75,7 @@ class CachedByWeights(Generic[_Value]):
 
 
 def _are_same(ones: list[Tensor], others: list[Tensor]) -> bool:
-    """Whether all are equal; an accelerator is asked once for all."""
+    """Whether all are equal; the host waits once for all."""
     if len(ones) != len(others) or any(map(_differ_in_kind, ones, others)):
         return False
     if not ones or ones[0].device.type == "cpu":
@@ -101,14 +101,18 @@ class LRUCache(Generic[_Key, _Value]):
         self._watch = WeightChangeDetector()
         self.computed = 0
 
-    def of(
+    def __reduce__(self) -> tuple[type[LRUCache[_Key, _Value]], tuple[int]]:
+        """A copy, also in another process, starts empty."""
+        return LRUCache, (self._most,)
+
+    def get(
         self, keys: Sequence[_Key], weights: Iterable[Tensor], compute: Callable[[list[_Key]], Sequence[_Value]]
     ) -> list[_Value]:
         """The values of some keys; those that are not known are computed together, each once.
 
         Args:
             keys: keys of the values.
-            weights: all that values depend on beside their keys; none are fine.
+            weights: all weights that values depend on; may be empty.
             compute: keys, each once -> their values.
         """
         if self._watch.has_changed(weights):

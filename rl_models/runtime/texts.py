@@ -93,7 +93,7 @@ Encode: TypeAlias = Callable[[str, Tensor], dict[str, Tensor]]
 
 @runtime_checkable
 class EncodesTexts(Protocol):
-    """A network that can be handed encodings in place of texts (see `rl_models/runtime/texts.py`)."""
+    """A network that accepts encodings in place of texts (see `rl_models/runtime/texts.py`)."""
 
     def encode_text(self, key: str, tokens: Tensor) -> dict[str, Tensor]:
         """Tokens [D, L] under an observation key -> encodings, name -> [D, ...]."""
@@ -109,7 +109,7 @@ class OwnsTexts(Protocol):
 
 
 class TextEncodings:
-    """Encodings of the texts at which observations' row numbers point; texts for a network that encodes none."""
+    """Encodings of the texts to which observations' row numbers refer; for a network without an encoder the texts."""
 
     def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
         """Start without encodings.
@@ -134,7 +134,7 @@ class TextEncodings:
         self._caches = {}
 
     def inputs(self, arrays: Mapping[str, Array]) -> dict[str, Tensor]:
-        """Tensors of a step, in one copy to the device, and what the texts among them say.
+        """Tensors of a step, in one copy to the device, with the encodings of their texts.
 
         Args:
             arrays: name -> [B, ...], observations and what goes with them.
@@ -166,7 +166,7 @@ class TextCache:
 
         Args:
             encode: row numbers [D] -> encodings of their texts, name -> [D, ...].
-            slots: S, most texts that are shown at once.
+            slots: S, largest number of texts that are shown at once.
         """
         self._encode = encode
         self._slots = slots

@@ -24,7 +24,7 @@ class EmmaTeamConfig:
     reads: Literal["manual", "roles"] = "manual"
     """`manual` is EMMA, which reads the manual; `roles` is the Game-ID baseline, which gets each role's symbol."""
     sees_movement: bool = False
-    """Whether a sprite's query says how it moves; of the team that reads the manual, and not in the paper."""
+    """Whether a sprite's query has its movement; only for teams that read the manual; not in the paper."""
     shares_network: bool = True
     """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi's code."""
 

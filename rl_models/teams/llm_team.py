@@ -41,7 +41,8 @@ def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None,
     if not name and corpus is not None:
         name = str(small_model(corpus, settings.small))
     base = shared_base(name, torch.bfloat16 if half else torch.float32)
-    language = AdaptedModel(base, settings.lora, seed, settings.state_cache_megabytes * 2**20)
+    cache_bytes = settings.state_cache_megabytes * 2**20
+    language = AdaptedModel(base, settings.lora, seed, cache_bytes, settings.chat_template)
     if settings.gradient_checkpointing:
         language.checkpoint_layers()
     return language

@@ -52,10 +52,10 @@ def parts_team(
         components: M, number of product policies (`sync`).
         has_legal: whether observations say which actions are legal.
         seed: seed of the initial weights.
-        is_recurrent: whether `ippo` and `mappo` have an LSTM, as the others that talk do.
+        is_recurrent: whether `ippo` and `mappo` have an LSTM, as `tbone` and `sync` do.
 
     Raises:
-        ValueError: `commnet` is to have one.
+        ValueError: `commnet` with an LSTM.
     """
     if is_recurrent and kind == "commnet":
         raise ValueError("commnet has no memory: leave it out of --methods, or choose another --network than lstm")

@@ -1,4 +1,4 @@
-"""Ready-made teams of ROMA, LDSA and MASER beside QMIX: one body and one mixer, and what each method has of its own.
+"""Ready-made teams of ROMA, LDSA and MASER beside QMIX: one network and one mixer, with each method's additions.
 
 They are the role methods of SAMA's comparison. What they minimise is in `algorithms/role_objectives.py`.
 """

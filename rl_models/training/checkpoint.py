@@ -31,12 +31,12 @@ __all__ = [
     "CheckpointError",
     "check_whole",
     "delete_checkpoint",
+    "get_checkpoint_path",
     "load_checkpoint",
     "load_state",
     "new_checkpoint",
     "newest_whole_checkpoint",
     "numbered_checkpoints",
-    "path_of",
     "prune",
     "save_checkpoint",
 ]
@@ -74,7 +74,7 @@ def save_checkpoint(
     with new_checkpoint(folder, step) as hidden:
         entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
         files.write_state(hidden, step, state, entries)
-    return path_of(Path(folder), step)
+    return get_checkpoint_path(Path(folder), step)
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     folder = Path(folder)
     if step < 0:
         raise CheckpointError(f"a checkpoint's step must be at least 0, not {step}")
-    final = path_of(folder, step)
+    final = get_checkpoint_path(folder, step)
     hidden = folder / f"{_HIDDEN_PREFIX}{step:06d}_{uuid.uuid4().hex[:8]}"
     try:
         hidden.mkdir(parents=True)
@@ -107,7 +107,7 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
         shutil.rmtree(hidden, ignore_errors=True)
 
 
-def path_of(folder: Path, step: int) -> Path:
+def get_checkpoint_path(folder: Path, step: int) -> Path:
     """Path of the checkpoint of a step."""
     return folder / f"checkpoint_{step:06d}"
 

@@ -116,7 +116,7 @@ class Collector:
         self._write_final_values(steps["final_values"])
         ends = state_before
         if self.needs_values:
-            ends["last_values"] = self._values_of(self._obs, self._state, self._is_first)
+            ends["last_values"] = self._compute_values(self._obs, self._state, self._is_first)
         versions = np.full(self.world.num_worlds, self.version, np.int64)
         tables = {key: self.world.texts[key].table for key in texts}
         if self._speech is not None:
@@ -230,7 +230,7 @@ class Collector:
         return obs | {key: value[:, 0].cpu().numpy() for key, value in added.items()}
 
     def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
-        """Keep the observations at which episodes were merely stopped, whose values the fragment needs."""
+        """Keep the final observations of truncated episodes, whose values the fragment needs."""
         done = info["done_worlds"]
         stopped = np.flatnonzero(truncated[done])
         if stopped.size:
@@ -257,7 +257,7 @@ class Collector:
             for (step, rows, _), values in zip(now, parts, strict=True):
                 out[rows, step] = values
 
-    def _values_of(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
+    def _compute_values(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
         """V of every agent in the game at these observations, [B, N]."""
         return self._values(self._inputs(_all_deciding(obs) | {_IS_FIRST: is_first}, state))
 
@@ -274,11 +274,11 @@ class Collector:
         return self.policy(obs, state, inputs[_IS_FIRST])
 
     def _inputs(self, arrays: dict[str, Array], state: State) -> Inputs:
-        """Observations and what goes with them, name -> [K, ...], with T = 1; what their texts say; and the state."""
+        """Observations and their additions, name -> [K, ...], with T = 1; encodings of their texts; and the state."""
         return self._tensors(arrays) | {_STATE + name: value for name, value in state.items()}
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
-        """Observations with T = 1, and what their texts say."""
+        """Observations with T = 1, and encodings of their texts."""
         if self._texts is None:
             tensors = to_device({key: value[:, None] for key, value in obs.items()}, self.device)
         else:
@@ -290,7 +290,7 @@ class Collector:
         self.device = next(self.policy.parameters()).device
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=False)
-            self.graphed.look_at_weights(self.device)
+            self.graphed.refresh_weights(self.device)
         network, texts = self.policy.network, self.world.texts
         has_texts = bool(texts) or isinstance(network, OwnsTexts)
         self._texts = TextEncodings(network, texts, self.device) if has_texts else None
@@ -332,7 +332,7 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
 
 
 def _all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
-    """Observations as of agents that all decide, since only values are asked for."""
+    """Observations in which all agents decide, for computing values."""
     return {key: value for key, value in obs.items() if key != "decides"}
 
 

@@ -46,7 +46,7 @@ class Evaluation(Collector):
             policy: policy that acts.
             probe: further metrics.
             is_greedy: take the most likely actions instead of sampling.
-            draws_noise: False lets a network that draws something itself take what is most likely.
+            draws_noise: False makes a stochastic network take its most probable choices.
         """
         super().__init__(world, policy, fragment_length=1, needs_values=False)
         self._has_noise = self._has_noise and draws_noise
@@ -109,7 +109,7 @@ class Evaluation(Collector):
     def _output(self, inputs: Inputs) -> TeamOutput:
         output = super()._output(inputs)
         if self._probe is not None:
-            # What the worlds show: in the inputs, row numbers of texts point at encodings.
+            # The worlds' observations, because in the inputs row numbers of texts refer to encodings.
             obs = {key: value[:, None] for key, value in to_device(self._seen(), self.device).items()}
             for name, value in self._probe(output, obs).items():
                 total = self._sums.setdefault(name, np.zeros((len(value), *value.shape[2:])))

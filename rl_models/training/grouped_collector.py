@@ -22,7 +22,7 @@ _World = TypeVar("_World", bound=TeamWorld)
 class GroupedCollector:
     """A `Collector` of several worlds, each a group of B_g worlds that the same policy plays.
 
-    With the same numbered worlds it plays what one collector of all plays, up to rounding; but a team that receives
+    With the same numbered worlds it collects the same as a single collector, up to rounding; but a team that receives
     messages of other games (`rl_models/llm/narration.py`) receives those of its own group.
     """
 

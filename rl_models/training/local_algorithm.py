@@ -65,7 +65,7 @@ class LocalAlgorithm:
             statistics = self.learner.update([self._collector.collect()])
             self._collector.version = self.learner.progress.updates
         episodes = self._collector.pop_episodes()
-        means = {f"episode/{name}": float(_of_team(values).mean()) for name, values in episodes.items()}
+        means = {f"episode/{name}": float(_sum_over_agents(values).mean()) for name, values in episodes.items()}
         if self._restarted:
             means[RESTARTED], self._restarted = float(self._restarted), 0
         return means | {name: float(value) for name, value in statistics.items()}
@@ -128,6 +128,6 @@ class LocalAlgorithm:
             world.close()
 
 
-def _of_team(values: Array) -> Array:
+def _sum_over_agents(values: Array) -> Array:
     """A metric of each agent becomes the team's sum."""
     return values.sum(-1) if values.ndim == 2 else values

@@ -30,10 +30,10 @@ from rl_models.batch import (
     OverLearners,
     Share,
     alone,
+    compute_share,
     count_steps,
     forward,
     select_worlds,
-    share_of,
     to_batch,
 )
 from rl_models.fragment import Fragment
@@ -102,8 +102,8 @@ class Learner:
         """
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
-            self.graphed.look_at_weights(self.device)
-        batch = self.objective.prepare(with_few_sizes_of_tables(batch), self.learners)
+            self.graphed.refresh_weights(self.device)
+        batch = self.objective.prepare(pad_text_tables(batch), self.learners)
         count_progress(self.progress, batch, self.learners.sum)
         statistics: Statistics = {}
         seed = shuffle_seed(self.seed, self.progress.env_steps)
@@ -130,7 +130,7 @@ class Learner:
         self.skipped.load(skipped)
 
     def _minibatch(self, minibatch: Batch) -> Statistics:
-        """Sum the gradients of all parts, also those that lie with other learners, and step."""
+        """Sum the gradients of all parts, also those of other learners, and step."""
         self.optimiser.zero_grad(set_to_none=True)
         self.divergence.begin(self.device)
         whole = self.learners.sum(count_steps(minibatch))
@@ -140,17 +140,17 @@ class Learner:
             inputs = part | {_WHOLE: whole}
             # A replay writes gradients and does not add to those of an earlier part.
             if self.graphed is not None and len(pieces) == 1:
-                found = self.graphed(self._of_part, inputs, self.progress)
+                found = self.graphed(self._compute_part, inputs, self.progress)
             else:
-                found = self._of_part(inputs)
+                found = self._compute_part(inputs)
             share = Share(*(found.pop(name) for name in _SHARES))
             self.divergence.add(found)
             gathered.append((found, share))
-        self.divergence.agree(self.learners)
+        self.divergence.sum_over_learners(self.learners)
         statistics = joined_statistics(gathered) | self.divergence.statistics()
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
-    def _of_part(self, inputs: Inputs) -> Outputs:
+    def _compute_part(self, inputs: Inputs) -> Outputs:
         """Add the gradients of a part of a minibatch; its statistics, and the `Share` that it is.
 
         It depends on the inputs, on weights and on schedules alone, so that a GPU can capture it (`cuda_graph.py`).
@@ -159,7 +159,7 @@ class Learner:
             inputs: the part, and under `_WHOLE` the steps of the minibatch as `count_steps` counts them.
         """
         part = {name: value for name, value in inputs.items() if name != _WHOLE}
-        share = share_of(part, inputs[_WHOLE])
+        share = compute_share(part, inputs[_WHOLE])
         progress = self.progress.observed() if self.graphed is not None and is_capturing() else self.progress
         loss, statistics = self.objective.loss(forward(self.policy, part), part, progress, share)
         loss.backward()
@@ -177,11 +177,11 @@ class Learner:
         return {"learner/gradient_norm": norm, "schedule/learning_rate": rate}
 
 
-def with_few_sizes_of_tables(batch: Batch) -> Batch:
+def pad_text_tables(batch: Batch) -> Batch:
     """A batch whose tables of texts have few different numbers of rows on an accelerator; on the CPU as it is.
 
     Nearly every fragment has another number of texts, and a GPU replays only what it has captured with inputs of the
-    same shapes. So empty texts, which nobody shows, fill a table up to the next eighth of a power of two.
+    same shapes. So a table is padded with empty texts up to the next eighth of a power of two.
     """
     if batch["is_first"].device.type == "cpu":
         return batch
@@ -238,7 +238,7 @@ class Divergence:
     not depend on how the minibatch is cut.
 
     Attributes:
-        is_too_large: the step is not made, and the update ends; known after `agree`.
+        is_too_large: the step is not made, and the update ends; known after `sum_over_learners`.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -258,7 +258,7 @@ class Divergence:
             mean, number = (torch.as_tensor(statistics[name]) for name in (APPROXIMATE_KL, KL_ENTRIES))
             self._sums = self._sums + torch.stack([mean.double() * number, number.double()])
 
-    def agree(self, learners: Learners) -> None:
+    def sum_over_learners(self, learners: Learners) -> None:
         """Sum over the learners, so that all continue or stop together; synchronises with the host once."""
         if self.has_limit:
             self._sums = learners.sum(self._sums)

@@ -27,10 +27,11 @@ class WeightTransfer:
 
     Attributes:
         weights: name -> value, everything that the new team needs.
-        loaded: names of those taken whole.
-        other_shape: name -> (shape there, shape here) of those that begin as built, because they do not fit.
-        skipped: names that the old team has and the new one has not.
-        new: names that the new team has and the old one has not; they begin as built.
+        loaded: names of the weights that were loaded.
+        other_shape: name -> (shape there, shape here) of weights that keep their initial values, because their shapes
+            differ.
+        skipped: names that only the old team has.
+        new: names that only the new team has; they keep their initial values.
     """
 
     weights: dict[str, Tensor] = field(repr=False)
@@ -84,13 +85,13 @@ def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) ->
 def transfer_optimiser(
     there: Mapping[str, Tensor], names_there: Sequence[str], names_here: Sequence[str], loaded: Collection[str]
 ) -> dict[str, Tensor]:
-    """The optimiser's state of those parameters that were taken whole; the others begin without one.
+    """The optimiser's state of the loaded parameters; the others start without one.
 
     Args:
         there: `optimiser.optimiser_tensors` of the old team.
         names_there: `trainable_names` of the old team.
         names_here: names of the new team.
-        loaded: names of weights taken whole.
+        loaded: names of the loaded weights.
 
     Returns:
         the same for `optimiser.load_optimiser` of the new team.

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.gpu_queue import store
 from benchmarks.gpu_queue.store import MAX_FILES, open_store
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, path_of, save_checkpoint
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, newest_whole_checkpoint, save_checkpoint
 from tests.benchmarks.queues import TRAINING, command
 from tune_experiments.core.errors import EXIT_CODE
 
@@ -19,7 +19,7 @@ def packed(tmp_path, out="out", values=4_000, **state):
         numbers = np.random.default_rng(0).standard_normal(values).astype(np.float32)
         for step in (0, 1, 2):
             groups = {"weights": {"a": numbers + step}, "optimizer": {"a": numbers - step}}
-            if not path_of(folder, step).exists():
+            if not get_checkpoint_path(folder, step).exists():
                 save_checkpoint(folder, step, groups, {"step": step, "choice": {"value": 0.5, "env_steps": 1}, **state})
         (folder.parent / "metrics.jsonl").write_text('{"env_steps": 2}\n')
         for name in ("events.out.tfevents.1", ".writer.lock"):

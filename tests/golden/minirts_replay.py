@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from rl_envs.minirts import kernels
-from rl_envs.minirts.game import LEARNED, SCRATCH, blank_games, fog_map, rows_of
+from rl_envs.minirts.game import LEARNED, SCRATCH, blank_games, fog_map, to_row_masks
 from rl_envs.minirts.observation import OBSERVATION
 from rl_envs.minirts.planner import BLOCKED
 from rl_envs.minirts.symbols import MEDIUM, PASSIVE, SIMPLE, STRONG
@@ -97,7 +97,7 @@ class Recording:
     def _restore_sight(self, tick):
         data, game = self.data, self.games[0]
         at = int(np.flatnonzero(data["fog_tick"] == tick)[0])
-        game["visible_rows"], game["seen_rows"] = rows_of(data["fog"][at])
+        game["visible_rows"], game["seen_rows"] = to_row_masks(data["fog"][at])
         seen = slice(*data["seen_off"][at : at + 2])
         for unit, player in zip(data["seen_unit"][seen], data["seen_player"][seen], strict=True):
             game["unit_remembered"][game["unit_id"] == unit] |= np.uint8(1 << player)
@@ -136,7 +136,7 @@ class Recording:
         for k in np.flatnonzero((data["act_tick"] == tick) & (data["act_player"] == player)):
             numbers = [int(data[f"act_{name}"][k]) for name in GIVEN[:5]]
             places = [data[f"act_{name}"][k] for name in GIVEN[5:]]
-            fate = kernels.hand_over(self.games, 0, *numbers, *places)
+            fate = kernels.issue_order(self.games, 0, *numbers, *places)
             assert fate == data["act_fate"][k], f"tick {tick}: fate of order {k}"
 
     def call(self, what, player=0, tables=NO_TABLES, continues=NO_CONTINUES):

@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
-from rl_envs.furnmove.frame_renderer import Eyes
+from rl_envs.furnmove.frame_renderer import AgentCameras
 from rl_envs.furnmove.render import framed
 from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.play.loading import LoadedPolicy
@@ -56,7 +56,7 @@ def record_cameras(
     """
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
-    eyes = Eyes(world, index, pixels, agents_visible)
+    eyes = AgentCameras(world, index, pixels, agents_visible)
     with listening(policy.policy) as heard:
         steps = steps_of_episode(policy, world, seed, index)
         frames, weights = [beside(world.render(index), eyes.frames(), {})], []

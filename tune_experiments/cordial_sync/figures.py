@@ -165,9 +165,9 @@ def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
     """Over env steps, which every method gets alike, and over episodes, as the paper has it."""
     if runs := find_logs(trials):
         looks = styles(runs)
-        yield plots.learning_curves(runs, out / "plots/curves.png", CURVES, BINS, styles=looks)
+        yield plots.save(plots.learning_curves(runs, CURVES, BINS, styles=looks), out / "plots/curves.png")
         path = out / "plots/curves_by_episodes.png"
-        yield plots.learning_curves(runs, path, CURVES, BINS, x="progress/episodes", styles=looks)
+        yield plots.save(plots.learning_curves(runs, CURVES, BINS, x="progress/episodes", styles=looks), path)
 
 
 def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
@@ -177,8 +177,8 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
         remark = _CLASSES_IN_WORDS
         if num_agents > 2:
             remark += f". The first two of {num_agents} agents, whatever the others do"
-        path = out / "plots/joint_policy.png"
-        yield plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, path, remark)
+        figure = plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, remark)
+        yield plots.save(figure, out / "plots/joint_policy.png")
 
 
 def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:

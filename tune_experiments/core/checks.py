@@ -15,8 +15,6 @@ from tune_experiments.core.config_json import DataclassInstance, fault_in_words,
 from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 
-__all__ = ["check_precision_of_values", "check_ranges", "check_some"]
-
 _MAX_SHOWN = 2**63
 """Bound of the absolute value of integers: they must fit into int64 arrays."""
 _OUTSIDE = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}

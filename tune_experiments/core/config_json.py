@@ -17,19 +17,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tune_experiments.core.errors import UserError
 
-__all__ = [
-    "ABSENT",
-    "IMPORTED",
-    "DataclassInstance",
-    "ModuleName",
-    "config_from_json",
-    "config_to_json",
-    "differences",
-    "fault_in_words",
-    "first_differences",
-    "is_configuration",
-]
-
 
 class DataclassInstance(Protocol):
     """An instance of any dataclass, as a configuration is."""
@@ -71,7 +58,7 @@ def config_from_json(
     data: Any,
     where: str = "config",
     has_all: bool = True,
-    name_of: Callable[[str], str] | None = None,
+    name_path: Callable[[str], str] | None = None,
 ) -> Config:
     """Build `cls` from JSON.
 
@@ -80,25 +67,25 @@ def config_from_json(
         data: What `json.loads` gave.
         where: What the errors call it, e.g. the path of the file.
         has_all: Whether a field that is missing is an error although it has a default.
-        name_of: What the errors call the field at a dotted path; by default `where` and the path.
+        name_path: What the errors call the field at a dotted path; by default `where` and the path.
 
     Raises:
         UserError: a missing, unknown or ill-typed field, by its dotted path.
     """
-    name_of = name_of or (lambda path: f"{where}.{path}".removesuffix("."))
+    name_path = name_path or (lambda path: f"{where}.{path}".removesuffix("."))
     try:
         (config,) = _adapter(cls).validate_python([data])
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         path = ".".join(map(str, fault["loc"][1:]))
-        raise UserError(f"{name_of(path)}{fault_in_words(fault)}") from None
+        raise UserError(f"{name_path(path)}{fault_in_words(fault)}") from None
     except RecursionError:
         raise UserError(f"{where} is too deep for a {cls.__name__}; correct it") from None
     for path, given, read in differences(data, config_to_json(config)):
         if given is ABSENT and has_all:
-            raise UserError(f"{name_of(path)} is missing; write {where} with this version of Concord")
+            raise UserError(f"{name_path(path)} is missing; write {where} with this version of Concord")
         if given is not ABSENT and not _is_alike(given, read):
-            raise UserError(f"{name_of(path)} must have another type, such as {read!r}, not {_SHORT.repr(given)}")
+            raise UserError(f"{name_path(path)} must have another type, such as {read!r}, not {_SHORT.repr(given)}")
     return config
 
 

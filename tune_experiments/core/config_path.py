@@ -18,29 +18,11 @@ from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
 from tune_experiments.core.errors import UserError
 
-__all__ = [
-    "changed_flags",
-    "checked_path",
-    "flag_name",
-    "flag_words",
-    "flags_between",
-    "spelled",
-    "spelled_rows",
-    "value_at",
-    "with_flags",
-    "with_overrides",
-]
-
-
 Config = TypeVar("Config", bound=DataclassInstance)
 
 
 def value_at(config: object, path: str) -> Any:
-    """Value of the configuration at a dotted path.
-
-    Raises:
-        AttributeError: there is no such field.
-    """
+    """Value of the configuration at a dotted path."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
@@ -60,7 +42,7 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     for path, value in _one_by_one(config, overrides):
         *groups, name = path.split(".")
         functools.reduce(operator.getitem, groups, data)[name] = _plain(path, value)
-    return config_from_json(type(config), data, name_of=flag_name) if overrides else config
+    return config_from_json(type(config), data, name_path=flag_name) if overrides else config
 
 
 def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
@@ -148,7 +130,8 @@ def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> li
     for path, value in _leaves(config):
         if value != before[path]:
             flag, *values = flag_words(path, before[path])
-            found.append((" ".join(flag_words(path, value)), " ".join(values) or flag))
+            reference_value = " ".join(values) or (flag if isinstance(before[path], bool) else "none")
+            found.append((" ".join(flag_words(path, value)), reference_value))
     return found
 
 

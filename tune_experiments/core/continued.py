@@ -10,9 +10,6 @@ from rl_models.configuration import CONTINUED
 from tune_experiments.core.config_json import ABSENT, DataclassInstance, differences, is_configuration
 from tune_experiments.core.config_path import flag_words, value_at
 
-__all__ = ["Difference", "Rules", "continuation_rules", "find_differences", "grown_values"]
-
-
 Rules: TypeAlias = Mapping[str, str]
 """Dotted path of a field -> allowed change when a run is continued: changes, grows or gains; others must stay."""
 
@@ -82,5 +79,6 @@ def _rule(cls: type, name: str) -> str | None:
 
 
 def _value(path: str, value: Any) -> str:
-    """A value without its flag, unless it is a switch."""
-    return str(value) if isinstance(value, bool) else " ".join(flag_words(path, value)[1:])
+    """A value without its flag, unless it is a switch, which has no other value."""
+    flag, *values = flag_words(path, value)
+    return " ".join(values) if values or not isinstance(value, bool) else flag

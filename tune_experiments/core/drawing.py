@@ -12,8 +12,6 @@ from typing import TypeAlias, TypeVar
 
 from tune_experiments.core.errors import UserError, first_line
 
-__all__ = ["Drawn", "Missing", "attempt", "describe_drawings", "short_reason", "tried"]
-
 T = TypeVar("T")
 
 

@@ -13,16 +13,6 @@ from typing import ParamSpec, TextIO
 from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 
-__all__ = [
-    "EXIT_CODE",
-    "StoreUnavailableError",
-    "UserError",
-    "close_broken_pipes",
-    "exits_with_one_sentence",
-    "first_line",
-    "one_line",
-]
-
 EXIT_CODE = 2
 _MAX_LINE = 200
 P = ParamSpec("P")

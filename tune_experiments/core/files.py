@@ -14,15 +14,9 @@ import numpy as np
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["read_arrays", "read_json", "refuse_other_files", "write_atomically", "write_json"]
-
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Replace `path` so that a crash leaves either the old or the new content, never a part.
-
-    Raises:
-        OSError: the file cannot be written; the old content stays.
-    """
+    """Replace `path` so that a crash leaves either the old or the new content, never a part."""
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

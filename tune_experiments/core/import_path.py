@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["current_folder_last"]
-
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 

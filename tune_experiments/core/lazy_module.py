@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["LazyModule"]
-
 
 class LazyModule:
     """A module that is imported when one of its names is first read; type checkers see an import of it instead."""

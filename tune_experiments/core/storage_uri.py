@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["SCHEMES", "below", "check_folders", "parse_uri"]
-
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "abfs", "abfss")
 """Schemes of `pyarrow.fs.FileSystem.from_uri` for persistent stores, in lower case."""
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter is a drive of Windows, and a path

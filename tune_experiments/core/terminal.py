@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-__all__ = ["Terminal"]
-
 
 class Terminal(Console):
     """A console for plain text: without line breaks, markup in file names, and colours of numbers.
@@ -17,9 +15,5 @@ class Terminal(Console):
         super().__init__(soft_wrap=True, markup=False, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        """Raise again what rich would turn into exit code 1.
-
-        Raises:
-            BrokenPipeError: always.
-        """
+        """Raise again what rich would turn into exit code 1."""
         raise BrokenPipeError

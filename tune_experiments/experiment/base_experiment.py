@@ -20,8 +20,8 @@ from rl_envs.core.metrics import ANY, COUNT, PROPORTION, MetricRange
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import changed_flags
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import TEST_SEED, Episodes, Tests, TrialPlan, play_episodes
+from tune_experiments.experiment.curriculum import Plan
+from tune_experiments.experiment.plan import TEST_SEED, Episodes, Tests, play_episodes
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.intervals import Interval
 from tune_experiments.results.main_comparison import MainComparison
@@ -87,7 +87,7 @@ class BaseExperiment(ABC, Generic[Config]):
     # ------------------------------------------------------------------------------------------- to be written
 
     @abstractmethod
-    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
+    def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> Plan:
         """Plan of one trial: one method trained with one seed, in one stage or in a curriculum of several.
 
         Args:
@@ -155,13 +155,13 @@ class BaseExperiment(ABC, Generic[Config]):
         """Test results that are not means over episodes, with their own intervals: metric -> interval."""
         return {}
 
-    def range_of(self, metric: str) -> MetricRange:
+    def metric_range(self, metric: str) -> MetricRange:
         """Range of a metric, as declared under its name or the first pattern that matches."""
         declared = {**self.metric_ranges, **_OF_EVERY_TEST}
         fitting = (one for name, one in declared.items() if fnmatch.fnmatchcase(metric, name))
         return declared.get(metric) or next(fitting, ANY)
 
-    def split_of(self, world: str) -> str:
+    def get_split(self, world: str) -> str:
         """Split of the test results of an environment; by default the experiment's."""
         return self.split
 

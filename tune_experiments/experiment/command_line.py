@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import sys
 import textwrap
 import typing
@@ -23,13 +22,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
+from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
-
-__all__ = ["RunOptions", "check_options", "parse"]
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
@@ -198,10 +196,9 @@ def _check_names(words: Sequence[str], config: Any) -> None:
         if word.startswith("--"):
             flag, _, word = word.partition("=")
         path = {"--methods": "methods", "--network.name": "network.name"}.get(flag)
-        known = _names_of(config, path) if word and path else []
+        known = _choices(config, path) if word and path else []
         if known and word not in known:
-            near = difflib.get_close_matches(word, known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            hint = f"{did_you_mean(word, known, '')} ".lstrip()
             cure = "`concord methods` lists them" if hasattr(config, "env") else f"choose from {', '.join(known)}"
             raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
 
@@ -226,7 +223,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
     for path, meaning in _FIRST_PAGE.items():
         for half in (default.options, default.config):
             try:
-                value, names = value_at(half, path), _names_of(half, path)
+                value, names = value_at(half, path), _choices(half, path)
             except AttributeError:
                 continue
             shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
@@ -237,7 +234,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
     return "\n".join(one for group in wrapped for one in group)
 
 
-def _names_of(half: Any, path: str) -> list[str]:
+def _choices(half: Any, path: str) -> list[str]:
     """Choices of a field, from its type."""
     group, _, name = path.rpartition(".")
     hint = typing.get_type_hints(type(getattr(half, group, None) if group else half)).get(name)

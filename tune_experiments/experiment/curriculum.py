@@ -15,12 +15,10 @@ import dataclasses
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from rl_models.rllib.workers import Workers
-from tune_experiments.experiment.plan import Stage
-
-__all__ = ["Curriculum"]
+from tune_experiments.experiment.plan import Stage, TrialPlan
 
 _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
@@ -70,6 +68,10 @@ class Curriculum:
     def budget_env_steps(self) -> int:
         """Sum of the stages' budgets in env steps; promotions may save some."""
         return sum(stage.plan.budget_env_steps for stage in self.stages)
+
+
+Plan: TypeAlias = TrialPlan | Curriculum
+"""Plan of a trial: of its only stage, or of several."""
 
 
 def _check(stage: Stage, workers: Workers) -> None:

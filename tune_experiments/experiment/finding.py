@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.registry import GYMNASIUM, entry_point_of
+from rl_envs.registry import GYMNASIUM, find_entry_point
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
@@ -96,7 +96,8 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
     Both are imported already, so such a file imports nothing new. Any other file is checked as usual.
     """
-    token = _AT_HAND.set((experiment.entry_point, _as_stored(config), experiment.module))
+    stored = json.loads(json.dumps(config_to_json(config)))
+    token = _AT_HAND.set((experiment.entry_point, stored, experiment.module))
     try:
         yield
     finally:
@@ -127,7 +128,7 @@ def _get_module(text: str) -> str | None:
     `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
     themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
     """
-    if (entry_point := entry_point_of(text)) is not None:
+    if (entry_point := find_entry_point(text)) is not None:
         module = entry_point.partition(":")[0]
         return None if module.split(".")[0] in _OURS else module
     if text.startswith(UNNAMED):
@@ -140,10 +141,6 @@ def _get_module(text: str) -> str | None:
 def _is_trusted(name: Any, data: Any) -> bool:
     at_hand = _AT_HAND.get()
     return at_hand is not None and (name, data) == at_hand[:2]
-
-
-def _as_stored(config: Any) -> Any:
-    return json.loads(json.dumps(config_to_json(config)))
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.rllib.workers import Workers
 
-__all__ = ["optimiser_steps", "optimiser_steps_in_words"]
-
 
 def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) -> int:
     """Number of optimiser steps in so many env steps of training, unless `target_kl` ends updates early."""

@@ -64,16 +64,7 @@ def play_episodes(
     draws_noise: bool = True,
     probe: Probe | None = None,
 ) -> Episodes:
-    """Metrics of one episode in each environment, with the return summed over agents; the environments are closed.
-
-    Args:
-        world: B environments.
-        seed: seed of the episodes.
-        policy: policy that acts.
-        is_greedy: whether the most likely actions are taken; else actions are sampled.
-        draws_noise: as in `Evaluation`.
-        probe: further metrics.
-    """
+    """Metrics of one episode in each of B environments, which are closed; the return is summed over agents."""
     from rl_models.training.evaluation import Evaluation
 
     with contextlib.closing(world):

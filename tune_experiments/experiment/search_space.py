@@ -9,8 +9,6 @@ from typing import Any
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import value_at
 
-__all__ = ["DEFAULT_OBJECTIVE", "SearchSpace"]
-
 DEFAULT_OBJECTIVE = "valid/success"
 """Objective of a search where an experiment shows no validation metric of its own."""
 

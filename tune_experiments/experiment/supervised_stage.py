@@ -16,8 +16,6 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
 
-__all__ = ["NoTraining", "SupervisedStage"]
-
 
 class SupervisedStage(ABC):
     """A policy trained on examples, as an `Algorithm`; `train` is to be written and sets the progress."""

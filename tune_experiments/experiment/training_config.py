@@ -21,8 +21,6 @@ from rl_models.configuration import MAY_GAIN, MAY_GROW
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_ranges, check_some
 
-__all__ = ["ExperimentConfig", "PlanArguments", "StagedExperimentConfig", "TrainingConfig"]
-
 
 class PlanArguments(TypedDict):
     """Arguments of `TrialPlan` that every configuration names: `TrialPlan(..., **config.plan_arguments())`."""

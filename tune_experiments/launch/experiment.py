@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from tune_experiments.launch.finished_run import Callback, Run
     from tune_experiments.play.loading import LoadedPolicy
 
-__all__ = ["Experiment", "main"]
 
 _OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_seed")
 
@@ -166,12 +165,8 @@ def _as_tuple(seeds: Any) -> tuple[Any, ...]:
 def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, prog: str = "") -> int:
     """Train every method with every seed, evaluate it, and leave table, plots and videos in the run folder.
 
-    With `--search` instead: try settings of every method and leave their ranking.
-
-    Args:
-        experiment: the experiment.
-        arguments: command line without the program's name; by default that of this process.
-        prog: name of the program in its help; by default that of the script.
+    With `--search` instead: try settings of every method and leave their ranking. `arguments` and `prog` are by default
+    those of this process.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     current_folder_last()

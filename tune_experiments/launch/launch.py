@@ -23,16 +23,14 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
-from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.launch.finished_run import Callback, Run
-from tune_experiments.launch.report import read_results, show_results
+from tune_experiments.launch.report import show_results
 from tune_experiments.launch.run_checks import check_run
 from tune_experiments.play.loading import newest_checkpoint
-from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import announcements
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
 from tune_experiments.run.cost import cost
@@ -42,7 +40,7 @@ from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
-from tune_experiments.run.run_folder import ANNOUNCED, PARTS, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, MODELS, PARTS, RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
@@ -114,14 +112,16 @@ class Session(Generic[Config]):
         refuse_search_folder(self.folder.path)
         self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
-        requests = [request | self._how_it_is_trained() for request in requests]
+        form: Request = {"is_local": True} if self.options.local else {}
+        form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
+        requests = [request | form for request in requests]
         failures = self._train_unfinished([Part(requests)])
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None and not self._is_unfinished(request):
-                result_file.replace_rows(self.folder.results, rows)
+                replace_rows(self.folder.results, rows)
         if any(self._is_unfinished(request) and request["name"] not in failures for request in requests):
-            self.console.print(self._progress_of(requests))
+            self.console.print(self._describe_progress(requests))
             return replace(self._ended(read_results(self.folder.path), [], failures), is_complete=False)
         uri = self.sync.uri if self.sync else None
         results, tables = show_results(self.experiment, self.config, self.folder.path, self.console, uri)
@@ -133,17 +133,12 @@ class Session(Generic[Config]):
             for seed, folder in by_seed.items():
                 rows = read_test_results(folder)
                 if rows and not is_tested_with(folder, grown_values(self.config)):
-                    result_file.remove_rows(self.folder.results, rows)
+                    remove_rows(self.folder.results, rows)
                     if seed not in self.options.seeds:
                         self.console.print(
                             f"{trial_name(method, seed)} has another budget and leaves the table until "
                             f"--seeds names {seed}, too"
                         )
-
-    def _how_it_is_trained(self) -> Request:
-        """Keys of a request that depend on this session."""
-        form: Request = {"is_local": True} if self.options.local else {}
-        return form if self.slice is None else form | {"ends_at": self.slice.ends_at}
 
     def _config_as_trained(self) -> Config:
         """The configuration with the processes that train."""
@@ -153,7 +148,7 @@ class Session(Generic[Config]):
         config: Any = self.config
         return cast(Config, replace(config, workers=workers.in_one_process()))
 
-    def _progress_of(self, requests: Sequence[Request]) -> str:
+    def _describe_progress(self, requests: Sequence[Request]) -> str:
         """Progress of a run whose slice is over."""
         done = budget = 0
         for request in requests:
@@ -227,7 +222,10 @@ class Session(Generic[Config]):
             self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with contextlib.ExitStack() as stack:
-            ray = None if self.options.local else self._joined(stack)
+            ray = None
+            if not self.options.local:
+                self.console.print("connecting to Ray")
+                ray = stack.enter_context(ray_cluster())
             stack.enter_context(graceful_stop(self.console.print))
             stack.enter_context(self.experiment.shared(self.config))
             try:
@@ -266,7 +264,7 @@ class Session(Generic[Config]):
                     parts += describe_update_changes(self.experiment, request, plan, load_state(newest))
         return parts
 
-    def _continued(self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, int]:
+    def _continued(self, requests: list[Request], plans: Mapping[str, Plan]) -> dict[str, int]:
         """Print which trials continue and what changed; env steps of each by name."""
         parts: list[str] = []
         begun: dict[str, int] = {}
@@ -289,33 +287,27 @@ class Session(Generic[Config]):
         from rl_models.text.weights_identity import model_identity, pretrained_models  # torch is slow to import
 
         if models := [model_identity(name) for name in pretrained_models(self.config)]:
-            self.folder.note_models(models)
+            self.folder.record(MODELS, models)
         for model in models:
             known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])
             self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
 
-    def _joined(self, stack: contextlib.ExitStack) -> Any:
-        """Connect to Ray until the stack closes."""
-        self.console.print("connecting to Ray")
-        return stack.enter_context(ray_cluster())
-
     def _run_local_trials(
-        self, requests: list[Request], plans: Mapping[str, TrialPlan | Curriculum], watch: TrialWatch | None
+        self, requests: list[Request], plans: Mapping[str, Plan], watch: TrialWatch | None
     ) -> dict[str, str]:
-        """Run trials in this process."""
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
         self._say_cost(plans, 1)
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
-    def _say_cost(self, plans: Mapping[str, TrialPlan | Curriculum], concurrent: int) -> None:
+    def _say_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
         """Print the cost of training, except for slices."""
         if self.slice is None:
             self.console.print(cost(list(plans.values()), concurrent, self.console.print))
         self.console.print("starting trials")
 
-    def _display(self, plans: Mapping[str, TrialPlan | Curriculum]) -> dict[str, Any]:
+    def _display(self, plans: Mapping[str, Plan]) -> dict[str, Any]:
         """Budgets and columns of the live lines."""
         stage = {"stage": "stage"} if any(plan.is_staged for plan in plans.values()) else {}
         return {
@@ -328,7 +320,7 @@ class Session(Generic[Config]):
         ray: Any,
         parts: Sequence[Part],
         begun: Mapping[str, int],
-        plans: Mapping[str, TrialPlan | Curriculum],
+        plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
         """Run trials on the cluster that this process has joined, as many at once as it holds, one part after another.

@@ -53,6 +53,5 @@ def _fetch(model: CatalogModel, command: Models, console: Console) -> None:
 
 
 def _line(model: CatalogModel) -> str:
-    """One line of the list."""
     state = f"in {model.folder}" if model.is_present else f"not here: concord models fetch {model.name}"
     return f"{model.name:24}{model.kind:23}{model.megabytes:4} MB  {model.licence:20}{model.description}; {state}"

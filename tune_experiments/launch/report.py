@@ -11,20 +11,12 @@ from tune_experiments.core.drawing import attempt, describe_drawings
 from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
-from tune_experiments.results import rows as result_file
 from tune_experiments.results.main_comparison import with_verdicts
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.continuation import with_continuation_notes
+from tune_experiments.run.model_notes import describe_models, with_model_notes
 from tune_experiments.run.run_folder import read_sessions, with_announcement_times
-
-__all__ = ["read_results", "show_results"]
-
-
-def read_results(out: Path) -> list[Result]:
-    """Rows of results.jsonl; none before the first trial has finished."""
-    path = out / result_file.RESULTS_FILE
-    return result_file.read(path) if path.exists() else []
 
 
 def show_results(
@@ -40,7 +32,8 @@ def show_results(
         return [], []
     sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_continuation_notes(with_verdicts(experiment.tables(results), comparisons, results), sessions)
+    tables = with_model_notes(experiment.tables(results), describe_models(sessions))
+    tables = with_continuation_notes(with_verdicts(tables, comparisons, results), sessions)
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)

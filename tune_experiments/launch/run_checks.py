@@ -15,8 +15,6 @@ from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.weight_transfer import check_transfers
 
-__all__ = ["check_run"]
-
 
 def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> Config:
     """Build the worlds that the run will build, and count this machine's CPUs where it will run here.

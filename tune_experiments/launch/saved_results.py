@@ -28,8 +28,8 @@ from tune_experiments.experiment.finding import find_experiment, known_experimen
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import LISTED, PaperTable
-
-__all__ = ["MAX_BYTES", "SUFFIX", "SavedRun", "read_saved", "refuse_foreign", "remake", "save", "with_tables"]
+from tune_experiments.run.manifest import without_out
+from tune_experiments.run.model_notes import describe_models, with_model_notes
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
@@ -41,18 +41,20 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file; a commit that ends with `+` had local changes."""
+    """Contents of a saved file; a commit that ends with `+` had local changes, `models` are pretrained ones."""
 
     experiment: str
     commits: tuple[str, ...]
     commands: tuple[str, ...]
     seeds: tuple[int, ...]
     comparisons: tuple[MainComparison, ...]
+    models: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
-        return with_verdicts(find_experiment(self.experiment).tables(self.results), self.comparisons, self.results)
+        tables = with_model_notes(find_experiment(self.experiment).tables(self.results), self.models)
+        return with_verdicts(tables, self.comparisons, self.results)
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and where they come from.
@@ -94,6 +96,7 @@ def save(
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
         "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
     }
+    head |= {"models": models} if (models := describe_models(sessions)) else {}
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MAX_BYTES:
@@ -176,14 +179,13 @@ def with_tables(document: Path) -> str:
     def made(block: re.Match[str]) -> str:
         choices = (choice.split() for choice in block[3].split(";")[1:])
         chosen = {kind: names for kind, *names in choices}
-        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen)
-        return f"{block[1]}\n{_TITLE.sub(_as_caption, tables.replace(LISTED, ''))}\n{block[5]}"
+        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen).replace(LISTED, "")
+        return "\n".join([block[1], _TITLE.sub(r"**\1**", tables), block[5]])
 
     return _BLOCK.sub(made, text)
 
 
 def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -> list[PaperTable]:
-    """The chosen tables, columns and rows."""
     numbers = chosen.get("tables", [str(number) for number in range(1, len(tables) + 1)])
     picked = [tables[int(number) - 1] for number in numbers if number.isdigit() and 0 < int(number) <= len(tables)]
     known = {
@@ -231,10 +233,6 @@ def _as_word(name: str) -> str:
     return re.sub(r"[^\w.]+", "_", name)
 
 
-def _as_caption(title: re.Match[str]) -> str:
-    return f"**{title[1]}**"
-
-
 def _commit(session: Mapping[str, Any]) -> str:
     git = session["git"] or {"commit": None, "dirty": False}
     return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"
@@ -242,8 +240,5 @@ def _commit(session: Mapping[str, Any]) -> str:
 
 def _command(command: str) -> str:
     """The command without what belongs to one machine: the interpreter's name and the folder of the run."""
-    _, *words = shlex.split(command)
-    kept = [
-        word for before, word in zip(["", *words], words, strict=False) if "--out" not in (before, word.split("=")[0])
-    ]
-    return shlex.join(["python", *kept])
+    _, *words = shlex.split(without_out(command))
+    return shlex.join(["python", *words])

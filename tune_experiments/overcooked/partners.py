@@ -21,7 +21,7 @@ import torch
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.world import Overcooked
 from rl_models.policy import TeamPolicy
-from rl_models.runtime.device import chosen_device, copy_on, device_of, to_device
+from rl_models.runtime.device import chosen_device, copy_on, get_device, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.overcooked.cole_solver import with_visits
 
@@ -73,7 +73,7 @@ class KitchenWithPartners(Overcooked):
         for number, team in enumerate(self.partners):
             if not len(rows := np.flatnonzero(self.state["partner"] == number)):
                 continue
-            device = device_of(team)
+            device = get_device(team)
             seen = to_device({key: value[rows][:, None] for key, value in arrays.items()}, device)
             uniforms, never = seen.pop(_UNIFORMS), torch.zeros(len(rows), 1, dtype=torch.bool, device=device)
             actions[rows] = np.asarray(to_numpy(team(seen, {}, never).policy.sample(uniforms)[0]))

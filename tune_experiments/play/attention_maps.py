@@ -168,7 +168,6 @@ def _held_name(world: Any, obs: Arrays, agent: int, holder: int) -> str:
 
 
 def _constant_text(world: Any, key: str, number: int) -> str:
-    """One constant text in words."""
     vocabulary = getattr(world, "vocabulary", None)
     if vocabulary is None:
         return ""

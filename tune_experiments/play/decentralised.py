@@ -3,6 +3,9 @@
 The coordinator steps the world, hands each agent its own observation and takes its action. It makes the pipes between
 the agents but closes its own ends of them as soon as the processes have theirs, so that it can neither read nor write a
 message. Every wait has a timeout; all processes end with the `with` block.
+
+An agent's process loads the weights itself. Messages go through pipes between agents, as the raw bytes of the tensor.
+All processes sample with the same seed, so no sampled action or component is sent.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import contextlib
 import itertools
 import multiprocessing
 import signal
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -19,16 +24,118 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from rl_envs.core.chance import Chance
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.errors import UserError
-from tune_experiments.play.agent_process import PARTNER_GONE, MessageStats, Role, run_agent
+from rl_models.runtime.device import to_device
+from rl_models.teams.decentralised import AgentPolicy, run_dialogue
+from tune_experiments.core.errors import UserError, one_line
+from tune_experiments.play.loading import load_policy
 
 PATIENCE_SECONDS = 600.0
 """Time limit of one answer, including the start of the process (import of torch, loading of weights).
 It is long because it is for a process that hangs; the death of a process is noticed at once."""
 _JOIN_SECONDS = 10.0
 """Time limit for the end of a process whose pipe has already broken."""
+_UNIFORMS = "uniforms"
+_PARTNER_GONE = 3
+"""Exit code of a process whose partner or coordinator ended or timed out, which itself caused no error."""
+
+
+@dataclass(frozen=True)
+class PlayedEpisode:
+    """What the processes of all agents are told of the episode.
+
+    Attributes:
+        checkpoint: folder of the checkpoint, which each process loads.
+        seed, world: seed and index of the world; they fix the random stream that all agents share.
+        allow: modules outside Concord that may be imported if the checkpoint names them.
+        device: device of the agents' networks; several agents may share a GPU.
+        patience_seconds: timeout in seconds of each wait.
+    """
+
+    checkpoint: Path
+    seed: int
+    world: int
+    allow: tuple[str, ...] = ()
+    device: DeviceChoice = "auto"
+    patience_seconds: float = PATIENCE_SECONDS
+
+
+@dataclass(frozen=True)
+class MessageStats:
+    """Number and bytes of an agent's messages, counted once per receiver."""
+
+    messages: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: MessageStats) -> MessageStats:
+        return MessageStats(self.messages + other.messages, self.bytes + other.bytes)
+
+
+class MessageChannel:
+    """An agent's end of the pipes to all others.
+
+    Attributes:
+        traffic: statistics of the messages sent so far.
+    """
+
+    def __init__(self, agent: int, pipes: Mapping[int, Connection], patience_seconds: float) -> None:
+        self.traffic = MessageStats()
+        self._agent, self._pipes, self._patience_seconds = agent, pipes, patience_seconds
+
+    def exchange(self, message: Tensor) -> Tensor:
+        """Send a message to all other agents and receive theirs: [1, 1, ...] -> [1, N, ...] in the order of the agents.
+
+        All send before any receives, which cannot block while messages are smaller than a pipe's buffer.
+        """
+        mine = message.cpu().numpy()
+        for pipe in self._pipes.values():
+            pipe.send_bytes(mine.tobytes())
+            self.traffic += MessageStats(1, mine.nbytes)
+        heard = {agent: self._receive(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
+        return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
+
+    def _receive(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
+        if not pipe.poll(self._patience_seconds):
+            raise TimeoutError
+        return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
+
+
+def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
+    """Return an action for each observation until None arrives, then the message statistics.
+
+    Errors are sent as a sentence in place of an action.
+    """
+    torch.set_num_threads(1)
+    try:
+        _act_until_the_end(episode, agent, coordinator, others)
+    except (EOFError, OSError):
+        sys.exit(_PARTNER_GONE)
+    except Exception as error:
+        reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        with contextlib.suppress(OSError):
+            coordinator.send(f"agent {agent} failed: {one_line(reason)}")
+
+
+@torch.inference_mode()
+def _act_until_the_end(
+    episode: PlayedEpisode, number: int, coordinator: Connection, others: Mapping[int, Connection]
+) -> None:
+    loaded = load_policy(episode.checkpoint, episode.allow, episode.device)
+    agent = AgentPolicy(loaded.policy, number)
+    channel = MessageChannel(number, others, episode.patience_seconds)
+    chance = Chance(episode.seed, episode.world, 1)
+    no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # the recurrent state starts empty
+    while (seen := coordinator.recv()) is not None:
+        drawn = chance.policy_uniforms(1 + agent.num_agents)
+        obs = to_device(seen | {_UNIFORMS: drawn}, loaded.device)
+        uniforms = obs.pop(_UNIFORMS)
+        chance.next_step()
+        coordinator.send(int(run_dialogue(agent.act(obs, no_reset, uniforms), channel.exchange)))
+    coordinator.send(channel.traffic)
 
 
 class SeparateAgents:
@@ -65,11 +172,11 @@ class SeparateAgents:
         self._hand_out([None] * len(self.pipes))
         return sum(self._collect(), MessageStats())
 
-    def start(self, role: Role, others: dict[int, Connection]) -> None:
-        """Start one agent's process. Its ends of the pipes to the others are closed here, because they are its own."""
+    def start(self, episode: PlayedEpisode, others: dict[int, Connection]) -> None:
+        """Start the next agent's process. Its ends of the pipes to the others are closed here: they are its own."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=run_agent, args=(role, theirs, others), daemon=True)
+        process = context.Process(target=run_agent, args=(episode, len(self.processes), theirs, others), daemon=True)
         process.start()
         self.processes.append(process)
         self.pipes.append(ours)
@@ -119,7 +226,7 @@ class SeparateAgents:
                         return UserError(word)
         for agent, process in enumerate(self.processes):
             process.join(_JOIN_SECONDS)
-            if process.exitcode not in (None, 0, PARTNER_GONE):
+            if process.exitcode not in (None, 0, _PARTNER_GONE):
                 code = process.exitcode
                 how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
                 return UserError(
@@ -130,36 +237,17 @@ class SeparateAgents:
 
 @contextlib.contextmanager
 def separate_agents(
-    checkpoint: Path,
-    num_agents: int,
-    observation_keys: Sequence[str],
-    seed: int,
-    world: int,
-    patience_seconds: float = PATIENCE_SECONDS,
-    allow: tuple[str, ...] = (),
-    device: DeviceChoice = "auto",
+    episode: PlayedEpisode, num_agents: int, observation_keys: Sequence[str]
 ) -> Iterator[SeparateAgents]:
-    """N processes that play one episode; they end with the `with` block.
-
-    Args:
-        checkpoint: folder of the checkpoint, which each process loads.
-        num_agents: number of agents, N.
-        observation_keys: keys of the observations that each agent receives.
-        seed: seed of the worlds.
-        world: index of the world among those of this seed.
-        patience_seconds: timeout in seconds of each wait.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        device: device of the agents' networks.
-    """
-    team = SeparateAgents(observation_keys, patience_seconds)
+    """N processes that play one episode, each with these keys of its observations; they end with the `with` block."""
+    team = SeparateAgents(observation_keys, episode.patience_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
     for one, other in itertools.combinations(range(num_agents), 2):
         pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
     try:
         with _interrupts_wait():
-            for agent in range(num_agents):
-                role = Role(checkpoint, agent, seed, world, patience_seconds, allow, device)
-                team.start(role, pipes[agent])
+            for others in pipes:
+                team.start(episode, others)
         yield team
     finally:
         team.end()

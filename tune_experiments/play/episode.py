@@ -109,15 +109,7 @@ class EpisodeRecorder:
     """Keeps one episode of one world of a batch, step by step."""
 
     def __init__(self, loaded: LoadedPolicy, world: Any, index: int, title: str, spectator: Spectator) -> None:
-        """Begin a record; the world stands at the start.
-
-        Args:
-            loaded: team.
-            world: B worlds.
-            index: index of the recorded world.
-            title: seed and world of the start.
-            spectator: spectator of the team.
-        """
+        """Begin a record; the world stands at the start."""
         names = tuple(map(str, getattr(world, "action_names", ())))
         self.episode = Episode(
             title, state_digest(world, index), tuple(world.agents), names, colours=css_colours(world)
@@ -228,15 +220,7 @@ def css_colours(world: Any) -> tuple[str, ...]:
 def record_episodes(
     loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS, world: Any = None
 ) -> list[Episode]:
-    """The first episode of each of B worlds.
-
-    Args:
-        loaded: team.
-        seed: seed of worlds and actions.
-        episodes: number of episodes, B.
-        most_steps: env steps after which a recording stops.
-        world: B worlds; by default those of the team's test.
-    """
+    """The first episode of each of B worlds, by default of the team's test; longer ones are cut after `most_steps`."""
     world = loaded.make_world(episodes) if world is None else world
     world.auto_resets = False
     with contextlib.closing(world), loaded.showing_attention(), loaded.experiment.spectator(loaded) as spectator:

@@ -27,10 +27,16 @@ from rl_models.configuration import DeviceChoice
 from rl_models.errors import InputError
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.runtime.added_observations import narrated, with_noise
-from rl_models.runtime.device import built_on, device_of
+from rl_models.runtime.device import built_on, get_device
 from rl_models.runtime.fixed_weights import WeightChangeDetector
 from rl_models.runtime.texts import MissingTextsError, TextEncodings
-from rl_models.training.checkpoint import CheckpointError, load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.checkpoint import (
+    CheckpointError,
+    get_checkpoint_path,
+    load_checkpoint,
+    load_state,
+    newest_whole_checkpoint,
+)
 from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.base_experiment import BaseExperiment
@@ -71,7 +77,7 @@ class LoadedPolicy:
         trial_folder: Path | None = None,
         allow: Sequence[str] = (),
     ) -> None:
-        self.policy, self.device = policy.eval(), device_of(policy)
+        self.policy, self.device = policy.eval(), get_device(policy)
         self.experiment, self.config = experiment, config
         self.trial_folder, self.allow = trial_folder, tuple(allow)
         self.method: str = state["method"]
@@ -112,11 +118,12 @@ class LoadedPolicy:
         Args:
             obs: name -> [B, N, ...], as the experiment's worlds give them.
             is_first: [B] bool, worlds whose episode begins now; all of them at the first call.
-            uniforms: [B, 1 + N] in [0, 1), a shared draw and one per agent; drawn from this policy's own stream by
-                default.
+            uniforms: [B, U] in [0, 1), where U is the policy's `num_uniforms`: a shared draw, then for each agent one
+                draw for each choice and each number of its action, so 1 + N where an action is one choice; 1 for a
+                central policy. Drawn from this policy's own stream by default; a greedy policy uses none.
 
         Returns:
-            [B, N] int64 actions, or one such array for each factor of a factored action.
+            [B, N] int64 actions; of several parts one such array a part, and `continuous` [B, N, D] float32.
 
         Raises:
             ValueError: another number of worlds, unknown row numbers of texts, or a world that shows nothing.
@@ -210,12 +217,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
-    """The checkpoint that a path stands for.
+    """The checkpoint that the path of a checkpoint, a trial folder or a run folder stands for.
 
-    Args:
-        path: checkpoint, trial folder or run folder.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        imports: whether the experiment of a run is imported, whose first row is then taken; else the first folder is.
+    With `imports` the experiment of a run is imported, whose first row is then taken; else the first folder is.
 
     Raises:
         UserError: there is no checkpoint.
@@ -250,10 +254,9 @@ def chosen_checkpoint(trial: Path) -> Path | None:
     """The checkpoint that a trial stands for: the best validated one if weights are chosen by that, else the newest."""
     newest = newest_checkpoint(trial)
     choice = load_state(newest).get("choice") if newest else None
-    return path_of(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest
+    return get_checkpoint_path(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest
 
 
 def newest_checkpoint(trial: Path) -> Path | None:
     """The newest whole checkpoint of a trial folder."""
-    folder = trial / CHECKPOINTS
-    return newest_whole_checkpoint(folder) if folder.is_dir() else None
+    return newest_whole_checkpoint(trial / CHECKPOINTS)

@@ -10,9 +10,7 @@ A card holds the first joint actions of one episode, so that a test sees at once
 
 from __future__ import annotations
 
-import shlex
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,8 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results import rows as result_file
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import Result, read_results
+from tune_experiments.run.manifest import without_out
 from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -67,14 +65,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
 
 
 def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRETRAINED) -> Path:
-    """Add a team of a finished run to the package.
-
-    Args:
-        path: trial folder or checkpoint in a run folder with results.
-        name: name of the new folder.
-        given: sentence for the card on what the team was given besides observations and rewards.
-        seed_choice: sentence for the card on how the seed was chosen.
-        folder: parent of the new folder.
+    """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
     Raises:
         UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
@@ -106,7 +97,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
         "method": loaded.method,
         "seed": loaded.seed,
         "env_steps": loaded.env_steps,
-        "command": _without_out(session["command"]),
+        "command": without_out(session["command"]),
         "commit": session["git"]["commit"],
         "versions": {key: session["versions"][key] for key in ("python", "torch", "numpy")},
         "given": given,
@@ -117,10 +108,13 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
     unfinished = folder / f".{name}"
     try:
         save_checkpoint(unfinished / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
-        _copy_beside(trial, unfinished)
+        for beside in trial.iterdir():  # such as its small language model (`Experiment.prepare`)
+            if beside.is_dir() and beside.name not in _OF_TRAINING:
+                shutil.copytree(beside, unfinished / beside.name)
         write_json(unfinished / CARD, card)
         write_atomically(unfinished / MODEL_CARD, model_card(card, _place(out)))
-        _refuse_size(folder)
+        if (size := folder_bytes(folder)) > MAX_BYTES:
+            raise UserError(f"{folder} holds {size:,} bytes, more than {MAX_BYTES:,}: delete a team of it")
         unfinished.rename(out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -128,17 +122,11 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
 
 
 def _place(team: Path) -> str:
-    """The path of a team by which commands open it."""
     return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
 
 
 def model_card(card: dict[str, Any], place: str = "") -> str:
-    """The card in Markdown.
-
-    Args:
-        card: card of the team.
-        place: path by which commands open the team; by default its name in the package.
-    """
+    """The card in Markdown; `place` is the path by which commands open the team."""
     place = place or f"{PRETRAINED.name}/{card['name']}"
     lines = [
         f"# {card['name']}",
@@ -163,18 +151,9 @@ def model_card(card: dict[str, Any], place: str = "") -> str:
     return "\n".join([*lines, "", "Intervals are over the episodes of this one seed.", ""])
 
 
-def _copy_beside(trial: Path, out: Path) -> None:
-    """Copy what the team needs beside its checkpoints, such as its small language model (`Experiment.prepare`)."""
-    for folder in trial.iterdir():
-        if folder.is_dir() and folder.name not in _OF_TRAINING:
-            shutil.copytree(folder, out / folder.name)
-
-
 def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
     """The team's own rows of its run's results; then those of players without a seed, which name the player."""
-    path = run / result_file.RESULTS_FILE
-    rows: Sequence[Result] = result_file.read(path) if path.exists() else []
-    tested = [row for row in rows if row.split != "train"]
+    tested = [row for row in read_results(run) if row.split != "train"]
     own = [row for row in tested if (row.method, row.seed) == (loaded.method, loaded.seed)]
     if not own:
         raise UserError(f"{run} has no test results of {loaded.method} with seed {loaded.seed}; let its run end first")
@@ -187,20 +166,6 @@ def _number(row: Result) -> dict[str, Any]:
     return {key: getattr(row, key) for key in kept}
 
 
-def _without_out(command: str) -> str:
-    """A run's command without the folder that it wrote to."""
-    words = shlex.split(command)
-    if "--out" in words:
-        place = words.index("--out")
-        del words[place : place + 2]
-    return shlex.join(word for word in words if not word.startswith("--out="))
-
-
 def folder_bytes(folder: Path) -> int:
     """Bytes of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _refuse_size(folder: Path) -> None:
-    if folder_bytes(folder) > MAX_BYTES:
-        raise UserError(f"{folder} holds {folder_bytes(folder):,} bytes, more than {MAX_BYTES:,}: delete a team of it")

@@ -15,7 +15,8 @@ from tune_experiments.core.errors import UserError
 if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
 
-_CANDIDATES = 16
+CANDIDATES = 16
+"""Episodes among which the one that is shown is chosen."""
 SEED = 226
 _SOLVED = {"success", "win_rate"}
 """Metrics of environments that mean a solved episode."""
@@ -37,16 +38,13 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
     """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
 
-    Args:
-        policy: team, with which the episode is chosen.
-        checkpoint: folder of the team's checkpoint, for the processes.
-        seed: seed of the episodes to choose from.
+    The processes load `checkpoint`; the team itself chooses the episode.
 
     Raises:
         UserError: the team cannot act decentralised, or a process fails.
     """
     from rl_models.teams.decentralised import AgentPolicy
-    from tune_experiments.play.decentralised import separate_agents
+    from tune_experiments.play.decentralised import PlayedEpisode, separate_agents
 
     try:
         first_agent = AgentPolicy(policy.policy, 0)
@@ -56,9 +54,9 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     world = policy.make_world(1)
     world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
     obs = world.reset(seed)
-    keys, allow = first_agent.observation_keys, policy.allow
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
-    with separate_agents(checkpoint, first_agent.num_agents, keys, seed, index, allow=allow, device=device) as team:
+    episode = PlayedEpisode(checkpoint, seed, index, policy.allow, device)
+    with separate_agents(episode, first_agent.num_agents, first_agent.observation_keys) as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from describe_steps(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.end_episode()
@@ -94,11 +92,7 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
 def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
     """Action of an agent in world `index`: its name or number, or each factor with its number.
 
-    Args:
-        actions: [B, N] int, or factor -> such an array; numbers are [B, N, D].
-        index: index of the world.
-        agent: index of the agent.
-        names: names of the first actions.
+    Actions are [B, N] int, or factor -> such an array, where numbers are [B, N, D].
     """
     if isinstance(actions, dict):
         return ", ".join(f"{factor} {_entry_in_words(values[index, agent])}" for factor, values in actions.items())
@@ -156,7 +150,7 @@ def _read(world: World, index: int) -> dict[str, str]:
 
 def candidate_worlds(policy: LoadedPolicy) -> World:
     """The worlds whose first episodes can be chosen."""
-    return policy.make_world(_CANDIDATES)
+    return policy.make_world(CANDIDATES)
 
 
 def chosen_episode(policy: LoadedPolicy, seed: int) -> int:
@@ -196,7 +190,6 @@ def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.n
 
 
 def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
-    """Frames at the start and after each step."""
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
     yield world.render(index)

@@ -45,15 +45,7 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
 
 
 def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MAX_STEPS) -> ShownTeam:
-    """A team with its record and its curves.
-
-    Args:
-        loaded: team.
-        name: name on the page.
-        seed: seed of the starts.
-        episodes: number of starts.
-        most_steps: env steps after which a recording stops.
-    """
+    """A team with its record and its curves."""
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
     recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
@@ -92,22 +84,12 @@ def write_page(
     beside: bool = False,
     most_steps: int = MAX_STEPS,
 ) -> list[Drawn]:
-    """Let each team play from the same starts and write the page.
+    """Let each team play from the same starts and write the page; if no team can be recorded, raise the first error.
 
-    Args:
-        out: file of the page.
-        title: title of the page.
-        teams: teams, at least one.
-        seed: seed of the starts.
-        episodes: number of starts.
-        beside: whether the second team is shown beside the first one from the beginning.
-        most_steps: env steps after which a recording stops.
+    With `beside` the second team is shown beside the first one from the beginning.
 
     Returns:
         the page, and what is missing in it.
-
-    Raises:
-        Exception: no team can be recorded; the error of the first one.
     """
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []

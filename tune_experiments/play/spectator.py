@@ -32,11 +32,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
     """Observes the world after the team has chosen and before the step."""
 
     def __init__(self, loaded: Any) -> None:
-        """Watch a team.
-
-        Args:
-            loaded: `LoadedPolicy`, whose `last_output` belongs to the current step.
-        """
+        """Watch a `LoadedPolicy`, whose `last_output` belongs to the current step."""
         self.loaded = loaded
 
     def __enter__(self) -> Self:
@@ -70,14 +66,6 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
 
 
 def checked_drawing(draw: Callable[..., Array | None], *where: Any) -> Array | None:
-    """Image that a spectator draws, checked; None for a world that is not drawn.
-
-    Args:
-        draw: drawing method of a spectator.
-        where: arguments of the method.
-
-    Raises:
-        ValueError: it is no image.
-    """
+    """Image that a drawing method of a spectator draws, checked; None for a world that is not drawn."""
     picture = draw(*where)
     return None if picture is None else checked_picture(picture)

@@ -145,8 +145,10 @@ class Doctor(PolicyArgs):
 
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
+    from rl_models.text.weights_identity import model_identity, pretrained_models
     from tune_experiments.play.loading import load_policy
     from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
+    from tune_experiments.run.model_notes import describe_models, with_model_notes
 
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
@@ -156,7 +158,10 @@ def evaluate(command: Evaluate, console: Console) -> None:
     found = make_evaluations(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for tested, episodes in evaluate_all(found, loaded.method, loaded.policy):
         rows += make_results(experiment, loaded.method, loaded.seed, tested, episodes, trained)
-    for table in loaded.experiment.tables(rows):
+    models = describe_models(
+        [{"pretrained_models": [model_identity(name) for name in pretrained_models(loaded.config)]}]
+    )
+    for table in with_model_notes(loaded.experiment.tables(rows), models):
         console.print(table.for_terminal(console.width), crop=False)
 
 
@@ -200,10 +205,11 @@ def show(command: Show, console: Console) -> None:
 def render(command: Render, console: Console) -> None:
     """Write an episode, or a match, as a GIF."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
+    from tune_experiments.play.video import write_gif
 
     if command.policies:
         world_id = str(command.path)
-        default = match_file(world_id, command.policies, command.seed)
+        default = Path(f"{world_id.replace(':', '.')}_{'_'.join(command.policies)}_{command.seed}.gif")
         _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
         return
     if _WORLD_ID.fullmatch(str(command.path)) and not command.path.exists():
@@ -212,8 +218,8 @@ def render(command: Render, console: Console) -> None:
     loaded = load_policy(checkpoint, command.allow, command.device)
     of_package = PRETRAINED in checkpoint.parents
     name = checkpoint.parent.parent.name if of_package else trial_name(loaded.method, loaded.seed)
-    default = _beside(checkpoint) / f"{name}.gif"
-    _write_gif(lambda out: _write_episode(loaded, command.seed, out), command, default, console)
+    default, frames = _beside(checkpoint) / f"{name}.gif", loaded.experiment.video
+    _write_gif(lambda out: write_gif(frames(loaded, command.seed), out), command, default, console)
 
 
 @contextlib.contextmanager
@@ -228,7 +234,6 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 @contextlib.contextmanager
 def _drawing(what: str) -> Iterator[None]:
-    """Turn errors of drawing into a sentence."""
     try:
         yield
     except (UserError, KeyboardInterrupt):
@@ -240,12 +245,6 @@ def _drawing(what: str) -> Iterator[None]:
 def _beside(checkpoint: Path) -> Path:
     """Folder of files made from a team: its trial's folder, or for a team of the package the current one."""
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
-
-
-def _write_episode(loaded: LoadedPolicy, seed: int, out: Path) -> Path:
-    from tune_experiments.play.video import write_gif
-
-    return write_gif(loaded.experiment.video(loaded, seed), out)
 
 
 def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
@@ -309,11 +308,6 @@ def doctor(command: Doctor, console: Console) -> None:
         console.print(line)
 
 
-def match_file(world_id: str, policies: Sequence[str], seed: int) -> Path:
-    """Default file of a match's video, in the current folder."""
-    return Path(f"{world_id.replace(':', '.')}_{'_'.join(policies)}_{seed}.gif")
-
-
 def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) -> Path:
     """Play a match and write it as a GIF.
 
@@ -335,11 +329,6 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) ->
 def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
     """Refuse flags of `play` that cannot be combined.
 
-    Args:
-        human: name of the person's agent, or "".
-        decentralised: whether each agent runs in a process of its own.
-        of_game: given flags that only a game with a person uses.
-
     Raises:
         UserError: two flags cannot be combined.
     """
@@ -352,15 +341,7 @@ def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> 
 def play_in_browser(
     loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
 ) -> None:
-    """Serve a game with a person and keep its episodes.
-
-    Args:
-        loaded: team.
-        agent: name of the person's agent.
-        seed: seed of the world.
-        folder: folder of the saved episodes.
-        port: port on this machine; 0 takes any free one.
-        say: function that prints the address, and at the end the files.
+    """Serve a game with a person and keep its episodes; port 0 takes any free one.
 
     Raises:
         UserError: no such agent or port, or aiohttp is not installed.

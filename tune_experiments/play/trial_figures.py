@@ -22,30 +22,17 @@ Draw: TypeAlias = Callable[[str, LoadedPolicy], Path | Iterable[Drawn]]
 
 
 def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Drawn]:
-    """The learning curves of all rows in one figure, once there is a log.
-
-    Args:
-        out: folder of the run.
-        trials: trials of the run.
-        curves: metric -> title of its panel.
-        bins: number of points of a curve.
-        options: options of `plots.learning_curves`.
-    """
+    """The learning curves of all rows in one figure, once there is a log."""
 
     def draw() -> Iterator[Path]:
         if runs := find_logs(trials):
-            yield plots.learning_curves(runs, out / "plots/curves.png", curves, bins, **options)
+            yield plots.save(plots.learning_curves(runs, curves, bins, **options), out / "plots/curves.png")
 
     yield from attempt("curves", draw)
 
 
 def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
-    """Figures and videos of each method's first seed, as for `trained_teams`.
-
-    Args:
-        trials: trials of the run.
-        draws: name, such as "video" -> function that draws it.
-    """
+    """Figures and videos of each method's first seed, by name, such as "video"; as for `trained_teams`."""
 
     def of(method: str) -> Iterator[Drawn]:
         for _, team in trained_teams({method: trials[method]}):

@@ -17,8 +17,6 @@ from rl_envs.core.spec import checked_picture
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 
-__all__ = ["check_frames", "write_gif", "write_mp4"]
-
 PALETTE_SIZE = 256
 # Number of frames from which the palette of a long episode is made.
 FRAMES_FOR_PALETTE = 16
@@ -30,9 +28,6 @@ def write_gif(
     """Write `[T][H, W, 3] uint8` frames as a looping GIF that rests on its last frame.
 
     All frames share one palette, so that nothing flickers and unchanged pixels cost nothing.
-
-    Raises:
-        ValueError: no frames, what is no image, or images of different shapes.
     """
     check_frames(frames)
     palette = _palette(frames)
@@ -91,11 +86,7 @@ def write_mp4(
 
 
 def check_frames(frames: Sequence[np.ndarray]) -> None:
-    """Refuse what cannot be a video.
-
-    Raises:
-        ValueError: no frames, what is no image, or images of different shapes.
-    """
+    """Refuse what cannot be a video: no frames, what is no image, or images of different shapes."""
     if len({checked_picture(frame).shape for frame in frames}) != 1:
         raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
 

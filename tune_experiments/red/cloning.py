@@ -17,7 +17,7 @@ from torch import Tensor
 from rl_envs.minirts.actions import CONTINUE
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.policy import TeamPolicy
-from rl_models.runtime.device import device_of
+from rl_models.runtime.device import get_device
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
@@ -139,7 +139,7 @@ def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Ge
 
 def compute_log_prob(policy: TeamPolicy, decisions: Decisions) -> Tensor:
     """Joint log-probabilities of K decisions, [K] float32."""
-    device = device_of(policy)
+    device = get_device(policy)
     obs = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.obs.items()}
     actions = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.actions.items()}
     is_first = torch.ones(len(decisions), 1, dtype=torch.bool, device=device)

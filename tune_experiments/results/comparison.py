@@ -20,8 +20,6 @@ from tune_experiments.results import rows as result_file
 from tune_experiments.results.intervals import Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
 
-__all__ = ["Comparison", "Row", "compare", "interquartile_mean", "read_runs", "share_above"]
-
 
 @dataclass(frozen=True)
 class Row:

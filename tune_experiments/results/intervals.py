@@ -21,19 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = [
-    "BOOTSTRAP",
-    "NONE",
-    "NORMAL",
-    "STUDENT",
-    "WELCH",
-    "WILSON",
-    "Interval",
-    "interval_over_episodes",
-    "interval_over_seeds",
-    "welch_interval",
-]
-
 STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
 BOOTSTRAP = "bootstrap over episodes"
@@ -83,9 +70,6 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
     Returns:
         Wilson's interval for a share, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1); none for one number or
         equal numbers.
-
-    Raises:
-        ValueError: no episodes.
     """
     sample = _sample(values)
     mean = float(sample.mean())
@@ -111,9 +95,6 @@ def interval_over_seeds(
     Returns:
         One seed: itself. Equal seeds, or an interval that would go beyond the bounds while no seed does: the mean and
         all seeds, each without an interval of its own that would go beyond them. Else t.
-
-    Raises:
-        ValueError: no seeds.
     """
     seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])

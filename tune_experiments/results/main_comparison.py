@@ -13,8 +13,6 @@ from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
-__all__ = ["BEFORE", "NOT_RECORDED", "UNANNOUNCED", "MainComparison", "announcements", "first_trained", "with_verdicts"]
-
 NOT_SEPARATED = "not separated"
 _REST = "Every other ordering here is exploratory."
 BEFORE = "before the run"

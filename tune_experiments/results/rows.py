@@ -19,8 +19,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, Interval
 
-__all__ = ["RESULTS_FILE", "Result", "read", "remove_rows", "replace_rows", "write"]
-
 RESULTS_FILE = "results.jsonl"
 
 
@@ -100,13 +98,17 @@ def read(path: Path) -> list[Result]:
     return [_parse(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
-def replace_rows(path: Path, results: Sequence[Result]) -> None:
-    """Replace all rows of the same trials.
+def read_results(run: Path) -> list[Result]:
+    """Rows of a run's results.jsonl; none before the first trial has finished."""
+    return _read_if_there(run / RESULTS_FILE)
 
-    Raises:
-        UserError: the file is damaged.
-        ValueError: a value that is not finite.
-    """
+
+def _read_if_there(path: Path) -> list[Result]:
+    return read(path) if path.exists() else []
+
+
+def replace_rows(path: Path, results: Sequence[Result]) -> None:
+    """Replace all rows of the same trials."""
     trials = {result.trial for result in results}
     write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
 
@@ -121,16 +123,8 @@ def remove_rows(path: Path, results: Sequence[Result]) -> None:
     write(path, [old for old in _read_if_there(path) if old.trial not in trials])
 
 
-def _read_if_there(path: Path) -> list[Result]:
-    return read(path) if path.exists() else []
-
-
 def write(path: Path, results: Sequence[Result]) -> None:
-    """Write a file of these lines alone.
-
-    Raises:
-        ValueError: a value that is not finite.
-    """
+    """Write a file of these lines alone."""
     for result in results:
         if (fault := _not_finite(result)) is not None:
             raise ValueError(fault)

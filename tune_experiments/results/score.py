@@ -13,8 +13,6 @@ import numpy as np
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
-__all__ = ["SCORE", "finite", "score"]
-
 SCORE = "search/score"
 """Key of a report to Ray Tune: the number that its schedulers compare."""
 _LATE_SHARE = 0.25

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from tune_experiments.results.trial_log import OPTIMISER_STEPS
 
-__all__ = ["SKIPPED_COUNT", "find_failure", "percent", "skipped_share", "skipped_words"]
-
 SKIPPED_COUNT = "progress/skipped_updates"
 """Key of a row: how many optimiser steps were skipped so far."""
 _CURE = (

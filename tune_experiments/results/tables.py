@@ -21,8 +21,6 @@ from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interv
 from tune_experiments.results.rows import Result
 from tune_experiments.results.skipped_updates import percent
 
-__all__ = ["LISTED", "TABLE_FILE", "PaperTable", "make_table", "write_tables"]
-
 TABLE_FILE = "table.md"
 
 _PAPER = ", paper"
@@ -88,7 +86,8 @@ class PaperTable:
         cells = [self._cells(label, numbers, separator) for label, numbers in self.rows]
         widths = [_width(column) + _GAP for column in zip(self.metrics, *cells, strict=True)]
         room = width - max(widths)
-        labels = [label if len(label) <= room else _folded(label) for label, _ in self.rows]
+        folded = [label.replace(" · ", "\n· ").replace(_PAPER, ",\npaper") for label, _ in self.rows]
+        labels = [label if len(label) <= room else lines for (label, _), lines in zip(self.rows, folded, strict=True)]
         label_width = _width(["method", *labels])
         tables = []
         for chosen in _fitting(widths, width - label_width):
@@ -151,7 +150,9 @@ def make_table(
         if any(metric in printed for metric in metrics):
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
-    caption = _only_world(mine) * says_world + _caption(_by_row(mine))
+    worlds = {result.world for result in mine}
+    where = f"Measured in {worlds.pop()}. " if says_world and len(worlds) == 1 else ""
+    caption = where + _caption(_by_row(mine))
     return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
 
 
@@ -172,12 +173,6 @@ def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
         parts = [result.method, place, result.split * (len(splits) > 1)]
         rows.setdefault(" · ".join(filter(None, parts)), []).append(result)
     return rows
-
-
-def _only_world(results: Sequence[Result]) -> str:
-    """Sentence with the world of the numbers, if there is only one, which no label names."""
-    worlds = {result.world for result in results}
-    return f"Measured in {worlds.pop()}. " if len(worlds) == 1 else ""
 
 
 def _number(lines: Sequence[Result]) -> Interval | None:
@@ -245,7 +240,6 @@ def _skipped(lines: Sequence[Result]) -> str:
 
 
 def _lists_seeds(lines: Sequence[Result]) -> bool:
-    """Whether a cell of a row prints all seeds."""
     metrics = {line.metric for line in lines}
     cells = [_number([line for line in lines if line.metric == metric]) for metric in metrics]
     return any(cell is not None and cell.seeds for cell in cells)
@@ -261,11 +255,6 @@ def _kind(lines: Sequence[Result], rules: str) -> str:
     if all(line.ci_low is None for line in lines):
         return "one seed, none"
     return f"over {played}{' of one seed' * bool(seeds)} ({rules})"
-
-
-def _folded(label: str) -> str:
-    """One name a line."""
-    return label.replace(" · ", "\n· ").replace(_PAPER, ",\npaper")
 
 
 def _width(texts: Iterable[str]) -> int:

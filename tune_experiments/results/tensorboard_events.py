@@ -13,8 +13,6 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_
 from tensorboard.plugins.text import metadata as text_plugin
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-__all__ = ["PATTERN", "UNFINISHED_PATTERN", "EventFile"]
-
 PATTERN = f"events.out.tfevents.{'[0-9]' * 10}.{'[0-9]' * 9}"
 """Pattern of our event files: TensorBoard's own writers add the machine's name and more."""
 UNFINISHED_PATTERN = ".unfinished_events_[0-9]*"

@@ -25,7 +25,6 @@ from tune_experiments.core.files import write_atomically
 if TYPE_CHECKING:
     from tune_experiments.results.tensorboard_events import EventFile
 
-__all__ = ["CPU_SECONDS", "METRICS_FILE", "OPTIMISER_STEPS", "SPEED", "TrialLog", "find_logs", "read_metrics"]
 
 METRICS_FILE = "metrics.jsonl"
 SPEED = "speed/env_steps_per_second"
@@ -84,11 +83,7 @@ class TrialLog:
         return self._last
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one iteration: `env_steps` (rising) and scalars by names like `episode/success`; None is left out.
-
-        Raises:
-            ValueError: env_steps that do not rise (rewind first), or a value that is no number.
-        """
+        """Add one iteration: `env_steps`, which rise, and scalars by names like `episode/success`; None is left out."""
         events = self._open_events()
         row = {"wall_time": time.time()} | {key: _number(key, value) for key, value in row.items() if value is not None}
         if self._last and row["env_steps"] <= self._last["env_steps"]:

@@ -21,7 +21,7 @@ REFERENCES = (RANDOM, "without reading", "optimum")
 """Players beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
 
 
-def split_of(world: str) -> str:
+def get_split(world: str) -> str:
     """Split in results.jsonl of what was measured in a world."""
     return SPLIT_NAMES[world.rpartition("_")[0]]
 

@@ -22,7 +22,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import stages
-from tune_experiments.rtfm.columns import TEST, UNSEEN, column, split_of
+from tune_experiments.rtfm.columns import TEST, UNSEEN, column, get_split
 from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class ReadingExperiment(Experiment[Run]):
         """Unseen assignments."""
         return make_world(config.task, num_worlds, split=TEST)
 
-    def split_of(self, world: str) -> str:
+    def get_split(self, world: str) -> str:
         """Split on which a column was measured."""
-        return split_of(world)
+        return get_split(world)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention and an episode of each method."""

@@ -13,17 +13,14 @@ from typing import Any
 from rl_models.losses.extra_loss import is_contrastive
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.request import Request, make_plan
 from tune_experiments.run.run_folder import PARTS
 
-__all__ = ["describe_training_changes", "describe_update_changes", "with_continuation_notes"]
-
 
 def describe_training_changes(
-    experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
+    experiment: BaseExperiment, request: Request, plan: Plan, state: Mapping[str, Any]
 ) -> list[str]:
     """Sentences on how the training of a continued trial changes from its newest checkpoint on."""
     old = _former_plan(experiment, request, state)
@@ -45,7 +42,7 @@ def describe_training_changes(
 
 
 def describe_update_changes(
-    experiment: BaseExperiment, request: Request, plan: TrialPlan | Curriculum, state: Mapping[str, Any]
+    experiment: BaseExperiment, request: Request, plan: Plan, state: Mapping[str, Any]
 ) -> list[str]:
     """Sentences on how trials are now trained differently from a finished trial of the same table."""
     old = _former_plan(experiment, request, state)
@@ -60,9 +57,7 @@ def with_continuation_notes(tables: Sequence[PaperTable], sessions: Sequence[Map
     return [dataclasses.replace(table, caption=table.caption + said) for table in tables]
 
 
-def _former_plan(
-    experiment: BaseExperiment, request: Request, state: Mapping[str, Any]
-) -> TrialPlan | Curriculum | None:
+def _former_plan(experiment: BaseExperiment, request: Request, state: Mapping[str, Any]) -> Plan | None:
     """Plan from a checkpoint's configuration; None if another version wrote the checkpoint."""
     try:
         return make_plan(experiment, {**request, "config": state["config"]})
@@ -70,8 +65,7 @@ def _former_plan(
         return None
 
 
-def _updates(old: TrialPlan | Curriculum, new: TrialPlan | Curriculum) -> list[str]:
-    """Differences between the updates of two plans."""
+def _updates(old: Plan, new: Plan) -> list[str]:
     found = []
     if (before := _env_steps(old)) != (now := _env_steps(new)):
         found.append(f"an update learns from {now:,} env steps instead of {before:,}")
@@ -80,11 +74,11 @@ def _updates(old: TrialPlan | Curriculum, new: TrialPlan | Curriculum) -> list[s
     return found
 
 
-def _env_steps(plan: TrialPlan | Curriculum) -> int:
+def _env_steps(plan: Plan) -> int:
     return plan.workers.env_steps_learned_at_once(plan.stages[-1].plan.objective.takes_turns)
 
 
-def _parts(plan: TrialPlan | Curriculum) -> int:
+def _parts(plan: Plan) -> int:
     """Number of minibatch parts within which a loss compares texts; 1 without such a loss."""
     objectives = [stage.plan.objective for stage in plan.stages]
     compares = any(is_contrastive(loss) for one in objectives for loss in one.extra_losses)

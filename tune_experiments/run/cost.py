@@ -5,18 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.device import give_memory_back
+from rl_models.runtime.device import release_memory
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.doctor import playing_and_learning
 
-__all__ = ["cost", "makespan_env_steps", "seconds_per_env_step"]
+_WARM_UPS = 2
+"""Updates that are not timed: the first one includes start-up, the second one the capture of CUDA graphs."""
+_FEW_STEPS, _MOST_SECONDS = 2, 60.0
 
 
-def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
+def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
     The last stage is usually the most expensive, and a stage that is promoted early costs less. The estimate covers
@@ -30,14 +33,14 @@ def cost(plans: Sequence[TrialPlan | Curriculum], concurrent: int, say: Callable
     last = longest.stages[-1].plan
     say("measuring this machine's speed")
     seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
-    give_memory_back()
+    release_memory()
     budgets = [plan.budget_env_steps for plan in plans]
     minutes = seconds * makespan_env_steps(budgets, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
         f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "
         f"{concurrent} at a time: training alone takes about {took} "
-        f"at this machine's {1 / seconds:,.0f} env steps a second and trial"
+        f"at this machine's {1 / seconds:,.{int(seconds > 1)}f} env steps a second and trial"
     )
 
 
@@ -55,7 +58,7 @@ def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
     return max(lanes)
 
 
-def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
+def _env_steps(plans: Sequence[Plan]) -> str:
     budgets = [plan.budget_env_steps for plan in plans]
     budget_text = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
     stages = max(len(plan.stages) for plan in plans)
@@ -63,14 +66,26 @@ def _env_steps(plans: Sequence[TrialPlan | Curriculum]) -> str:
 
 
 def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
-    """Measured seconds of this process per env step: for sampling and for learning."""
-    workers: Workers = plan.workers
-    worlds = min(workers.worlds_per_runner, max(16, 320 // workers.fragment_length))
-    world = plan.make_world(num_worlds=worlds, first_world=0)
-    collector = Collector(world, plan.new_policy(), workers.fragment_length)
-    learner = Learner(collector.policy, plan.objective, plan.optimiser)
+    """Measured seconds of this process per env step: for sampling and for learning.
+
+    A team of which three whole updates would take over a minute is timed on a few env steps of each world.
+    """
+    length, policy = plan.workers.fragment_length, plan.new_policy()
+    few = _timed_update(plan, policy, min(_FEW_STEPS, length), warm_ups=1)
+    whole_update = sum(few) * _num_worlds(plan) * length
+    return few if (1 + _WARM_UPS) * whole_update > _MOST_SECONDS else _timed_update(plan, policy, length, _WARM_UPS)
+
+
+def _num_worlds(plan: TrialPlan) -> int:
+    return min(plan.workers.worlds_per_runner, max(16, 320 // plan.workers.fragment_length))
+
+
+def _timed_update(plan: TrialPlan, policy: TeamPolicy, steps: int, warm_ups: int) -> tuple[float, float]:
+    """Seconds per env step of an update on fragments of some steps, after others that are not timed."""
+    collector = Collector(plan.make_world(num_worlds=_num_worlds(plan), first_world=0), policy, steps)
+    learner = Learner(policy, plan.objective, plan.optimiser)
     collector.reset(plan.seed)
-    for _ in range(2):  # warm-up: the first update includes start-up, the second one the capture of CUDA graphs
+    for _ in range(warm_ups):
         learner.update([collector.collect()])
     start = time.perf_counter()
     fragment = collector.collect()

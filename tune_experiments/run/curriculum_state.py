@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rl_models.schedule import Progress
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import Stage, TrialPlan
-
-__all__ = ["Choice", "CurriculumState", "StageEnd", "needed_checkpoints", "restore_curriculum"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class CurriculumState:
         choice: Best validation of the stage so far, where its plan chooses weights.
     """
 
-    declared: TrialPlan | Curriculum
+    declared: Plan
     ended: list[StageEnd] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     values: list[float] = field(default_factory=list)
@@ -115,11 +113,7 @@ class CurriculumState:
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
     def take(self, row: Mapping[str, float]) -> None:
-        """Record the metric of the stage's promotion from a row.
-
-        Raises:
-            ValueError: the log has such metrics, but not this one.
-        """
+        """Record the metric of the stage's promotion from a row."""
         rule = self.stage.promotion
         if rule is None:
             return
@@ -134,9 +128,6 @@ class CurriculumState:
         """The value of a row's validation if it is the stage's best so far and its plan chooses weights, else None.
 
         NaN is never the best value.
-
-        Raises:
-            ValueError: validation does not measure what weights are chosen by.
         """
         key = f"valid/{self.plan.chosen_by}"
         known = [name for name in row if name.startswith("valid/")]
@@ -181,11 +172,7 @@ class CurriculumState:
         return state | {"curriculum": stage}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the state of a checkpoint.
-
-        Raises:
-            ValueError: it was written by a trial with other stages.
-        """
+        """Restore the state of a checkpoint."""
         stage = state.get("curriculum", {"stage": None, "progress": state["progress"], "values": [], "ended": []})
         ended = [StageEnd(**end | {"progress": Progress(**end["progress"])}) for end in stage["ended"]]
         there = [*(end.name for end in ended), stage["stage"]]
@@ -241,7 +228,7 @@ def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
 
-def restore_curriculum(declared: TrialPlan | Curriculum, state: Mapping[str, Any]) -> CurriculumState:
+def restore_curriculum(declared: Plan, state: Mapping[str, Any]) -> CurriculumState:
     """Curriculum state of a checkpoint."""
     curriculum = CurriculumState(declared)
     if curriculum.is_staged:

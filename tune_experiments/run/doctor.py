@@ -112,7 +112,6 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
 
 
 def _has_speeds(row: Mapping[str, float]) -> bool:
-    """Whether a row has all three numbers with plausible values."""
     speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
     return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
 
@@ -167,10 +166,7 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
 def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequence[str]) -> list[str]:
     """Lines on a trial: where its time goes, what to try, and what a custom environment breaks in random play.
 
-    Args:
-        checkpoint: Checkpoint of the trial.
-        rows: Rows of its log.
-        allow: Modules from outside that may be imported; without the environment's it is not played.
+    An environment whose module is not in `allow` is not played.
 
     Raises:
         UserError: a damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
@@ -207,11 +203,7 @@ def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Work
 
 
 def environment_report(make_world: MakeWorld) -> list[str]:
-    """Lines on a custom environment that is played at random, with all checks; none on a world of this package.
-
-    Args:
-        make_world: builds worlds of training.
-    """
+    """Lines on a custom environment that is played at random, with all checks; none on a world of this package."""
     try:
         with contextlib.closing(make_world(num_worlds=1, first_world=0)) as world:
             if not isinstance(world, PettingZooWorld):

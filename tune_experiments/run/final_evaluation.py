@@ -19,23 +19,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
-from tune_experiments.results.intervals import NONE, interval_over_episodes
+from tune_experiments.results.intervals import Interval, interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import CurriculumState
-
-__all__ = [
-    "Evaluate",
-    "condition_and_stage",
-    "evaluate_all",
-    "figure_data_files",
-    "is_tested_with",
-    "make_evaluations",
-    "make_results",
-    "make_training_results",
-    "read_test_results",
-    "save_figure_data",
-    "write_test_results",
-]
 
 TEST_RESULTS_FILE = "test_results.json"
 """Written last: the test results of a finished trial, none where it was not to be tested."""
@@ -106,29 +92,21 @@ def make_results(
     """
     means = {name: values for name, values in episodes.items() if name[0] != "_"}
     numbers = {_METRICS.get(name, name): values for name, values in means.items()}
-    ranges = {metric: experiment.range_of(metric) for metric in numbers}
+    ranges = {metric: experiment.metric_range(metric) for metric in numbers}
     found = {metric: interval_over_episodes(values, ranges[metric].is_share) for metric, values in numbers.items()}
-    is_other = bool(tested.method)
     count = max(map(len, means.values()), default=0)
+    trained = {"seed": seed, "env_steps": env_steps, "cpu_seconds": cpu_seconds, "skipped_updates": skipped_updates}
     return [
-        Result(
-            experiment=experiment.name,
-            table=experiment.caption,
+        _make_result(
+            experiment,
+            metric,
+            interval,
             method=tested.method or method,
             world=tested.world,
-            split=experiment.split_of(tested.world),
-            seed=None if is_other else seed,
-            metric=metric,
-            value=interval.value,
-            ci_low=interval.low,
-            ci_high=interval.high,
+            split=experiment.get_split(tested.world),
             n_episodes=None if experiment.split == "exact" else len(numbers.get(metric, range(count))),
-            env_steps=None if is_other else env_steps,
-            interval=interval.kind,
-            cpu_seconds=None if is_other else cpu_seconds,
             condition=tested.condition,
-            bounds=_bounds(experiment, metric),
-            skipped_updates=None if is_other else skipped_updates,
+            **{"seed": None} if tested.method else trained,
         )
         for metric, interval in (found | dict(experiment.estimates(episodes))).items()
     ]
@@ -138,29 +116,28 @@ def make_training_results(
     experiment: BaseExperiment, method: str, seed: int, rows: Sequence[Mapping[str, float]], env_steps: int
 ) -> list[Result]:
     """Rows of results.jsonl from the log of training, without intervals."""
+    trained: dict[str, Any] = {"method": method, "seed": seed, "split": "train", "env_steps": env_steps}
     return [
-        Result(
-            experiment=experiment.name,
-            table=experiment.caption,
-            method=method,
-            world=world,
-            split="train",
-            seed=seed,
-            metric=metric,
-            value=value,
-            env_steps=env_steps,
-            interval=NONE,
-            bounds=_bounds(experiment, metric),
-        )
+        _make_result(experiment, metric, Interval(value), world=world, **trained)
         for world, metrics in experiment.training_results(method, rows).items()
         for metric, value in metrics.items()
     ]
 
 
-def _bounds(experiment: BaseExperiment, metric: str) -> tuple[float | None, float | None]:
-    """Range of a metric as JSON has it, without infinities."""
-    found = experiment.range_of(metric)
-    return tuple(end if math.isfinite(end) else None for end in (found.low, found.high))  # type: ignore[return-value]
+def _make_result(experiment: BaseExperiment, metric: str, interval: Interval, **fields: Any) -> Result:
+    limits = experiment.metric_range(metric)
+    low, high = (end if math.isfinite(end) else None for end in (limits.low, limits.high))
+    return Result(
+        experiment=experiment.name,
+        table=experiment.caption,
+        metric=metric,
+        value=interval.value,
+        ci_low=interval.low,
+        ci_high=interval.high,
+        interval=interval.kind,
+        bounds=(low, high),
+        **fields,
+    )
 
 
 def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:

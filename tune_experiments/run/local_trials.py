@@ -8,7 +8,7 @@ from typing import Any
 
 from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.device import chosen_device, give_memory_back
+from rl_models.runtime.device import chosen_device, release_memory
 from tune_experiments.core.errors import first_line
 from tune_experiments.core.storage_uri import below
 from tune_experiments.run.final_evaluation import read_test_results
@@ -19,8 +19,6 @@ from tune_experiments.run.slices import is_past
 from tune_experiments.run.trial_errors import Refusal, find_refusal
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import train_request
-
-__all__ = ["describe_ignored_processes", "run_local_trials"]
 
 
 def describe_ignored_processes(workers: Workers) -> str | None:
@@ -46,9 +44,6 @@ def run_local_trials(
 
     Returns:
         trial name -> what went wrong, for those that failed.
-
-    Raises:
-        Exception: what a callback has raised.
     """
     gpus = NO_GPUS if chosen_device().type == "cpu" else Gpus(own=1.0)
     failures: dict[str, str] = {}
@@ -69,7 +64,7 @@ def run_local_trials(
             else:
                 is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
                 progress.finish(name, PAUSED if is_paused else "done")
-            give_memory_back()
+            release_memory()
     return failures
 
 

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["concord_version", "describe_session"]
-
 PACKAGES = ("ray", "torch", "numpy", "gymnasium", "pettingzoo", "transformers", "peft", "safetensors", "scipy")
 
 
@@ -35,6 +33,13 @@ def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
             "gpus": _gpus(),
         },
     }
+
+
+def without_out(command: str) -> str:
+    """A session's command without the folder of its run, which belongs to one machine."""
+    words = shlex.split(command)
+    pairs = zip(["", *words], words, strict=False)
+    return shlex.join(word for before, word in pairs if "--out" not in (before, word.split("=")[0]))
 
 
 def concord_version() -> str:

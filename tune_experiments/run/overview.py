@@ -17,8 +17,6 @@ from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, LOCK_FILE, MANIFEST_FILE, read_config, read_sessions
 
-__all__ = ["overview", "runs_in"]
-
 
 def runs_in(folder: Path) -> list[Path]:
     """Run folders in a folder that is not a run folder itself, by name."""

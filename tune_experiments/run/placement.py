@@ -16,8 +16,6 @@ from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device
 from tune_experiments.core.errors import UserError
 
-__all__ = ["NO_GPUS", "Gpus", "assign_gpus", "device_or_refusal", "largest_share", "least_gpus", "trials_that_fit"]
-
 _OWN_SHARE = 0.1
 """Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
 _MAX_PARTS = 100

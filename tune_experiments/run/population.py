@@ -14,11 +14,11 @@ from typing import Any
 
 from rl_models.training.checkpoint import (
     delete_checkpoint,
+    get_checkpoint_path,
     load_checkpoint,
     load_state,
     newest_whole_checkpoint,
     numbered_checkpoints,
-    path_of,
     save_checkpoint,
 )
 from tune_experiments.core.config_json import config_to_json
@@ -29,18 +29,8 @@ from tune_experiments.experiment.finding import find_experiment, read_configurat
 from tune_experiments.results.score import SCORE, finite, score
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.request import Request
+from tune_experiments.run.slices import get_checkpoint_step
 from tune_experiments.run.trial import CHECKPOINTS
-
-__all__ = [
-    "EXPLOITS_FILE",
-    "GENERATION",
-    "GENERATIONS",
-    "exploit",
-    "generation_ends",
-    "member_request",
-    "member_values",
-    "train_member",
-]
 
 GENERATIONS = 8
 GENERATION = "search/generation"
@@ -109,9 +99,9 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
     Checkpoints that the newest one needs are copied, too.
     """
     newest = _env_steps(source)
-    needed = needed_checkpoints(load_state(path_of(source, newest))) - {newest}
+    needed = needed_checkpoints(load_state(get_checkpoint_path(source, newest))) - {newest}
     # The newest is replaced last: after a crash the target still has a checkpoint of its own.
-    kept = [_copied(path_of(source, number), target, config) for number in (*sorted(needed), newest)]
+    kept = [_copied(get_checkpoint_path(source, number), target, config) for number in (*sorted(needed), newest)]
     for _, path in numbered_checkpoints(target):
         if path not in kept:
             delete_checkpoint(path)
@@ -120,7 +110,7 @@ def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
 
 def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
     found = load_checkpoint(checkpoint)
-    if (own := path_of(folder, found.step)).exists():
+    if (own := get_checkpoint_path(folder, found.step)).exists():
         delete_checkpoint(own)
     return save_checkpoint(folder, found.step, found.tensors, found.state | {"config": config})
 
@@ -129,4 +119,4 @@ def _env_steps(checkpoints: Path) -> int:
     newest = newest_whole_checkpoint(checkpoints)
     if newest is None:
         raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it from the start")
-    return int(newest.name.rpartition("_")[2])
+    return get_checkpoint_step(newest)

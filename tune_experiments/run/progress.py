@@ -20,8 +20,6 @@ from rich.text import Text
 from tune_experiments.results.skipped_updates import percent, skipped_share
 from tune_experiments.results.trial_log import SPEED
 
-__all__ = ["PAUSED", "STOPPED", "Progress"]
-
 PAUSED = "paused"
 """Status of a trial that continues in the next slice."""
 STOPPED = "stopped"

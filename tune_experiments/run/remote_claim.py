@@ -19,8 +19,6 @@ from typing import Any
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["Claim"]
-
 logger = logging.getLogger(__name__)
 
 CLAIM_FILE = ".concord.claim.json"

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rl_models.training.checkpoint import CheckpointError, check_whole, load_state, path_of
+from rl_models.training.checkpoint import CheckpointError, check_whole, get_checkpoint_path, load_state
 from rl_models.training.checkpoint_files import STATE_FILE
 from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
@@ -29,8 +29,6 @@ from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim
 from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
-
-__all__ = ["RemoteSync", "open_run", "synced_folder"]
 
 logger = logging.getLogger(__name__)
 
@@ -191,8 +189,8 @@ class RemoteSync:
             for name in by_step[step]:
                 self._download(name)
             with contextlib.suppress(CheckpointError):  # it is damaged, so the one before is looked at
-                check_whole(path_of(folder, step), step)
-                needed = needed_checkpoints(load_state(path_of(folder, step)))
+                check_whole(get_checkpoint_path(folder, step), step)
+                needed = needed_checkpoints(load_state(get_checkpoint_path(folder, step)))
                 for name in (name for one in needed for name in by_step.get(one, ())):
                     self._download(name)
                 return

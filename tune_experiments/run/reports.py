@@ -19,8 +19,6 @@ from tune_experiments.results.score import SCORE, finite
 from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report
 
-__all__ = ["PacedReport", "WandbLogger", "reports_and_pushes", "with_scores"]
-
 PROJECT = "WANDB_PROJECT"
 _SHARE = 0.01
 """Shortest pause between two reports, as a share of the time since the start."""

@@ -6,13 +6,10 @@ from typing import Any, Protocol
 
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
-from tune_experiments.experiment.curriculum import Curriculum
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import read_configuration
-from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.run_folder import RunFolder
-
-__all__ = ["Request", "SearchScheduler", "as_searcher", "make_plan", "make_request"]
 
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
@@ -44,7 +41,7 @@ def make_request(
     }
 
 
-def make_plan(experiment: BaseExperiment, request: Request) -> TrialPlan | Curriculum:
+def make_plan(experiment: BaseExperiment, request: Request) -> Plan:
     """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
     config = read_configuration(experiment, request["config"])
     plan = experiment.plan(config, request["method"], request["seed"], None)

@@ -14,7 +14,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -30,20 +30,6 @@ from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
-__all__ = [
-    "ANNOUNCED",
-    "PARTS",
-    "WRITTEN_BY",
-    "RunFolder",
-    "check_config",
-    "check_version",
-    "holds_training",
-    "read_config",
-    "read_sessions",
-    "refuse_foreign",
-    "with_announcement_times",
-]
-
 SCHEMA_VERSION = 4
 """Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
@@ -52,6 +38,8 @@ ANNOUNCED = "main_comparisons"
 that it has trained nothing."""
 PARTS = "trained_on_with"
 """Key of a session in the manifest: in what its training differs from that of the sessions before."""
+MODELS = "pretrained_models"
+"""Key of a session in the manifest: the pretrained weights that it trains with."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
@@ -61,7 +49,7 @@ _SET_ASIDE = ".of_other_flags"
 
 
 @dataclass
-class RunFolder:
+class RunFolder(AbstractContextManager["RunFolder"]):
     """An open run folder; `close` it, or leave its `with` block, to release its lock.
 
     Attributes:
@@ -122,28 +110,15 @@ class RunFolder:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def record(self, key: str, sentences: Sequence[str]) -> None:
-        """Write sentences into this session's entry of the manifest, under `ANNOUNCED` or `PARTS`."""
+    def record(self, key: str, values: Sequence[Any]) -> None:
+        """Write a list into this session's entry of the manifest, under `ANNOUNCED`, `PARTS` or `MODELS`."""
         document = read_json(self.path / MANIFEST_FILE)
-        document["sessions"][-1][key] = list(sentences)
-        write_json(self.path / MANIFEST_FILE, document)
-
-    def note_models(self, models: Sequence[Mapping[str, str | None]]) -> None:
-        """Write down in this session's entry which pretrained weights it trains with."""
-        document = read_json(self.path / MANIFEST_FILE)
-        document["sessions"][-1]["pretrained_models"] = list(models)
+        document["sessions"][-1][key] = list(values)
         write_json(self.path / MANIFEST_FILE, document)
 
     def close(self) -> None:
         """Release the lock; the operating system does so too when the process dies."""
         self._lock.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickled state: everything but the lock."""
-        return vars(self) | {"_lock": ExitStack()}
-
-    def __enter__(self) -> RunFolder:
-        return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()

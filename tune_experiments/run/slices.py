@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rl_models.training.checkpoint import newest_whole_checkpoint
@@ -15,24 +14,17 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Slice", "SliceScheduler", "get_checkpoint_step", "is_past", "trained_env_steps"]
-
 
 def is_past(ends_at: float | None) -> bool:
     """Whether a slice that ends at this time of the clock is over; without an end it never is."""
     return ends_at is not None and time.time() >= ends_at
 
 
-@dataclass(frozen=True)
 class Slice:
-    """One slice of a run, of so many seconds; `ends_at` is its end on the clock of all processes."""
+    """One slice of a run, of so many seconds from now; `ends_at` is its end on the clock of all processes."""
 
-    seconds: float
-    ends_at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start the clock."""
-        object.__setattr__(self, "ends_at", time.time() + self.seconds)
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.ends_at = seconds, time.time() + seconds
 
     @property
     def is_over(self) -> bool:

@@ -83,7 +83,6 @@ class StageTraining:
 
     @property
     def _pauses(self) -> bool:
-        """Whether training was asked to stop here."""
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:

@@ -12,8 +12,6 @@ from typing import Any
 
 from tune_experiments.core.errors import close_broken_pipes
 
-__all__ = ["STOPPED", "graceful_stop"]
-
 STOPPED = "stopped; the same command continues from the newest checkpoints"
 _STOP_SECONDS = 20.0
 """Slurm kills what has not ended 30 s after SIGTERM."""
@@ -26,9 +24,6 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
     SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. So
     does SIGHUP, which a terminal sends as it closes, unless it is ignored, as by `nohup`. Where either ends Ray's
     processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
-
-    Raises:
-        KeyboardInterrupt: at the second one, or at the first while Tune does not run.
     """
     asked: list[int] = []
     in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))

@@ -18,7 +18,7 @@ from rl_models.runtime.device import chosen_device
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
-from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_whole_checkpoint
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.continued import grown_values
 from tune_experiments.core.drawing import short_reason
@@ -122,7 +122,7 @@ class Trial(Generic[Config]):
             return
         begins = not curriculum.progress.env_steps
         number = curriculum.ended[-1].checkpoint_env_steps if begins else env_steps
-        tensors = load_checkpoint(path_of(self.folder / CHECKPOINTS, number)).tensors
+        tensors = load_checkpoint(get_checkpoint_path(self.folder / CHECKPOINTS, number)).tensors
         if not begins:
             algorithm.restore(tensors, curriculum.progress)
             return
@@ -132,7 +132,6 @@ class Trial(Generic[Config]):
         report({"env_steps": env_steps, **curriculum.live(), "notice": sentence})
 
     def _identity(self) -> dict[str, Any]:
-        """Fields with which every checkpoint identifies this trial."""
         return {
             "written_by": WRITTEN_BY,
             "experiment": self.experiment.entry_point,
@@ -168,16 +167,8 @@ class Trial(Generic[Config]):
         rows_at: Mapping[int, Mapping[str, float]],
         report: Report,
     ) -> list[Result]:
-        """Results of one checkpoint, and the data of its figures.
-
-        Args:
-            env_steps: number of the checkpoint.
-            plan: plan of the stage that it ends.
-            evaluations: name -> function that plays episodes.
-            rows_at: rows of the trial's log, by env steps.
-            report: receives notices.
-        """
-        checkpoint = load_checkpoint(path_of(self.folder / CHECKPOINTS, env_steps))
+        """Results of the checkpoint at so many env steps, which ends the stage of `plan`, and data of its figures."""
+        checkpoint = load_checkpoint(get_checkpoint_path(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
         results: list[Result] = []

@@ -12,8 +12,6 @@ from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line, one_line
 
-__all__ = ["ERROR_FILE", "Refusal", "find_refusal", "with_advice"]
-
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
 _TOLD = (UserError, CustomEnvError, InputError)

@@ -17,8 +17,6 @@ from pathlib import Path
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint_files import CheckpointError
 
-__all__ = ["await_folder", "only_writer", "patient_storage"]
-
 PATIENCE_SECONDS = 3600.0
 LOOKS_AFTER_SECONDS = 2.0
 _LOCK_FILE = ".writer.lock"
@@ -28,11 +26,7 @@ _LOCK_FILE = ".writer.lock"
 def patient_storage(
     folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
 ) -> Iterator[None]:
-    """Own a trial's folder; after a disk error, wait until the disk accepts files again.
-
-    Raises:
-        FileNotFoundError: no such folder on this machine.
-    """
+    """Own a trial's folder; after a disk error, wait until the disk accepts files again."""
     await_folder(folder, say, patience_seconds)
     with only_writer(folder, say):
         try:
@@ -43,11 +37,7 @@ def patient_storage(
 
 
 def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until the folder is there and takes files.
-
-    Raises:
-        FileNotFoundError: it does not come.
-    """
+    """Wait until the folder is there and takes files."""
     deadline, has_said = time.monotonic() + patience_seconds, False
     while (refusal := _refusal(folder)) is not None:
         if time.monotonic() > deadline:
@@ -63,11 +53,7 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
 
 @contextmanager
 def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: float = 300.0) -> Iterator[None]:
-    """Keep others from writing to the folder: a trial that lost its cluster may live on for a while.
-
-    Raises:
-        TimeoutError: another process keeps it.
-    """
+    """Keep others from writing to the folder: a trial that lost its cluster may live on for a while."""
     other = f"another process still writes to {folder}"
     wait = f"{other}: waiting until it ends, for {patience_seconds / 60:.0f} minutes"
     with ExitStack() as stack:
@@ -94,7 +80,6 @@ def _refusal(folder: Path) -> str | None:
 
 
 def _size_of_checkpoints(folder: Path) -> int:
-    """Bytes of the largest checkpoint there is."""
     checkpoints = folder / "checkpoints"
     sizes = [sum(file.stat().st_size for file in one.iterdir()) for one in checkpoints.glob("checkpoint_*")]
     return max(sizes, default=0)

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.trial import CHECKPOINTS
-
-__all__ = ["Callback", "TrialWatch"]
 
 _SHARE = 0.02
 """Largest share of time spent polling."""
@@ -96,8 +95,7 @@ class _Trial:
 
     def new_checkpoints(self) -> list[Path]:
         """Whole checkpoints that have not been reported and are still there, in order."""
-        paths = (self._folder / CHECKPOINTS).glob("checkpoint_*")  # whole, or not there
-        found = {int(path.name.rpartition("_")[2]): path for path in paths}
+        found = dict(numbered_checkpoints(self._folder / CHECKPOINTS))
         new = [path for number, path in sorted(found.items()) if number > self._reported_checkpoint]
         self._reported_checkpoint = max([self._reported_checkpoint, *found])
         return new

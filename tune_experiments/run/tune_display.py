@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,57 +16,37 @@ from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.progress import PAUSED, STOPPED, Progress
 from tune_experiments.run.trial_watch import TrialWatch
 
+WAITING_SECONDS = 180.0
+"""Seconds after which a waiting trial is reported, and between two reports."""
 Amounts = Mapping[str, float]
 """Resource -> how much of it, in Ray's words: CPU, GPU."""
-
-
-@dataclass(frozen=True)
-class ClusterCapacity:
-    """Resources of a cluster, in total and free.
-
-    Attributes:
-        is_short: whether a placement group is pending; a trial that waits otherwise has a place and is starting.
-    """
-
-    total: Amounts
-    free: Amounts
-    is_short: bool
 
 
 class PendingTrials:
     """Reports every few minutes which trials wait, and for what, because Tune does not."""
 
-    def __init__(
-        self,
-        say: Callable[[str, str], None],
-        capacity: Callable[[], ClusterCapacity],
-        seconds: float = 180.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._say, self._capacity, self._seconds, self._clock = say, capacity, seconds, clock
+    def __init__(self) -> None:
         self._since: dict[str, float] = {}
-        self._asked_at = -seconds
+        self._asked_at = -math.inf
 
-    def look(self, needed: Mapping[str, Amounts]) -> None:
-        """Take what pending trials need; of those that have waited, the first is named."""
-        now = self._clock()
+    def look(self, needed: Mapping[str, Amounts], now: float) -> tuple[str, str] | None:
+        """Take what pending trials need at this time; the first that has waited, and a sentence on it."""
         self._since = {trial: self._since.get(trial, now) for trial in needed}
-        late = [trial for trial, since in self._since.items() if now - since >= self._seconds]
-        if not late or now - self._asked_at < self._seconds:
-            return
+        late = [trial for trial, since in self._since.items() if now - since >= WAITING_SECONDS]
+        if not late or now - self._asked_at < WAITING_SECONDS:
+            return None
         self._asked_at = now
-        capacity = self._capacity()
-        if capacity.is_short:
-            minutes = (now - self._since[late[0]]) / 60
-            self._say(late[0], _sentence(minutes, len(late) - 1, needed[late[0]], capacity))
+        found = missing_capacity()
+        if found is None:
+            return None
+        minutes = (now - self._since[late[0]]) / 60
+        return late[0], _sentence(minutes, len(late) - 1, needed[late[0]], *found)
 
 
-def _sentence(minutes: float, others: int, needed: Amounts, capacity: ClusterCapacity) -> str:
+def _sentence(minutes: float, others: int, needed: Amounts, total: Amounts, free: Amounts) -> str:
     wanted = {name: amount for name, amount in needed.items() if amount > 0}
     asked = " and ".join(_counted(amount, name) for name, amount in wanted.items())
-    there = " and ".join(
-        f"{capacity.free.get(name, 0):g} of its {_counted(capacity.total.get(name, 0), name)} free" for name in wanted
-    )
+    there = " and ".join(f"{free.get(name, 0):g} of its {_counted(total.get(name, 0), name)} free" for name in wanted)
     too = f", as {others} more trial{'s do' if others > 1 else ' does'}" if others else ""
     return (
         f"has waited {minutes:.0f} minutes for {asked}{too}, and the cluster has {there}: it begins when other jobs "
@@ -78,13 +58,13 @@ def _counted(amount: float, name: str) -> str:
     return f"{amount:g} {name}{'s' * (amount != 1)}"
 
 
-def cluster_capacity() -> ClusterCapacity:
-    """Resources of the cluster that this process has joined."""
+def missing_capacity() -> tuple[Amounts, Amounts] | None:
+    """Resources of the cluster, in total and free; None where no trial waits for them, and all are only starting."""
     import ray
     from ray.util import placement_group_table
 
     is_short = any(group["state"] in ("PENDING", "RESCHEDULING") for group in placement_group_table().values())
-    return ClusterCapacity(ray.cluster_resources(), ray.available_resources(), is_short)
+    return (ray.cluster_resources(), ray.available_resources()) if is_short else None
 
 
 class TrialDisplay(Callback):  # type: ignore[misc]
@@ -96,11 +76,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
         self._has_failures = False
-
-        def say(trial: str, notice: str) -> None:
-            progress.update(trial, {"notice": notice})
-
-        self._pending = PendingTrials(say, cluster_capacity)
+        self._pending = PendingTrials()
 
     def __reduce__(self) -> Any:
         # Tune pickles its callbacks into its bookkeeping; display and user's callbacks stay with this process.
@@ -112,7 +88,9 @@ class TrialDisplay(Callback):  # type: ignore[misc]
             self._watch.look()
         pending = [] if self._is_population else [trial for trial in trials if trial.status == Trial.PENDING]
         groups = {str(trial): trial.placement_group_factory for trial in pending}
-        self._pending.look({name: group.required_resources for name, group in groups.items()})
+        needed = {name: group.required_resources for name, group in groups.items()}
+        if (late := self._pending.look(needed, time.monotonic())) is not None:
+            self._progress.update(late[0], {"notice": late[1]})
 
     def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
         """Show a row."""

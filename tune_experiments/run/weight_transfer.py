@@ -15,8 +15,6 @@ from tune_experiments.core.files import write_json
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.curriculum_state import CurriculumState
 
-__all__ = ["check_transfers", "transfer_stage"]
-
 TRANSFER_FILE = "weight_transfer.json"
 Tensors = dict[str, dict[str, Any]]
 
@@ -68,16 +66,14 @@ def _report(
         "from": {"stage": end.name, "passed": end.passed, "env_steps": end.checkpoint_env_steps},
         "to": {"stage": curriculum.stage.name},
         "loaded": transfer.loaded,
-        "of_another_shape": _shapes(transfer.other_shape),
+        "of_another_shape": {
+            name: {"there": there, "here": here} for name, (there, here) in transfer.other_shape.items()
+        },
         "new": transfer.new,
         "left_behind": transfer.skipped,
         "frozen": frozen,
         "optimiser_state_kept": kept,
     }
-
-
-def _shapes(shapes: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
-    return {name: {"there": there, "here": here} for name, (there, here) in shapes.items()}
 
 
 def _sentence(

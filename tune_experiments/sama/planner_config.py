@@ -6,13 +6,15 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.llm.llm_config import Normalisation
 from rl_models.planners.code_index import CodeIndex
+from rl_models.planners.commander import RandomFrom
 from rl_models.planners.domain import Domain
 from rl_models.planners.rewards import RewardSource
 from tune_experiments.core.errors import UserError
@@ -21,6 +23,10 @@ from tune_experiments.experiment.training_config import ExperimentConfig
 MAX_REFLECTIONS = 3
 RULES = ("offline", "noisy")
 """Planners that are no language model."""
+LOCAL = (*RULES, "scored")
+"""Planners that plan in this process."""
+PlannerName: TypeAlias = Literal["offline", "noisy", "scored", "openai", "replay"]
+_DEFAULT_MODEL = "gpt-4o-mini"
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,13 @@ class PlannedGame:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The language model behind `--planner openai` and `replay`."""
+    """The language model of the planners `openai`, `replay` and `scored`."""
 
-    name: str = "gpt-4o-mini"
-    """Name by which the endpoint knows the model."""
+    name: str = _DEFAULT_MODEL
+    """Name by which the endpoint knows the model; for `scored` a name of `concord models`, a folder or a hub id."""
+    normalisation: Normalisation = "token"
+    """Divisor of a sub-goal's log-probability in `scored`: sum, none; token, its number of tokens; word, its number of
+    words."""
     folder: str = ""
     """Folder of the record of all exchanges with the model, and of transcripts, with one folder within for each
     kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
@@ -60,9 +69,10 @@ class ModelSettings:
 class PlannerConfig(ExperimentConfig):
     """One run under a planner."""
 
-    planner: Literal["offline", "noisy", "openai", "replay"] = "offline"
-    """Planner: offline, rules written by hand; noisy, these rules with errors on purpose; openai, a language model
-    behind an endpoint; replay, the record of a language model."""
+    planner: PlannerName = "offline"
+    """Planner: offline, rules written by hand; noisy, these rules with errors on purpose; scored, a language model on
+    this machine (--model.name), which scores the sub-goals that are possible now; openai, a language model behind an
+    endpoint; replay, the record of one."""
     noise: Literal["weak", "weaker"] = "weak"
     """How often the noisy planner errs: weak, or weaker, which errs more often."""
     goals: Literal["sama", "deps", "plan4mc"] = "sama"
@@ -74,6 +84,8 @@ class PlannerConfig(ExperimentConfig):
     planner with another seed and an empty memory plans again."""
     random_share: UnitInterval = 0.0
     """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
+    random_from: RandomFrom = "all"
+    """Sub-goals from which random commands are drawn: all, or possible, those that the agent can begin now."""
     manual: str = ""
     """LaTeX file of a paper about the game; from it the planner's model writes the rules for prompts and policies;
     empty: the game's own rules."""
@@ -88,8 +100,8 @@ class PlannerConfig(ExperimentConfig):
     model: ModelSettings = field(default_factory=ModelSettings)
     """The language model of the planners that need one."""
     record: str = ""
-    """Folder in which all questions and answers are saved, those of rules, too; empty: only those of a language model
-    are saved, in `--model.folder`."""
+    """Folder in which all questions and answers are saved, those of rules and scores, too; empty: only those of a
+    language model behind an endpoint are saved, in `--model.folder`."""
     replay: str = ""
     """Folder that --record or --model.folder has written; its answers replace those of the planner."""
 
@@ -98,12 +110,48 @@ class PlannerConfig(ExperimentConfig):
         super().__post_init__()
         if self.record and self.replay:
             raise UserError("--record and --replay exclude each other: a replay asks nobody, so there is nothing new")
-        asked = "" if self.planner in RULES else self.replay or self.record
+        self._check_scored()
+        asked = "" if self.planner in LOCAL else self.replay or self.record
         model = dataclasses.replace(self.model, folder=absolute(asked or self.model.folder))
         planner = "replay" if self.replay and self.planner == "openai" else self.planner
         paths = {name: absolute(getattr(self, name)) for name in ("manual", "record", "replay")}
         for name, value in (paths | {"model": model, "planner": planner}).items():
             object.__setattr__(self, name, value)
+
+    @property
+    def pretrained_model(self) -> str:
+        """The model that a run records, if one on this machine plans."""
+        return self.model.name if self.planner == "scored" else ""
+
+    def _check_scored(self) -> None:
+        """Refuse `--planner scored` without a model, and what only a model that writes can do."""
+        if self.planner != "scored":
+            return
+        if self.model.name == _DEFAULT_MODEL:
+            raise UserError(
+                "--planner scored needs a language model on this machine: add --model.name smollm2-135m-instruct, "
+                "another name of `concord models`, a folder or a hub id"
+            )
+        written = {
+            "--reward-source code": self.reward_source == "code",
+            "--manual": bool(self.manual),
+            "--translates-states": self.translates_states,
+            "--goals deps": self.goals == "deps",
+        }
+        for flag in (flag for flag, is_set in written.items() if is_set):
+            self.refuse_scored(flag)
+
+    def refuse_scored(self, flag: str) -> None:
+        """Refuse a flag that needs a planner that writes, where the planner only scores.
+
+        Raises:
+            UserError: the planner is `scored`.
+        """
+        if self.planner == "scored":
+            raise UserError(
+                f"{flag} needs a planner that writes, and --planner scored only scores sub-goals: leave it out, or "
+                "choose --planner openai"
+            )
 
     def game(self, task: str) -> PlannedGame:
         """The game of a task that the planner plans for."""
@@ -118,9 +166,9 @@ def as_loaded(config: Planned) -> Planned:
     """The settings of a stored run whose team is loaded, perhaps a stranger's.
 
     They name no folder to write, and no endpoint, whose calls cost money: a language model's answers are replayed from
-    their record. `sama_retest.py` asks a model again.
+    their record. `sama_retest.py` asks a model again. A model on this machine scores anew, which gives the same plans.
     """
-    return dataclasses.replace(config, planner=config.planner if config.planner in RULES else "replay", record="")
+    return dataclasses.replace(config, planner=config.planner if config.planner in LOCAL else "replay", record="")
 
 
 def absolute(path: str) -> str:

@@ -44,7 +44,7 @@ def prompt_tests(config: Settings) -> dict[str, Settings]:
     """Other prompts, for language models only: rules read none."""
     if config.planner in RULES:
         return {}
-    return {
-        "no objects extracted": dataclasses.replace(config, extracts_objects=False),
-        f"{_MANY_SHOTS} shots": dataclasses.replace(config, shots=_MANY_SHOTS),
-    }
+    found = {f"{_MANY_SHOTS} shots": dataclasses.replace(config, shots=_MANY_SHOTS)}
+    if config.planner == "scored":  # its prompts name no objects
+        return found
+    return {"no objects extracted": dataclasses.replace(config, extracts_objects=False)} | found

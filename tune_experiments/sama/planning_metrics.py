@@ -22,12 +22,22 @@ QUESTIONS, BY_RULE = "questions", "answered_by_rule"
 """Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
 rules answered and no language model."""
 
+MODEL_COSTS = ("calls", "tokens", "refused")
+"""Metrics of a test under a language model, an episode each: its calls, those whose answer is asked again among them;
+tokens that it read and wrote; replies that were refused."""
+
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
     """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
     counts = loop.question_counts
-    by_rule = 1.0 if config.planner in RULES else counts["fallback"] / max(1, counts["asked"])
-    return {
+    if config.planner in RULES:
+        by_rule, costs = 1.0, {}
+    else:
+        by_rule = counts["fallback"] / max(1, counts["asked"])
+        calls = counts["answered"] + counts["rejected"] + counts["failed"]
+        spent = (calls, counts["prompt_tokens"] + counts["completion_tokens"], counts["rejected"])
+        costs = {name: np.array([number / episodes]) for name, number in zip(MODEL_COSTS, spent, strict=True)}
+    return costs | {
         TRANSCRIPT: np.array(format_transcript(loop)),
         QUESTIONS: np.array([counts["asked"] / episodes]),
         BY_RULE: np.array([by_rule]),

@@ -16,7 +16,7 @@ from rl_envs import World
 from rl_envs.core.spec import Array, Arrays
 from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
 from rl_models.policy import TeamPolicy, fixed_weights
-from rl_models.runtime.device import device_of, to_device
+from rl_models.runtime.device import get_device, to_device
 from rl_models.training.collector import to_numpy
 from tune_experiments.experiment.plan import Episodes
 
@@ -201,7 +201,7 @@ def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
         policy: the policy.
         is_greedy: whether the most likely actions are taken instead.
     """
-    device = device_of(policy)
+    device = get_device(policy)
 
     def choose(world: World) -> Any:
         worlds = world.num_worlds

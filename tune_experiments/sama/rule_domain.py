@@ -65,6 +65,10 @@ class RuleDomain(ABC, Generic[AnyKind]):
         texts = tuple(sorted((one.text for one in chosen), key=list(self.kinds).index))
         return Decomposition(self._thoughts(scene, leading, texts), leading, texts)
 
+    def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
+        """See `Domain.possible_subgoals`: those with a cost."""
+        return tuple(text for text in self.kinds if self._costs(state, (*given, text))[agent][len(given)] < self.far)
+
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`."""
         found = self._allocations(state, subgoals)

@@ -19,8 +19,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.run.ray_cluster import import_tune
 
-__all__ = ["KINDS", "parse_search_space"]
-
 _BETWEEN_VALUES = r",(?![^\[]*\])"
 """Commas outside of lists."""
 _RANGES = ("uniform", "loguniform", "integers")

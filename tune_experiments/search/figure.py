@@ -15,7 +15,6 @@ from tune_experiments.search.folder import Ranked, Ranking
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_scores", "write_hparams"]
 
 _MAX_COLUMNS = 3
 _SPREAD = 20.0

@@ -25,17 +25,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.search.settings import Setting
 
-__all__ = [
-    "Ranked",
-    "Ranking",
-    "claim_for_search",
-    "command",
-    "rank",
-    "refuse_search_folder",
-    "whole_lines",
-    "write_ranking",
-]
-
 SEARCH_FILE, RANKING_FILE, REPORT_FILE = "search.json", "search.jsonl", "search.md"
 
 

@@ -27,7 +27,6 @@ from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, finite_
 if TYPE_CHECKING:
     from optuna import Study, Trial
 
-__all__ = ["JOURNAL_FILE", "OptunaSearch"]
 
 JOURNAL_FILE = "optuna.jsonl"
 _SETTING = "setting"
@@ -45,10 +44,10 @@ class OptunaSearch:
         count: int,
         search_seed: int,
         journal: Path,
-        request_of: Callable[[Setting, str, int], Request],
+        make_trial_request: Callable[[Setting, str, int], Request],
     ) -> None:
         self._space, self._starts, self._seeds, self._count = space, starts, seeds, count
-        self._search_seed, self._request_of = search_seed, request_of
+        self._search_seed, self._request_of = search_seed, make_trial_request
         self._taken: set[str] = set()
         self._exhausted: set[str] = set()
         self._settings = {method: [Setting(0, one, space.values(one, method))] for method, one in starts.items()}
@@ -117,11 +116,11 @@ class OptunaSearch:
         self._exhausted.add(method)
         return False
 
-    def _config(self, method: str, value_of: Callable[[str, Any], Any]) -> Any:
+    def _config(self, method: str, get_value: Callable[[str, Any], Any]) -> Any:
         config = self._starts[method]
         for path, domain in self._space.domains.items():
             if self._space.uses(config, method, path):
-                value, choices = value_of(path, domain), finite_choices(domain)
+                value, choices = get_value(path, domain), finite_choices(domain)
                 config = with_overrides(config, {path: choices[value] if choices else rounded(value, domain)})
         return config
 
@@ -133,7 +132,6 @@ class OptunaSearch:
         return finite(float(np.mean([score(folder, self._space.objective) for folder in folders])))
 
     def _tell(self, method: str) -> None:
-        """Report all new scores to the study."""
         from optuna.trial import TrialState
 
         study, settings = self._studies[method], {one.number: one for one in self.settings(method)}

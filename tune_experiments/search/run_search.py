@@ -85,7 +85,7 @@ class Search:
         self.by, self.space = options.search_by, _space(experiment, config, options)
         self._methods = experiment.methods(config)
         self.drawn = {method: self._draw(method) for method in self._methods}
-        self._settings_of: Callable[[str], Sequence[Setting]] = self.drawn.__getitem__
+        self._get_settings: Callable[[str], Sequence[Setting]] = self.drawn.__getitem__
         self._check_processes()
 
     def _draw(self, method: str) -> list[Setting]:
@@ -150,7 +150,7 @@ class Search:
                 file = folder.path / f"{method}_{RUNGS_FILE}"
                 asha = Asha([request["name"] for request in requests], budget, file)
                 judged = [request | {"objective": self.space.objective} for request in requests]
-                parts.append(Part(judged, None, asha, functools.partial(_stopped, asha)))
+                parts.append(Part(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
                 continue
             paths = [path for path in self.space.domains if self.space.uses(self._config, method, path)]
             for seed in seeds:
@@ -165,19 +165,19 @@ class Search:
     def _optuna_part(self, folder: RunFolder) -> Part:
         from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
 
-        def request_of(setting: Setting, method: str, seed: int) -> Request:
-            return self._request(folder, setting, method, seed)
-
+        make_trial_request = functools.partial(self._request, folder)
         options, count = self._options, self._options.search or 1
         starts = {method: self._config for method in self._methods}
         journal = folder.path / JOURNAL_FILE
-        search = OptunaSearch(self.space, starts, options.seeds, count, options.search_seed, journal, request_of)
-        self._settings_of = search.settings
+        search = OptunaSearch(
+            self.space, starts, options.seeds, count, options.search_seed, journal, make_trial_request
+        )
+        self._get_settings = search.settings
         requests = []
         for method in self._methods:
             known = search.settings(method)
             later = [dataclasses.replace(known[0], number=number) for number in range(len(known), count)]
-            requests += [request_of(one, method, seed) for one in (*known, *later) for seed in options.seeds]
+            requests += [make_trial_request(one, method, seed) for one in (*known, *later) for seed in options.seeds]
 
         def dropped(failed: Collection[str]) -> list[str]:
             pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
@@ -195,7 +195,7 @@ class Search:
         write_ranking(out, self._experiment.caption, objective, ranking, judged, script, remarks)
         replace_rows(folder.results, self._validated(ranking))
         for method, ranked in ranking.items():
-            for line in _verdict(method, ranked, len(self._settings_of(method)), objective, script, out / "trials"):
+            for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)
         drawn = attempt("figure of the search", lambda: draw_scores(folder.plots, ranking, objective))
         for line in describe_drawings(list(drawn)):
@@ -206,7 +206,7 @@ class Search:
     def _finished(self, method: str, trials: Path) -> list[Ranked]:
         """Settings whose seeds have all finished; single trials for ASHA and PBT."""
         found = []
-        for setting in self._settings_of(method):
+        for setting in self._get_settings(method):
             folders = {seed: trials / _name(method, setting.number, seed) for seed in self._options.seeds}
             done = {seed: folder for seed, folder in folders.items() if read_test_results(folder) is not None}
             if self.by in ("asha", "pbt"):
@@ -228,7 +228,6 @@ class Search:
         return Ranked(dataclasses.replace(setting, values=values), by_seed, ())
 
     def _exploits(self, trials: Path) -> list[str]:
-        """Lines of search.md on exploits."""
         lines = [
             "## Exploits",
             "",
@@ -284,7 +283,9 @@ class Search:
 def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> SearchSpace:
     declared = experiment.search_space()
     if options.search_over:
-        space = parse_search_space(options.search_over, config, declared, _validated_by(experiment))
+        # Without a space of its own: the first validation metric of its live line.
+        shown = (key for key in experiment.columns.values() if key.startswith("valid/"))
+        space = parse_search_space(options.search_over, config, declared, next(shown, DEFAULT_OBJECTIVE))
     elif declared is not None:
         space = declared
     else:
@@ -296,11 +297,6 @@ def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptio
     return space
 
 
-def _validated_by(experiment: BaseExperiment) -> str:
-    """Objective where the experiment has no search space of its own: the first validation metric of its live line."""
-    return next((key for key in experiment.columns.values() if key.startswith("valid/")), DEFAULT_OBJECTIVE)
-
-
 def _words(domain: Any) -> str:
     """A domain of Ray Tune in comparable form: kind and bounds, or all values."""
     if isinstance(domain, dict):
@@ -308,12 +304,7 @@ def _words(domain: Any) -> str:
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
 
 
-def _stopped(asha: Any, failed: Collection[str]) -> Collection[str]:
-    return set(asha.stopped)
-
-
 def _failed_population(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
-    """All members of a population of which one has failed for good."""
     return population if set(population) & set(failed) else ()
 
 

@@ -29,8 +29,6 @@ from tune_experiments.run.slices import trained_env_steps
 from tune_experiments.search.folder import whole_lines
 from tune_experiments.search.settings import finite_choices, rounded
 
-__all__ = ["Asha", "population"]
-
 _FACTOR = 3
 
 

@@ -18,8 +18,6 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
 
-__all__ = ["DRAWS_PER_SETTING", "Setting", "all_settings", "draw_settings", "finite_choices", "rounded"]
-
 DRAWS_PER_SETTING = 20
 """Attempts to draw a setting different from earlier ones."""
 _SIGNIFICANT_DIGITS = 3

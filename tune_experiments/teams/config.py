@@ -38,7 +38,7 @@ MethodName = Literal[
 LANGUAGE_ROWS = ("lora", "lora_blind")
 BLIND = LANGUAGE_ROWS[1]
 DIVIDED_ROW = "endi_dis"
-"""Row whose agents divide entities among themselves."""
+"""Method whose agents divide entities among themselves."""
 Q_ROWS = ("qmix", "vdn")
 """Methods that learn action values."""
 

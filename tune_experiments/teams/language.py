@@ -104,10 +104,12 @@ def check_lengths(config: Config, method: str) -> None:
     language = config.language.team.language
     try:
         if language.model:
-            tokens, flag = load_tokenizer(language.model), "--language.team.language.model"
+            tokens = load_tokenizer(language.model, language.chat_template)
+            flag = "--language.team.language.model"
         else:
             said = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
-            tokens = Tokens(train_tokenizer(said, language.small.vocabulary), language.small.context)
+            tokenizer = train_tokenizer(said, language.small.vocabulary)
+            tokens = Tokens(tokenizer, language.small.context, language.chat_template)
             flag = "--language.team.language.small.context"
         for prompt, phrases in _situations(config, method, np.random.default_rng(_SEED)):
             tokens.check_length(tokens.prompt(prompt), max(len(tokens.completion(phrase)) for phrase in phrases))

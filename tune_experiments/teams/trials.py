@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from rl_envs import World
-from rl_envs.core.spec import EntitySpec, NumbersSpec
+from rl_envs.core.spec import RESERVED_KEYS, EntitySpec, NumbersSpec
 from rl_envs.wrappers.custom.layout import AGENT_POSITIONS, ENTITIES, ENTITY_POSITIONS
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.algorithms.configured import make_objective
@@ -178,7 +178,8 @@ def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: s
     generator = torch.Generator().manual_seed(seed)
 
     def measure(output: TeamOutput, obs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        found = measure_dependence(output.policy, generator)
+        masks = [obs[key].bool() for key in RESERVED_KEYS if key in obs]
+        found = measure_dependence(output.policy, generator, torch.stack(masks).all(0) if masks else None)
         return found | (division_probe(output, obs) if MASK in output.extras else {})
 
     return play_episodes(make_world(config, episodes, method=method), seed, policy, probe=measure)

@@ -12,7 +12,7 @@ import numpy as np
 from rl_envs import World
 from rl_envs.core.errors import CustomEnvError, did_you_mean
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.registry import entry_point_of, world_class
+from rl_envs.registry import find_entry_point, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
@@ -53,7 +53,7 @@ def make_world(
         UserError: a world of `rl_envs` has no such argument.
     """
     arguments = config.arguments()
-    if entry_point := entry_point_of(config.env):
+    if entry_point := find_entry_point(config.env):
         return _own_world(config, world_class(entry_point), num_worlds, first_world)
     if config.env.startswith(UNNAMED):
         make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
@@ -69,7 +69,7 @@ def make_world(
 
 def takes_argument(config: Config, name: str) -> bool:
     """Whether the environment is a class of `World` with an argument of this name, which the run does not give."""
-    entry_point = entry_point_of(config.env)
+    entry_point = find_entry_point(config.env)
     is_known = entry_point is not None and name in inspect.signature(world_class(entry_point).__init__).parameters
     return is_known and name not in config.arguments()
 

@@ -20,6 +20,8 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import TABLE_FILE
+from tune_experiments.run.model_notes import describe_models
+from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.verco.evaluation import OF_ORDER
 from tune_experiments.verco.tables import as_row
 
@@ -27,13 +29,13 @@ METRICS = ("return", "success", "episode_length")
 _NOTE = "Median over seeds, in brackets its band from 25 to 75 %; a number alone is of one seed or an untrained method."
 
 
-def combined(results: Sequence[Result]) -> str:
-    """Both tables in Markdown: methods as rows, (kitchen, metric) as columns."""
+def combined(results: Sequence[Result], models: Sequence[str] = ()) -> str:
+    """Both tables in Markdown: methods as rows, (kitchen, metric) as columns; below them the pretrained models."""
     lines = [as_row(line) for line in results]
     tables = [_table(lines, lambda metric: metric in METRICS)]
     if any(OF_ORDER in line.metric for line in lines):
         tables.append(_table(lines, lambda metric: metric.startswith(f"success{OF_ORDER}")))
-    return "\n".join([*tables, _NOTE, ""])
+    return "\n".join([*tables, " ".join([_NOTE, *(f"Pretrained model: {model}." for model in models)]), ""])
 
 
 def read_kitchens(folder: Path) -> list[Result]:
@@ -85,7 +87,9 @@ def main() -> None:
     if len(sys.argv) != 2:
         raise UserError("write python -m tune_experiments.verco.combined_table FOLDER")
     folder, console = Path(sys.argv[1]), Terminal()
-    text, path = combined(read_kitchens(folder)), folder / TABLE_FILE
+    results = read_kitchens(folder)
+    sessions = [one for run in sorted(folder.iterdir()) for one in read_sessions(run, may_be_missing=True)]
+    text, path = combined(results, describe_models(sessions)), folder / TABLE_FILE
     if path.exists() and _NOTE not in path.read_text(errors="replace"):
         raise UserError(f"{path} is there and holds something else: move it away")
     console.print(text)

@@ -120,7 +120,7 @@ class VercoConfig(
         "base",
     )
     """Methods to train: verco, twosome, shuffled, teacher_messages, symbolic_ppo, symbolic_imitation_ppo, commnet,
-    lookup, base, api."""
+    lookup, base, base_sum, base_token, base_word, api."""
     task: str = "tomato_b"
     """Name of the kitchen with its order: SALAD_MAP, where SALAD is tomato, lettuce, lettuce_tomato, onion,
     onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order, on

@@ -43,20 +43,20 @@ class Answers:
             counted.setdefault(prompt, Counter())[answer] += 1
         self.index = TextIndex(list(counted))
         self._answers = list(counted.values())
-        self._prompts_of: dict[str, list[int]] = {}
+        self._prompts: dict[str, list[int]] = {}
         for place, answers in enumerate(self._answers):
             for answer in answers:
-                self._prompts_of.setdefault(answer, []).append(place)
+                self._prompts.setdefault(answer, []).append(place)
 
     @functools.cache  # noqa: B019 (lives as long as its network)
-    def of(self, prompt: str) -> str:
+    def answer(self, prompt: str) -> str:
         """The answer that the nearest prompt had most often."""
         return self._answers[self.index.nearest(prompt)[0]].most_common(1)[0][0]
 
     @functools.cache  # noqa: B019
-    def one_of(self, prompt: str, choices: tuple[str, ...]) -> str:
+    def choose(self, prompt: str, choices: tuple[str, ...]) -> str:
         """The same among some answers and the prompts that had any of them; to wait if no prompt had one."""
-        among = sorted({place for choice in choices for place in self._prompts_of.get(choice, ())})
+        among = sorted({place for choice in choices for place in self._prompts.get(choice, ())})
         if not among:
             return _WAIT
         found = self._answers[self.index.nearest(prompt, np.array(among))[0]]
@@ -76,7 +76,7 @@ class LookupNetwork(AnsweringNetwork):
     ) -> list[int]:
         """See `AnsweringNetwork.answers`; each cook hears the message that is looked up for the other one."""
         return [
-            self._chosen(team[agent], some, [self._message_of(team[1 - agent])])
+            self._chosen(team[agent], some, [self._message(team[1 - agent])])
             for team, agent, some in zip(situations, agents, choices, strict=True)
         ]
 
@@ -89,13 +89,13 @@ class LookupNetwork(AnsweringNetwork):
             actions[world, agent] = self._chosen(obs["situation"][world, agent], choices, heard)
         return actions
 
-    def _message_of(self, code: Array) -> str:
-        return self.messages.of(self._narrator.message_prompt(code))
+    def _message(self, code: Array) -> str:
+        return self.messages.answer(self._narrator.message_prompt(code))
 
     def _chosen(self, code: Array, choices: Sequence[int], heard: list[str]) -> int:
         phrases = self._narrator.actions(code)
         named = tuple(phrases[number] for number in choices)
-        return choices[named.index(self.actions.one_of(self._narrator.action_prompt(code, heard), named))]
+        return choices[named.index(self.actions.choose(self._narrator.action_prompt(code, heard), named))]
 
 
 def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None) -> TeamPolicy:

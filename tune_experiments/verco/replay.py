@@ -83,7 +83,7 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     messages = ("",) * world.num_agents
     scene, seen = world.scene(index), _seen(world, index)
     for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
-        messages, after = _messages_of(policy, index) or messages, world.scene(index)
+        messages, after = _last_messages(policy, index) or messages, world.scene(index)
         chosen = _chosen(narrator, seen, actions[index])
         # What a cook is about is what it chose at this moment, as its message is of this moment.
         frame = render.draw(dataclasses.replace(scene, about=after.about, messages=messages))
@@ -134,7 +134,7 @@ def _paragraph(moment: Moment) -> list[str]:
     return [*lines, f"- Reward {moment.reward:+.3f}."]
 
 
-def _messages_of(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
+def _last_messages(policy: LoadedPolicy, index: int) -> tuple[str, ...]:
     """Messages of the last step; empty for teams that do not write."""
     if policy.last_output is None or not writes(policy.policy):
         return ()

@@ -87,7 +87,7 @@ def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher 
         teacher: who writes; the scripted one by default.
     """
     settings = config.warm_start
-    world = _world_of(config, number)
+    world = _make_round_world(config, number)
     heard = collect_corpus(world, settings.env_steps, seed=seed, error=settings.error, teacher=teacher)
     return list(heard.messages)
 
@@ -104,7 +104,7 @@ def message_pairs_of_policy(
         number: as above.
         teacher: as above.
     """
-    world = _world_of(config, number)
+    world = _make_round_world(config, number)
     narrator, collector = Narrator(world), Collector(world, policy, fragment_length=1, needs_values=False)
     collector.reset(seed)
     written: dict[Pair, None] = {}
@@ -117,7 +117,7 @@ def message_pairs_of_policy(
     return list(written)
 
 
-def _world_of(config: VercoConfig, number: int) -> Salad:
+def _make_round_world(config: VercoConfig, number: int) -> Salad:
     """Kitchens of a round."""
     worlds = config.warm_start.worlds
     return make_world(config, worlds, FIRST_WARM_START_WORLD + (number + 1) * worlds)

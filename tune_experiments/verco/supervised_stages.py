@@ -14,7 +14,7 @@ from torch import Tensor
 from rl_models.llm.distillation import MessageDistillation
 from rl_models.llm.network import LanguageNetwork
 from rl_models.policy import TeamPolicy
-from rl_models.runtime.device import device_of
+from rl_models.runtime.device import get_device
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Tensors
 from tune_experiments.experiment.plan import TrialPlan
@@ -85,7 +85,7 @@ class Imitation(SupervisedStage):
     def train(self) -> dict[str, float]:
         """Train all epochs; the mean cross-entropy of the last one."""
         settings = self._config.imitation
-        vectors, legal, chosen = (one.to(device_of(self._policy)) for one in decisions_in_kitchen(self._config))
+        vectors, legal, chosen = (one.to(get_device(self._policy)) for one in decisions_in_kitchen(self._config))
         generator = torch.Generator().manual_seed(self._plan.seed)
         optimiser = torch.optim.Adam(self._policy.parameters(), lr=settings.learning_rate)
         losses: list[Tensor] = []

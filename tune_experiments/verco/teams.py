@@ -9,6 +9,7 @@ from typing import Literal
 
 from rl_envs.salad.narrator import Narrator
 from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.llm_config import Normalisation
 from rl_models.policy import TeamPolicy
 from rl_models.teams.llm_team import language_team
 from rl_models.teams.vector_team import vector_team
@@ -20,7 +21,11 @@ Heard = Literal["messages", "silence", "shuffled"]
 
 
 def language_policy(
-    config: VercoConfig, seed: int, trial_folder: Path | None = None, heard: Heard = "messages"
+    config: VercoConfig,
+    seed: int,
+    trial_folder: Path | None = None,
+    heard: Heard = "messages",
+    normalisation: Normalisation | None = None,
 ) -> TeamPolicy:
     """Two cooks on one language model.
 
@@ -29,16 +34,18 @@ def language_policy(
         seed: seed of the initial weights.
         trial_folder: which keeps the small model.
         heard: what reaches the others, as in `MessageSettings`.
+        normalisation: divisor of an action's log-probability; None: the run's.
 
     Raises:
         UserError: the model cannot be had.
     """
     team = config.language_team(trial_folder)
     messages = dataclasses.replace(team.messages, heard=heard)
+    team = dataclasses.replace(team, messages=messages, normalisation=normalisation or team.normalisation)
     world = make_world(config)
     try:
         return language_team(
-            dataclasses.replace(team, messages=messages),
+            team,
             Narrator(world),
             world.num_agents,
             len(world.macros),

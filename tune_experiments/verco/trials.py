@@ -7,10 +7,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
+from rl_models.llm.base_model import LanguageModelError
+from rl_models.llm.llm_config import Normalisation
+from rl_models.llm.tokens import load_tokenizer
 from rl_models.policy import TeamPolicy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
@@ -58,6 +61,11 @@ class Row:
         return not (self.is_symbolic or self.looks_up or self.asks_endpoint)
 
 
+def _silent(normalisation: Normalisation) -> Build:
+    """Builder of a team that does not write, with its own rule for scores."""
+    return functools.partial(language_policy, heard="silence", normalisation=normalisation)
+
+
 ROWS = {
     "verco": Row(build_policy=language_policy, has_warm_start=True),
     "twosome": Row(build_policy=functools.partial(language_policy, heard="silence")),
@@ -68,17 +76,20 @@ ROWS = {
     "commnet": Row(build_policy=functools.partial(symbolic_policy, rounds=COMMNET_ROUNDS), is_symbolic=True),
     "lookup": Row(build_policy=lookup_team, looks_up=True, learns=False),
     "base": Row(build_policy=language_policy, learns=False),
+    **{f"base_{rule}": Row(build_policy=_silent(rule), learns=False) for rule in get_args(Normalisation)},
     "api": Row(build_policy=prompted_team, learns=False, asks_endpoint=True),
 }
 
 
 def check(config: VercoConfig) -> None:
-    """Refuse to start a run whose chat model cannot be asked, or whose record no row would use.
+    """Refuse to start a run whose chat model cannot be asked, whose record no row would use, or without a template.
 
     Raises:
         UserError: what is lacking, or too much.
     """
     rows = [ROWS[method] for method in config.methods if method in ROWS]
+    if config.team.language.chat_template and any(row.has_language_model for row in rows):
+        _check_chat_template(config)
     if any(row.asks_endpoint or (row.has_warm_start and config.teacher == "endpoint") for row in rows):
         check_endpoint(config)
     elif config.replay:
@@ -86,6 +97,19 @@ def check(config: VercoConfig) -> None:
             "--replay answers in place of a chat model, and no method of this run asks one: add the method api or "
             "--teacher endpoint, or leave --replay out"
         )
+
+
+def _check_chat_template(config: VercoConfig) -> None:
+    """Refuse a chat template that the language model lacks, before anything is trained."""
+    if not config.model:
+        raise UserError(
+            "--team.language.chat-template needs a model that is tuned to conversations, and the small default one is "
+            "not: name another one by --model, or leave the flag out"
+        )
+    try:
+        load_tokenizer(config.model, chat_template=True)
+    except LanguageModelError as error:
+        raise UserError(str(error)) from error
 
 
 def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:

@@ -84,6 +84,7 @@ class ActionLayout:
         self.spec: ActionSpec = max(self.counts) if self.is_plain else dict(sizes)
         if isinstance(self.spec, dict) and self._numbers.low.shape[1]:
             self.spec[CONTINUOUS] = self._numbers
+        self._maskable = [_Maskable.of(space) for space in self._spaces]
         self.native = [self._native(index) for index in range(len(found))]
 
     @property
@@ -115,18 +116,18 @@ class ActionLayout:
         possible = (chosen >= 0) & (chosen < [*self._sizes.values()]) & (chosen == np.floor(chosen))
         return bool(possible.all() and np.isfinite(rows).all())
 
-    def mask(self, agent: int, given: Any) -> Array | None:
-        """An action mask as [own choices] bool: an array, or arrays nested as the space; None where it is none."""
-        arrays = []
-        for part in _flat(self._spaces[agent], given):
-            one = to_array(part)
-            if one is None or one.dtype.kind not in "biuf":
-                return None
-            arrays.append(one.ravel())
-        joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays or [np.zeros(0)])
-        if joined.size != self.counts[agent] or not ((joined == 0) | (joined == 1)).all():
-            return None
-        return joined.astype(bool)
+    def mask(self, agent: int, given: Any) -> Array:
+        """An action mask as [own choices] bool: one array, or nested as Gymnasium's `sample(mask)` takes it.
+
+        Raises:
+            MaskMisfit: it has another form.
+        """
+        flat = _flags(given, self.counts[agent])  # the usual form, which is the quickest to read
+        return np.concatenate([np.zeros(0, bool), *self._maskable[agent].legal(given)]) if flat is None else flat
+
+    def can_have_mask(self, agent: int, space: spaces.Space) -> bool:
+        """Whether a mask that fits an agent's actions can come from a space of observations."""
+        return _num_entries(space) in (self.counts[agent], self._maskable[agent].fewest_entries)
 
     def restrict(self, legal: Array, agent: int, mask: Array) -> None:
         """Apply a mask of `mask` to an agent's row, [W] bool."""
@@ -148,17 +149,20 @@ class ActionLayout:
         return _native(space, (), columns, iter(range(len(columns), len(columns) + self._numbers.low.shape[1])))
 
 
+def _sizes(space: spaces.Space) -> list[int]:
+    """Numbers of choices of the parts of a Discrete, MultiDiscrete or MultiBinary; none of another space."""
+    if isinstance(space, spaces.Discrete):
+        return [int(space.n)]
+    if isinstance(space, spaces.MultiDiscrete):
+        return [int(size) for size in space.nvec.flat]
+    return [2] * int(np.prod(space.shape)) if isinstance(space, spaces.MultiBinary) else []
+
+
 def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iterator[_Choice | spaces.Box]:
-    if isinstance(space, spaces.Discrete) and int(space.n) <= _MAX_CHOICES:
-        yield _Choice(path, int(space.n))
-    elif isinstance(space, (spaces.MultiDiscrete, spaces.MultiBinary)) and np.prod(space.shape):
-        sizes = np.ravel(space.nvec) if isinstance(space, spaces.MultiDiscrete) else np.full(np.prod(space.shape), 2)
-        if sizes.max() > _MAX_CHOICES:
-            raise CustomEnvError(
-                f"the actions of {agent!r} are {space_in_words(space)}, which no policy can choose: let each part have "
-                f"{_MAX_CHOICES:,} choices at most"
-            )
-        yield from (_Choice((*path, number), size) for number, size in enumerate(sizes.tolist()))
+    sizes = _sizes(space)
+    if sizes and max(sizes) <= _MAX_CHOICES:
+        is_one = isinstance(space, spaces.Discrete)
+        yield from (_Choice(path if is_one else (*path, number), size) for number, size in enumerate(sizes))
     elif isinstance(space, (spaces.Dict, spaces.Tuple)) and len(space.spaces):
         for name, inner in _entries(space):
             yield from _leaves(inner, agent, (*path, name))
@@ -173,8 +177,8 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
         yield space
     else:
         advice = "let action_space be Discrete, MultiDiscrete, a Box of floats, or a Dict or Tuple of those"
-        if isinstance(space, spaces.Discrete):
-            advice = f"let it have {_MAX_CHOICES:,} actions at most"
+        if sizes:
+            advice = f"let each part have {_MAX_CHOICES:,} choices at most"
         if isinstance(space, spaces.Box):
             advice = "let action_space be MultiDiscrete for whole numbers, or a Box of floats"
         raise CustomEnvError(
@@ -243,17 +247,96 @@ def _native(
     return lambda row: {name: convert(row) for name, convert in inner.items()}
 
 
-def _flat(space: spaces.Space, given: Any) -> Iterator[Any]:
-    """Masks of the parts, nested as Gymnasium's `sample` takes them; numbers have none."""
-    if isinstance(space, spaces.Box) and given is None:
-        return
-    if isinstance(space, spaces.Dict) and isinstance(given, Mapping):
-        for name, inner in space.items():
-            yield from _flat(inner, given.get(name))
-    elif isinstance(space, spaces.Tuple) and isinstance(given, tuple) and len(given) == len(space.spaces):
-        for inner, part in zip(space.spaces, given, strict=True):
-            yield from _flat(inner, part)
-    elif isinstance(space, spaces.MultiDiscrete) and isinstance(given, tuple):
-        yield from given
-    else:
-        yield given
+class MaskMisfit(ValueError):
+    """A mask is not of a form that its space has.
+
+    Attributes:
+        path: the part of the action whose mask it is.
+        given: the mask of that part.
+        form: the form that it should have.
+    """
+
+    def __init__(self, path: tuple[Any, ...], given: Any, form: str) -> None:
+        super().__init__(form)
+        self.path, self.given, self.form = path, given, form
+
+
+@dataclass(frozen=True)
+class _Maskable:
+    """A space, the number of choices of all of its parts, and the spaces whose masks are nested in its own."""
+
+    space: spaces.Space
+    count: int
+    inner: Mapping[Any, _Maskable]
+
+    @classmethod
+    def of(cls, space: spaces.Space) -> _Maskable:
+        nested: dict[Any, spaces.Space] = {}
+        if isinstance(space, spaces.MultiDiscrete):
+            is_row = space.nvec.ndim == 1
+            nested = dict(enumerate(map(spaces.Discrete if is_row else spaces.MultiDiscrete, space.nvec)))
+        elif isinstance(space, (spaces.Dict, spaces.Tuple)):
+            nested = dict(_entries(space))
+        inner = {name: cls.of(one) for name, one in nested.items()}
+        return cls(space, sum(_sizes(space)) or sum(one.count for one in inner.values()), inner)
+
+    @property
+    def fewest_entries(self) -> int:
+        """Number of entries of a mask whose bits have one each."""
+        if isinstance(self.space, spaces.MultiBinary):
+            return self.count // 2
+        return sum(one.fewest_entries for one in self.inner.values()) if self.inner else self.count
+
+    def legal(self, given: Any, path: tuple[Any, ...] = ()) -> Iterator[Array]:
+        """Legal choices of the parts, in order; None leaves all of them."""
+        if given is None:
+            yield np.ones(self.count, bool)
+        elif (flags := _flags(given, self.count)) is not None:
+            yield flags
+        elif isinstance(self.space, spaces.MultiBinary):
+            bits = to_array(given)
+            if bits is None or bits.shape != self.space.shape or not np.isin(bits, (0, 1, 2)).all():
+                raise MaskMisfit(path, given, self.form())
+            yield np.stack([bits != 1, bits != 0], -1).ravel()
+        else:
+            is_named = isinstance(given, Mapping)
+            named = given if is_named else dict(enumerate(given if isinstance(given, (tuple, list)) else ()))
+            has_all = all(name in named for name, one in self.inner.items() if one.count)
+            is_known = all(name in self.inner for name in named)
+            if is_named != isinstance(self.space, spaces.Dict) or not (self.inner and has_all and is_known):
+                raise MaskMisfit(path, given, self.form())
+            for name, one in self.inner.items():
+                yield from one.legal(named.get(name), (*path, name))
+
+    def form(self) -> str:
+        """The forms of a mask."""
+        flat = f"an array of {self.count} entries of 0 and 1"
+        if isinstance(self.space, spaces.MultiBinary):
+            return f"{flat}, or one of shape {self.space.shape} of 0, 1, and 2 where both are legal"
+        if isinstance(self.space, spaces.MultiDiscrete):
+            return f"{flat}, or a tuple of {len(self.inner)} arrays, one a number"
+        if isinstance(self.space, spaces.Tuple):
+            return f"{flat}, or a tuple of {len(self.inner)} masks, None where all is legal"
+        if isinstance(self.space, spaces.Dict):
+            return (
+                f"{flat}, or a dict of masks with the keys {', '.join(map(str, self.inner))}, None where all is legal"
+            )
+        return flat if self.count else "None, for numbers have no mask"
+
+
+def _flags(given: Any, count: int) -> Array | None:
+    """An array of this many entries of 0 and 1 as [count] bool; None where it is none."""
+    array = to_array(given)
+    if array is None or array.dtype.kind not in "biuf" or array.size != count:
+        return None
+    return array.ravel().astype(bool) if ((array == 0) | (array == 1)).all() else None
+
+
+def _num_entries(space: spaces.Space) -> int:
+    """Number of entries of a value of arrays; -1 of another one."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        each = [_num_entries(inner) for _, inner in _entries(space)]
+        return -1 if -1 in each else sum(each)
+    if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
+        return int(np.prod(space.shape))
+    return -1

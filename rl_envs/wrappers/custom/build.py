@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import pkgutil
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
-from rl_envs.core.errors import CustomEnvError, EnvRaisedError, installing
+from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean, installing
 from rl_envs.wrappers.custom.copies import open_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
 from rl_envs.wrappers.custom.values import Misfit, flag, in_words
@@ -165,8 +164,8 @@ def _missing(module: str, absent: str) -> str:
     """Reason why a module cannot be imported: it or one of its dependencies is missing."""
     package, _, inner = absent.rpartition(".")
     if absent == module and package and (there := _modules_in(package)):
-        near = difflib.get_close_matches(inner, there, n=3, cutoff=0.5) or there[:3]
-        return f"{package!r} is installed and has no {inner!r}: name one of its modules, such as {', '.join(near)}"
+        hint = did_you_mean(inner, there, f"name one of its modules, such as {', '.join(there[:3])}")
+        return f"{package!r} is installed and has no {inner!r}: {hint}"
     return (
         f"the environment {module!r} cannot be imported (No module named {absent!r}): a module of your own must be in "
         "the current folder or in a folder of PYTHONPATH, and a package of others must be installed, as its pages say"

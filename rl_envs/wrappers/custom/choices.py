@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from rl_envs.core.spec import Array
+from rl_envs.wrappers.custom.actions import MaskMisfit
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
 from rl_envs.wrappers.custom.values import Misfit, in_words, integer
@@ -88,14 +89,15 @@ class Choices:
         return observation
 
     def _mask(self, agent: int, mask: Any) -> Array:
-        count = self._declared.actions[agent]
-        given = self._declared.action_layout.mask(agent, mask)
-        if given is None:
+        try:
+            return self._declared.action_layout.mask(agent, mask)
+        except MaskMisfit as misfit:
+            part = f" of {'/'.join(map(str, misfit.path))!r}" if misfit.path else ""
             self._refuse(
-                f"the {MASK} of {self._declared.ids[agent]!r} is {in_words(mask)} for {count} actions",
-                f"let it be an array of {count} entries of 0 and 1",
+                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {in_words(misfit.given)} for "
+                f"{self._declared.actions[agent]} actions",
+                f"let it be {misfit.form}",
             )
-        return given
 
     def coordination(self, agent: int, given: Any) -> int:
         """Coordination set that an agent's infos name."""

@@ -86,18 +86,13 @@ class Declaration:
 
     def _check_masks(self) -> None:
         """Require one entry per action in masks and texts of actions."""
-        for name, space, path, count in zip(
-            self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True
+        for index, (name, space, path, count) in enumerate(
+            zip(self.agents, self.observation_spaces, self.layout.masks, self.actions, strict=True)
         ):
             own = space
             for step in path or ():
                 own = own[step]  # type: ignore[index]
-            size = count
-            if path is not None:
-                known = (spaces.Box, spaces.MultiBinary, spaces.Dict, spaces.Tuple)
-                size = spaces.flatdim(own) if isinstance(own, known) else -1
-                size = len(own.nvec.ravel()) if isinstance(own, spaces.MultiDiscrete) else size
-            if size != count:
+            if path is not None and not self.action_layout.can_have_mask(index, own):
                 raise CustomEnvError(
                     f"the {MASK} of {name!r} is {space_in_words(own)} for {count} actions: let it be "
                     f"MultiBinary({count})"

@@ -40,14 +40,6 @@ def test_neighbours_are_uncorrelated(axis, lag):
     assert abs(correlation) < 4 / np.sqrt(N - lag)
 
 
-@pytest.mark.parametrize("axis", AXES)
-def test_neighbouring_pairs_fill_the_square(axis):
-    uniforms = along(axis)
-    counts = np.histogram2d(uniforms[::2], uniforms[1::2], bins=6, range=((0, 1), (0, 1)))[0]
-    expected = N / 2 / 36
-    assert ((counts - expected) ** 2 / expected).sum() < 75  # 35 degrees of freedom
-
-
 def test_low_bits_are_as_good_as_high_ones():
     uniforms = Chance(5, 0, 64).uniforms(64)
     low = (uniforms * 2.0**53).astype(np.uint64) & np.uint64(1)

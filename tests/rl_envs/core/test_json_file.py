@@ -27,7 +27,7 @@ def test_a_bad_file_is_refused(tmp_path, content, words):
 
 def test_what_is_no_file_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "absent.json"):
-        with pytest.raises(JsonFileError, match="cannot be read"):
+        with pytest.raises(JsonFileError, match="read"):
             read_object(path, 10, "formats.md")
     with pytest.raises(JsonFileError, match="10 bytes"):
         read_object("/dev/zero", 10, "formats.md")
@@ -43,6 +43,6 @@ def test_a_written_object_is_read_back(tmp_path):
 def test_a_place_that_takes_no_file_is_refused(tmp_path):
     (tmp_path / "folder.json").mkdir()
     for path in (tmp_path / "folder.json", tmp_path / "absent" / "file.json"):
-        with pytest.raises(JsonFileError, match=r"cannot be written \(.*\): check that its folder exists"):
+        with pytest.raises(JsonFileError, match=r"written .*folder"):
             write_object(path, {})
     assert [found.name for found in tmp_path.iterdir()] == ["folder.json"]

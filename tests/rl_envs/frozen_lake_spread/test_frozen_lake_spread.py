@@ -118,13 +118,6 @@ def test_agents_see_their_own_place_first():
     assert seen["one_hot"][0, 0].reshape(4, 4).argmax(1).tolist() == [0, 1, 2, 2]
 
 
-def test_the_limit_truncates():
-    world = FrozenLakeSpread(1, max_episode_steps=2)
-    world.reset(0)
-    ends = [world.step(np.array([[UP, UP]]))[2:4] for _ in range(2)]
-    assert [(bool(t[0]), bool(c[0])) for t, c in ends] == [(False, False), (False, True)]
-
-
 def test_random_maps_differ_by_seed_and_can_be_solved():
     lakes_found = [get_lake("random-8x8", seed) for seed in range(20)]
     assert len({lake.holes.tobytes() for lake in lakes_found}) > 15
@@ -134,34 +127,6 @@ def test_random_maps_differ_by_seed_and_can_be_solved():
         for target in lake.targets:
             assert np.isfinite(steps_to(target, lake.holes, lake.following)[lake.starts]).all()
     assert get_lake("random-8x8", 3).holes.tolist() == get_lake("random-8x8", 3).holes.tolist()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"map": "5x5"}, "map must be one of 4x4"),
-        ({"hole": "deep"}, "hole must be end or out"),
-        ({"observations": ()}, "observations must be one or more of"),
-        ({"max_episode_steps": 0}, "must be at least 1"),
-    ],
-)
-def test_arguments_out_of_range_are_refused_in_a_sentence(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        FrozenLakeSpread(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("state", "sentence"),
-    [
-        ({"cells": [[16, 0]]}, "0 .. 15"),
-        ({"cells": [[5, 0]]}, "stand in a hole"),
-        ({"cells": [[0, 3]], "target": [[1, 0]]}, "on which the agent stands"),
-        ({"cells": [[13, 13]], "target": [[1, 1]]}, "one agent only"),
-    ],
-)
-def test_states_that_cannot_be_are_refused(state, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        FrozenLakeSpread().restore({name: np.array(value) for name, value in state.items()})
 
 
 def random_states(lake: Lake, count):

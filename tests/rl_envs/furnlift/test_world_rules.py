@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs import make
-from rl_envs.furnlift.actions import PASS, PICKUP, coordinated_actions
+from rl_envs.furnlift.actions import PICKUP, coordinated_actions
 from rl_envs.furnlift.world import DIFFICULTIES, difficulty
 from tests.rl_envs.furnlift.scenes import EAST, NORTH, SOUTH, WEST, world
 
@@ -44,15 +44,6 @@ def test_recorded_visibility_replaces_our_own():
     assert not step(world(), PICKUP, PICKUP, sees_television=sees)[2][0]
     with pytest.raises(ValueError, match="sees_television"):
         step(world(), PICKUP, PICKUP, sees_television=sees[0])
-
-
-@pytest.mark.parametrize("bootstrap_at_limit", [True, False])
-def test_the_limit_truncates_or_in_the_authors_form_terminates(bootstrap_at_limit):
-    found = world(max_episode_steps=2, bootstrap_at_limit=bootstrap_at_limit)
-    assert not any(flag[0] for flag in step(found, PASS, PASS)[2:4])
-    _, _, terminated, truncated, info = step(found, PASS, PASS)
-    assert (bool(terminated[0]), bool(truncated[0])) == (not bootstrap_at_limit, bootstrap_at_limit)
-    assert info["episode"]["success"][0] == 0 and info["episode"]["missed_pickups"][0] == 2
 
 
 def test_classes_of_difficulty_follow_the_mean_start_distance():
@@ -95,7 +86,7 @@ def test_every_start_has_a_pair_and_agents_on_reachable_floor():
 def test_bad_arguments_and_states_are_refused_in_one_sentence():
     with pytest.raises(ValueError, match="min_separation_cells"):
         make("furnlift-v0", min_separation_cells=-1)
-    with pytest.raises(ValueError, match="agent_cells must lie"):
+    with pytest.raises(ValueError, match="agent_cells"):
         world(agents=((5, 2, EAST), (50, 10, WEST)))
 
 
@@ -103,7 +94,7 @@ def test_a_room_without_a_place_for_the_television_is_refused():
     from rl_envs.furnmove.room import room_from_drawing
     from rl_envs.furnmove.room_checks import RoomError
 
-    with pytest.raises(RoomError, match="no legal start"):
+    with pytest.raises(RoomError, match="start"):
         make("furnlift-v0", rooms=[room_from_drawing("cell", ["...", "...", "..."])]).reset(0)
 
 

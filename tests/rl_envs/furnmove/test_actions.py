@@ -1,5 +1,6 @@
 """Which joint actions are coordinated (A Cordial Sync, section 3, A.1), counted over all headings."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -26,6 +27,7 @@ def headings_of(num_agents):
     return itertools.product(range(4), repeat=num_agents)
 
 
+@functools.cache
 def ones_by_the_rule(num_agents, headings):
     tuples = [joint for modality in MODALITIES for joint in itertools.product(modality, repeat=num_agents)]
     return {joint for joint in tuples if coordinated(joint, headings)}
@@ -40,7 +42,7 @@ def test_the_13_actions_have_the_order_of_the_authors_code():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
+@pytest.mark.parametrize("num_agents", [1, 2, 3])
 def test_16_of_169_and_46_of_2197_joint_actions_are_coordinated_whatever_the_headings(num_agents):
     for headings in headings_of(num_agents):
         matrix = coordination_matrix(np.array(headings))

@@ -20,16 +20,6 @@ from tests.rl_envs.furnmove.slow_game import SlowGame
 
 
 @pytest.mark.parametrize("bootstrap_at_limit", [True, False])
-def test_the_limit_truncates_unless_the_authors_form_is_asked_for(bootstrap_at_limit):
-    world = situation(APART[2], NORTH, max_episode_steps=3, bootstrap_at_limit=bootstrap_at_limit)
-    ends = []
-    for _ in range(3):
-        _, _, terminated, truncated, _ = world.step(np.full((1, 2), PASS))
-        ends.append((bool(terminated[0]), bool(truncated[0])))
-    assert ends == [(False, False), (False, False), (not bootstrap_at_limit, bootstrap_at_limit)]
-
-
-@pytest.mark.parametrize("bootstrap_at_limit", [True, False])
 def test_solving_at_the_last_moment_is_an_end_and_no_limit(bootstrap_at_limit):
     arguments = {"max_episode_steps": 1, "bootstrap_at_limit": bootstrap_at_limit}
     world = situation(APART[2], NORTH, stand=(12, 14, 0), **arguments)

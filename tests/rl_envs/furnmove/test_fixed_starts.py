@@ -79,14 +79,14 @@ def test_another_seed_another_room_and_another_index_make_other_starts():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((LAPTOP, 0, 5), "num_agents must be at least 1, got 0"),
-        ((LAPTOP, 2, 0), "per_room must be at least 1, got 0"),
-        (((), 2, 5), "the number of rooms must be at least 1, got 0"),
-        (([SMALL, SMALL], 2, 5), "two rooms have the same name"),
-        (([TIGHT], 2, 5), "room 'tight' has no 5 different starts for 2 agents, 0 were found"),
+        ((LAPTOP, 0, 5), "num_agents"),
+        ((LAPTOP, 2, 0), "per_room"),
+        (((), 2, 5), "rooms"),
+        (([SMALL, SMALL], 2, 5), "same name"),
+        (([TIGHT], 2, 5), "'tight'"),
     ],
 )
-def test_what_cannot_be_made_is_refused_with_a_sentence(arguments, sentence):
+def test_starts_that_cannot_be_made_are_refused(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         make_starts(*arguments)
 
@@ -181,9 +181,9 @@ def test_starts_that_do_not_fit_the_other_arguments_are_refused(starts):
         FurnMove(starts=starts, rooms="test")
     with pytest.raises(StartError, match="num_agents"):
         FurnMove(starts=starts, num_agents=3)
-    with pytest.raises(StartError, match=r"start \d+ \(room 'test_room_0\d'\): agent_locations/1: .* than 5 cells"):
+    with pytest.raises(StartError, match=r"agent_locations/1: .*5 cells"):
         FurnMove(starts=starts, min_agent_distance_cells=5)
-    with pytest.raises(StartError, match="cannot be read"):
+    with pytest.raises(StartError, match="nowhere"):
         FurnMove(starts="nowhere.json")
 
 

@@ -73,7 +73,7 @@ def test_cells_beyond_the_enclosed_floor_are_shown_as_wall_and_keep_their_rules(
         found = furnish_room(room)
         codes = found.codes[RING_CELLS * FINE : -RING_CELLS * FINE, RING_CELLS * FINE : -RING_CELLS * FINE]
         of_beyond = codes[beyond.repeat(FINE, axis=0).repeat(FINE, axis=1)]
-        assert set(of_beyond.tolist()) <= {0, WALL_CODE}, "what is shaved off is free, all else is wall"
+        assert set(of_beyond.tolist()) <= {0, WALL_CODE}, "eroded cells are free, all else is wall"
         assert found.heights[WALL_CODE] == WALL_METRES
 
 

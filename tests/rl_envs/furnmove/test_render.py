@@ -6,7 +6,7 @@ import pytest
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import TV_BODY
 from rl_envs.furnmove.render import CELL_COLOURS, GOAL, PATH, draw
-from rl_envs.furnmove.room import FREE, LOW, TALL, WALL, Room, room_from_drawing
+from rl_envs.furnmove.room import FREE, LOW, TALL, Room, room_from_drawing
 from rl_envs.furnmove.splits import room_by_name
 
 CELL = 24
@@ -42,12 +42,6 @@ def test_each_kind_of_cell_has_its_colour(kind, cell):
     assert has(patch(frame_of(), *cell), CELL_COLOURS[kind])
 
 
-def test_walls_surround_the_room():
-    image = frame_of()
-    border = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
-    assert (border == CELL_COLOURS[WALL]).all()
-
-
 def test_every_agent_is_drawn_in_its_own_colour_at_its_cell():
     image = frame_of(agent_cells=[[3, 1], [6, 8], [1, 5]], agent_headings=[1, 0, 2])
     for number, cell in enumerate([(3, 1), (6, 8), (1, 5)]):
@@ -74,10 +68,6 @@ def test_goal_and_way_are_drawn():
     image = frame_of(path=[[1, 10], [2, 10], [3, 10], [4, 10]])
     assert has(patch(image, 8, 9), GOAL) and not has(patch(image, 1, 1), GOAL)
     assert has(patch(image, 4, 10), PATH) and not has(patch(frame_of(), 4, 10), PATH)
-
-
-def test_shapes_that_reach_over_the_edge_are_cut_off():
-    assert frame_of(tv=[0, 0, 1], stand=[10, 11, 1], agent_cells=[[0, 3], [2, 0]]).shape == frame_of().shape
 
 
 def test_a_room_without_a_drawing_is_drawn_from_its_masks():

@@ -127,7 +127,7 @@ def test_rooms_cannot_be_changed_by_those_who_share_them():
     ("word", "expected"),
     [("train", 20), ("test_stream", 512), ("valid_room_02", 1), ("floorplan229", 1)],
 )
-def test_one_word_names_rooms(word, expected):
+def test_rooms_are_found_by_name(word, expected):
     assert len(resolve_rooms(word)) == expected
 
 
@@ -144,7 +144,7 @@ def test_one_word_names_rooms(word, expected):
         lambda: bounds(()),
     ],
 )
-def test_wrong_words_and_numbers_are_refused(wrong):
+def test_unknown_names_and_numbers_of_rooms_are_refused(wrong):
     with pytest.raises(ValueError, match=r"choose|unknown|no room|needs|give"):
         wrong()
 

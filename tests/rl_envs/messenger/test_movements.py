@@ -63,7 +63,7 @@ def test_stage_2_of_the_test_split_has_new_dynamics():
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])
-def test_stage_3_has_18_combinations_and_decoys_never_move_as_what_they_look_like(split):
+def test_stage_3_has_18_combinations_and_decoys_move_unlike_what_they_imitate(split):
     rows = {tuple(row) for row in single_variants(3, split).tolist()}
     assert rows == {
         row
@@ -114,7 +114,7 @@ def test_recorded_moves_that_are_none_are_refused(draw):
     world.reset(0)
     with pytest.raises(ValueError, match="entity_moves"):
         world.step(np.full((2, 1), STAY), {"entity_moves": draw})
-    with pytest.raises(ValueError, match="makes no draw"):
+    with pytest.raises(ValueError, match="draw"):
         still = Messenger(2)
         still.reset(0)
         still.step(np.full((2, 1), STAY), {"entity_moves": np.zeros((2, 3), int)})

@@ -63,7 +63,7 @@ def test_every_moment_shows_what_was_there(arguments):
                 history[row] = [grid(world, row)] * frames
 
 
-def test_an_entitys_place_in_the_list_tells_nothing_about_its_role():
+def test_an_entitys_index_does_not_depend_on_its_role():
     entities = [(1, 1), (2, 2), (3, 3), (4, 4), (6, 6)]
     lists = set()
     for order in ([0, 1, 2, 3, 4], [2, 0, 4, 1, 3], [4, 3, 2, 1, 0]):

@@ -9,7 +9,6 @@ import pytest
 from rl_envs.core.render import BACKGROUND
 from rl_envs.messenger.render import FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.symbols import AGENT_COLOURS
-from rl_envs.messenger.world import Messenger
 from tests.rl_envs.images import patch_of, share
 from tests.rl_envs.messenger.scenes import RIGHT, situation, step
 
@@ -43,7 +42,7 @@ def test_everything_is_drawn_in_its_colour_where_it_is(place, colour, least):
     assert share(patch(draw(SCENE), place), colour) > least
 
 
-def test_whoever_has_the_message_carries_a_letter_and_the_dead_are_crossed_out():
+def test_avatars_with_the_message_have_a_letter_and_dead_ones_are_crossed_out():
     image = draw(SCENE)
     assert share(patch(image, (7, 2)), LETTER) > 0.02 > share(patch(image, (5, 1)), LETTER)
     dead = patch(changed(is_alive=[False, True]), (5, 1))
@@ -62,13 +61,6 @@ def test_the_manual_stands_beside_the_grid_and_attention_before_its_sentences():
         assert share(panel, colour) > 0 == share(none, colour)
 
 
-def test_text_stands_still_and_free_of_the_squares_while_sprites_come_and_go():
-    behind = 10 * CELL + 8 + 5 * 9
-    for count in (2, 3):
-        image = changed(sprites=SCENE.sprites[:count], attention=np.eye(3)[:count].tolist())
-        np.testing.assert_array_equal(image[:, behind:], draw(SCENE)[:, behind:])
-
-
 def test_a_caption_and_a_long_manual_do_not_change_the_size_of_a_image():
     long = ["this sentence is about as long as the longest one that a person has ever written for this game, " * 2] * 6
     long = [sentence[:150] for sentence in long]
@@ -76,14 +68,6 @@ def test_a_caption_and_a_long_manual_do_not_change_the_size_of_a_image():
     very_long = changed(manual=long * 4)
     assert very_long.shape[0] > draw(SCENE).shape[0]
     assert share(very_long[-12:, 10 * CELL :].astype(int), BACKGROUND) > 0.99
-
-
-def test_all_images_of_a_world_are_of_one_size_and_each_world_has_its_own():
-    world = Messenger(6, stage=3)
-    world.reset(0)
-    images = [world.render(index) for index in range(6)]
-    assert len({image.shape for image in images}) == 1
-    assert not np.array_equal(images[0], images[1])
 
 
 def test_a_worlds_scene_lists_sprites_as_they_are_observed_with_their_true_roles():
@@ -108,8 +92,3 @@ def test_removed_sprites_are_not_drawn():
     before = len(world.scene().sprites)
     step(world, RIGHT)
     assert len(world.scene().sprites) == before - 1 and world.scene().has_message == [True]
-
-
-def test_the_end_of_a_long_caption_is_seen():
-    long = "emma_movement_grounding, the end: lost to message decoy, reward"
-    assert (draw(SCENE, caption=f"{long} -1.0") != draw(SCENE, caption=f"{long} +0.5")).any()

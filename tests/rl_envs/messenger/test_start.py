@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 
 from rl_envs.messenger.symbols import FIRST_ENTITY, IMMOVABLE
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import situation, symbol
+from tests.rl_envs.messenger.scenes import symbol
 
 COUNT = 6000
 CELLS = {
@@ -54,7 +54,7 @@ def test_games_and_movements_are_drawn_independently_and_uniformly(agents, stage
 
 
 @pytest.mark.parametrize(("agents", "stage"), KINDS)
-def test_symbols_are_those_of_the_game_and_decoys_look_like_what_they_are_not(agents, stage):
+def test_symbols_are_those_of_the_game_and_decoys_have_those_of_message_and_goal(agents, stage):
     world = fresh(agents, stage)
     described = world.state["described"]
     columns = [0, 1, 1, 2, 2] if agents == 2 else [0, 1, 2, 1, 2][: 5 if stage == 3 else 3]
@@ -68,7 +68,7 @@ def test_in_one_of_five_episodes_of_the_first_stages_avatars_begin_with_the_mess
     assert abs(share - 0.2) < 0.02 if stage == 1 or (agents, stage) == (2, 2) else share == 0
 
 
-def test_training_draws_three_quarters_of_its_games_from_changing_company():
+def test_training_draws_three_quarters_of_its_games_from_many_combinations():
     trio = [symbol(name) for name in ("dog", "fish", "bird", "sword", "ball", "mage")]
     share = np.isin(fresh(1, 1).state["described"][:, 0], trio).mean()
     assert abs(share - 0.25) < 0.02
@@ -85,50 +85,6 @@ def test_a_new_episode_begins_afresh():
     for name in ("has_message", "reached", "won"):
         assert not world.state[name][begun].any()
     assert world.state["entity_here"].all() and world.state["avatar_alive"].all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"stage": 4}, "stage must be one of 1, 2, 3, got 4"),
-        ({"num_agents": 3}, "num_agents must be one of 1, 2"),
-        ({"split": "dev"}, "split must be one of train, .*, got 'dev'"),
-        ({"stage": True}, "stage must be one of 1, 2, 3, got True"),
-        ({"split": ["train"]}, r"split must be one of train, .*, got \['train'\]"),
-        ({"frames": 0}, "frames must be a whole number of at least 1, got 0"),
-        ({"max_episode_steps": 2.5}, "max_episode_steps must be a whole number of at least 1, got 2.5"),
-        ({"max_sentences_per_cell": 0}, "max_sentences_per_cell must be a whole number of at least 1"),
-        ({"num_agents": 2, "released": "goal_bonus"}, r"released must be a list of names, such as \['goal_bonus'\]"),
-        ({"texts": "/nowhere"}, "'own', 'published' or a folder with text_train.json.* '/nowhere' is none of them"),
-    ],
-)
-def test_bad_arguments_are_refused_in_one_sentence(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Messenger(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"entity_places": np.full((1, 3, 2), 19)}, "entity_places must lie in 0 .. 18"),
-        ({"avatar_places": np.full((1, 1, 2), -2)}, "avatar_places must lie in 0 .. 18"),
-        ({"avatar_places": np.full((1, 1, 2), 3)}, "must be even"),
-        ({"entity_symbols": np.full((1, 3), 14)}, "entity_symbols must lie in 2 .. 13"),
-        ({"entity_movements": np.full((1, 3), 4)}, "entity_movements must lie in 0 .. 3"),
-        ({"manual": np.full((1, 3), 60_000)}, "manual must lie in 0 .. 59723"),
-        ({"described": np.full((1, 3), 1)}, "described must lie in 2 .. 13"),
-        ({"entity_places": np.zeros((1, 5, 2))}, "must have shape"),
-    ],
-)
-def test_states_that_cannot_be_are_refused_and_change_nothing(change, sentence):
-    world = situation()
-    before = world.snapshot()
-    start = {
-        name: world.state[name] for name in ("entity_places", "avatar_places", "entity_symbols", "entity_movements")
-    }
-    with pytest.raises(ValueError, match=sentence):
-        world.restore(start | change)
-    assert all(np.array_equal(value, before[name]) for name, value in world.snapshot().items())
 
 
 def test_a_start_is_enough_to_restore():

@@ -56,7 +56,7 @@ def test_agents_overlap_and_swap_freely():
 
 
 @pytest.mark.parametrize("stage", [2, 3])
-def test_an_entity_that_comes_touches_as_well(stage):
+def test_an_entity_that_moves_into_an_agents_cell_touches_it(stage):
     assert played(enemy=(4, 4), moves=[DOWN, STAY, STAY, STAY, STAY], stage=stage) == LOST
     assert played(goals=((4, 4), None), moves=[STAY, STAY, STAY, DOWN, STAY], stage=stage) == LOST
 

@@ -44,7 +44,7 @@ class Meadow:
         return int(game["unit_id"][chosen][place])
 
     def order(self, unit, kind, target=-1, made=-1, x=0.0, y=0.0):
-        kernels.hand_over(self.games.records, 0, unit, kind, target, made, -1, *np.array([x, y, 0], np.float32))
+        kernels.issue_order(self.games.records, 0, unit, kind, target, made, -1, *np.array([x, y, 0], np.float32))
 
     def play(self, ticks):
         for _ in range(ticks):

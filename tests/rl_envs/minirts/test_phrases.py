@@ -75,7 +75,7 @@ def test_one_unit_is_trained_where_it_is_made():
     assert orders("build another swordman", view) == ([], [])
 
 
-def test_fighters_attack_what_they_like_best_and_never_what_they_cannot_hurt():
+def test_fighters_attack_their_most_preferred_target_that_they_can_damage():
     enemies = [(SWORDMAN, 9, 9), (DRAGON, 8, 8), (HALL, 30, 30)]
     units, rows = orders("attack", view_of([(PEASANT, 5, 5), (SPEARMAN, 6, 6), (HALL, 2, 2)], enemies))
     assert units == [1] and rows[0][:3] == [C_ATTACK, 0, 0]

@@ -70,7 +70,7 @@ LIKED = {
 
 
 @pytest.mark.parametrize("kind", LIKED)
-def test_an_attacker_takes_what_it_likes_best_of_what_is_there(kind):
+def test_an_attacker_takes_its_most_preferred_target(kind):
     """One enemy of each type around it; the best liked ones are taken away one after the other."""
     x, y = FIGHTER
     spots = [(x + dx, y + dy) for dx in (-3, -1, 1, 3) for dy in (-3, -1, 1, 3)]
@@ -85,7 +85,7 @@ def test_an_attacker_takes_what_it_likes_best_of_what_is_there(kind):
 
 
 @pytest.mark.parametrize("kind", [SPEARMAN, TOWER])
-def test_of_two_that_are_liked_equally_the_first_by_id_is_taken_not_the_nearest(kind):
+def test_of_equally_preferred_targets_the_first_by_id_is_taken(kind):
     x, y = FIGHTER
     assert target_of(meadow_of((ME, kind, x, y), (FOE, ARCHER, x, y + 4), (FOE, ARCHER, x + 1, y)), kind) == (
         ARCHER,
@@ -103,13 +103,13 @@ def test_of_those_without_a_preference_the_first_by_id_is_taken_whatever_its_typ
     assert target == (kinds[0], x + 3, y - 2)
 
 
-def test_what_is_liked_at_all_comes_before_what_is_only_hurt():
+def test_a_preferred_target_comes_before_one_without_preference():
     x, y = FIGHTER
     foes = [(FOE, BARRACK, x + 2, y), (FOE, HALL, x, y + 4), (FOE, WORKSHOP, x - 2, y)]
     assert target_of(meadow_of((ME, SPEARMAN, x, y), *foes), SPEARMAN) == (HALL, x, y + 4)
 
 
-def test_what_cannot_be_hurt_is_not_attacked():
+def test_a_target_that_cannot_be_damaged_is_not_attacked():
     x, y = FIGHTER
     meadow = meadow_of((ME, SPEARMAN, x, y), (FOE, DRAGON, x + 3, y))
     assert target_of(meadow, SPEARMAN) is None

@@ -19,7 +19,7 @@ def per_unit(tables):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["medium", "strong", "medium_three"])
-def test_who_follows_a_script_plays_the_scripts_own_game(script):
+def test_a_policy_that_follows_a_teacher_plays_the_scripts_own_game(script):
     learner = make("minirts-v0", 3, opponents="medium", actions="per_unit")
     player = make("minirts-v0", 3, opponents="medium", own_script=script, actions="per_unit")
     for world in (learner, player):

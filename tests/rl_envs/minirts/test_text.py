@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rl_envs.minirts.facts import FACTS, VOCABULARY, text_tables, tokens_of
+from rl_envs.minirts.facts import FACTS, VOCABULARY, encode_text, text_tables
 from rl_envs.minirts.phrases import PHRASES
 from rl_envs.minirts.text import DESCRIBED, UnreadableStateError, describe, read, team_view
 from rl_envs.registry import make
@@ -60,12 +60,12 @@ def test_the_tables_hold_the_words_of_facts_and_phrases():
         words = [" ".join(VOCABULARY[token] for token in row if token) for row in tables[name]]
         assert words == list(texts)
     assert len(PHRASES) == 17 and len(set(FACTS)) == len(FACTS)
-    assert tokens_of("build dragon", 5).tolist() == tables["phrases"][1 + PHRASES.index("build dragon")].tolist()
+    assert encode_text("build dragon", 5).tolist() == tables["phrases"][1 + PHRASES.index("build dragon")].tolist()
 
 
 def test_words_outside_the_vocabulary_are_refused():
     with pytest.raises(ValueError, match="castle"):
-        tokens_of("build castle", 5)
+        encode_text("build castle", 5)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from rl_envs.minirts.actions import action_tables
 from rl_envs.minirts.batch import Player
 from rl_envs.minirts.game import GAME_NAMES
 from rl_envs.minirts.opponents import get_opponent
-from rl_envs.minirts.symbols import ARCHER, ARMOUR, CATAPULT, CAVALRY, DRAGON, HALL, MAX_HP, RAW_HIT, SPEARMAN, SWORDMAN
 from rl_envs.minirts.tick import RUNNING
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
@@ -18,24 +17,9 @@ def actions_of(world, random):
     return {name: random.integers(size, size=shape) for name, size in world.action_spec.items()}
 
 
-@pytest.mark.parametrize(
-    ("attacker", "target", "hits"),
-    [
-        (SPEARMAN, CAVALRY, 12),
-        (SPEARMAN, SWORDMAN, 50),
-        (ARCHER, DRAGON, 9),
-        (CATAPULT, HALL, 24),
-        (DRAGON, SPEARMAN, 12),
-    ],
-)
-def test_hits_to_kill_follow_the_damage_table(attacker, target, hits):
-    damage = RAW_HIT[attacker, target] - ARMOUR[target]
-    assert -(-MAX_HP[target] // damage) == hits
-
-
 def test_an_opponent_without_a_name_is_refused_with_the_known_ones():
     for name in ("hard", "medium_", "simple__towers"):
-        with pytest.raises(ValueError, match=f"no opponent is called '{name}'.*medium_two"):
+        with pytest.raises(ValueError, match=f"'{name}'.*medium_two"):
             get_opponent(name)
 
 
@@ -80,7 +64,7 @@ def test_a_match_is_drawn_from_its_start_to_its_end():
 
 
 def test_a_match_has_two_policies_and_an_unknown_one_is_refused():
-    with pytest.raises(ValueError, match="two policies, one per side, not 3"):
+    with pytest.raises(ValueError, match="not 3"):
         MiniRts.match_frames(["medium"] * 3, seed=0)
     with pytest.raises(ValueError, match="hard"):
         MiniRts.match_frames(["medium", "hard"], seed=0)
@@ -125,12 +109,3 @@ def test_a_checkpoint_of_64_games_is_under_32_megabytes_and_learned_distances_ar
             world.step(actions_of(world, np.random.default_rng(0)))
         assert sum(value.nbytes for value in world.snapshot().values()) < 32e6
     assert scripts.games.learned.nbytes / 64 <= 1e6
-
-
-@pytest.mark.slow
-def test_a_frame_shows_the_map_beside_the_numbers():
-    world = make("minirts-v0", 1)
-    world.reset(0)
-    frame = world.render(0)
-    assert frame.dtype == np.uint8
-    assert frame.shape[0] >= 640 and frame.shape[1] == 640 + 300

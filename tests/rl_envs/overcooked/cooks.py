@@ -37,37 +37,37 @@ class Cooks:
         other = state["held"][world, 1 - chef]
         pots = contents[kitchen.pots].astype(int)
         if held == SOUP:
-            return self.nearest(world, chef, kitchen.cells_of("hatch"), otherwise=self.free_bar(contents))
+            return self.nearest(world, chef, kitchen.place_cells("hatch"), otherwise=self.free_bar(contents))
         if held == DISH:
             full = self.only(kitchen.pots[pots >= FULL])
             return self.nearest(world, chef, full, otherwise=self.free_bar(contents))
         if held == ONION:
             room = self.only(kitchen.pots[pots < FULL])
             return self.nearest(world, chef, room, otherwise=self.free_bar(contents))
-        bar = kitchen.cells_of("shared counter")
+        bar = kitchen.place_cells("shared counter")
         lies = [bar & (contents == thing) for thing in (ONION, DISH, SOUP)]
         if (pots >= FULL).any():
             spare = lies[SOUP - 1] if self.can(chef, "hatch") else bar & False
             dishes = lies[DISH - 1] if self.can(chef, "pot") else bar & False
-            store = kitchen.cells_of("dish store")
+            store = kitchen.place_cells("dish store")
             fewer = other != DISH and not lies[DISH - 1].any()
             for cells in (spare, dishes, store if fewer else bar & False):
                 if (cells & kitchen.reach[chef]).any():
                     return self.nearest(world, chef, cells)
         if (pots < FULL).any():
             onions = lies[ONION - 1] if self.can(chef, "pot") else bar & False
-            store = kitchen.cells_of("onion store")
+            store = kitchen.place_cells("onion store")
             return self.nearest(world, chef, onions if (onions & kitchen.reach[chef]).any() else store)
         return state["agent_cells"][world, chef]
 
     def can(self, chef, place):
-        return bool((self.kitchen.cells_of(place) & self.kitchen.reach[chef]).any())
+        return bool((self.kitchen.place_cells(place) & self.kitchen.reach[chef]).any())
 
     def only(self, cells):
         return np.isin(np.arange(self.kitchen.size), cells)
 
     def free_bar(self, contents):
-        return self.kitchen.cells_of("shared counter") & (contents == NOTHING)
+        return self.kitchen.place_cells("shared counter") & (contents == NOTHING)
 
     def nearest(self, world, chef, cells, otherwise=None):
         here = self.world.state["agent_cells"][world, chef]

@@ -60,7 +60,7 @@ def test_a_deed_is_that_of_the_chef_who_did_it(goal, where, held, contents):
     ],
     ids=str,
 )
-def test_what_was_not_done_or_done_elsewhere_is_not_reached(goal, where, held, contents):
+def test_a_deed_not_done_or_done_elsewhere_is_not_reached(goal, where, held, contents):
     assert after(kitchen(at(where, held), ASIDE, contents), goal) == [False, False]
 
 
@@ -80,7 +80,7 @@ def test_what_was_not_done_or_done_elsewhere_is_not_reached(goal, where, held, c
     ],
     ids=str,
 )
-def test_what_is_the_case_is_so_for_both_chefs(goal, contents, is_so):
+def test_conditions_of_the_kitchen_hold_for_both_chefs(goal, contents, is_so):
     assert after(kitchen(at(ONIONS), ASIDE, contents), goal, STAY) == [is_so, is_so]
 
 

@@ -31,7 +31,7 @@ def test_a_move_to_the_next_cell_is_one_step():
     assert chefs(world)[0] == ((1, 2), "east")
 
 
-def test_to_be_where_an_object_is_takes_a_turn_and_an_interaction_and_both_count():
+def test_using_an_object_takes_a_turn_and_an_interaction_as_env_steps():
     world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
     assert go(world, ONIONS) == ([False, True], [1, 1])
     assert chefs(world)[0] == ((1, 1), "west") and hands(world)[0] == "nothing"
@@ -46,7 +46,7 @@ def test_a_chef_who_faces_the_object_uses_it_at_once():
     assert holds(world, POT_CELL) == POT + 1
 
 
-def test_ones_own_cell_is_to_stay_and_so_is_what_cannot_be_chosen():
+def test_ones_own_cell_and_illegal_cells_mean_stay():
     world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
     for cell in ((1, 1), (2, 2), HATCH, (0, 0)):
         assert go(world, cell) == ([True, True], [1, 1])
@@ -118,10 +118,10 @@ def walk(world, chef, target):
 def test_cells_that_nobody_can_get_to_are_not_legal():
     world = Overcooked(layout="forced_coordination", actions="any")
     legal = world.reset(0)["legal"][0]
-    hatch, onions = world.kitchen.cells_of("hatch"), world.kitchen.cells_of("onion store")
+    hatch, onions = world.kitchen.place_cells("hatch"), world.kitchen.place_cells("onion store")
     assert legal[0][hatch].all() and not legal[1][hatch].any()
     assert legal[1][onions].all() and not legal[0][onions].any()
-    assert (legal[0] & legal[1])[world.kitchen.cells_of("shared counter")].all()
+    assert (legal[0] & legal[1])[world.kitchen.place_cells("shared counter")].all()
 
 
 @pytest.mark.parametrize("actions", ["adjacent", "any"])

@@ -96,17 +96,6 @@ def test_actions_may_be_integers_of_any_kind(actions, dtype):
         np.testing.assert_array_equal(seen["lossless"], again["lossless"])
 
 
-@pytest.mark.parametrize("bootstraps", [True, False])
-def test_the_limit_is_the_only_end_and_merely_stops(bootstraps):
-    world = Overcooked(3, bootstrap_at_limit=bootstraps)
-    world.reset(0)
-    for number in range(1, 401):
-        _, _, terminated, truncated, info = world.step(np.zeros((3, 2), int))
-        assert (truncated == (number == 400 and bootstraps)).all()
-        assert (terminated == (number == 400 and not bootstraps)).all()
-    assert (info["episode"]["length"] == 400).all() and world.state["episode_length"].max() == 0
-
-
 def test_episodes_count_soups_and_shaped_points():
     world = kitchen(at(HATCH, "soup"), at(POT_CELL, "onion"), max_episode_steps=1, shaping=0.5)
     *_, info = world.step(np.array([[INTERACT, INTERACT]]))

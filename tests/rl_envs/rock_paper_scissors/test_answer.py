@@ -45,13 +45,13 @@ def test_the_item_with_that_letter_wins():
         assert names.index(words[answer[number, 0]]) + 1 == state["beaten_by"][number, 0]
 
 
-def test_a_world_says_nothing_unless_it_is_asked():
+def test_the_answer_is_observed_only_on_demand():
     plain, telling = worlds(), worlds(tells_answer=True)
     assert "answer_word" not in plain.observation_spec and "answer_word" not in plain.reset(1)
     assert set(telling.reset(1)) == set(plain.reset(1)) | {"answer_word"}
 
 
-def test_telling_the_answer_changes_nothing_else_that_happens():
+def test_observing_the_answer_changes_nothing_else():
     plain, telling = worlds(), worlds(tells_answer=True)
     plain.reset(2), telling.reset(2)
     generator = np.random.default_rng(0)

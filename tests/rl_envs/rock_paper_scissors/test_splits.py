@@ -78,7 +78,7 @@ def test_the_split_of_circles_is_the_one_of_all_results():
 
 
 def test_an_unknown_split_is_refused():
-    with pytest.raises(ValueError, match=f"settings are {', '.join(SETTINGS)}"):
+    with pytest.raises(ValueError, match=", ".join(SETTINGS)):
         triples("edges", "train")
     with pytest.raises(ValueError, match="fourth"):
         triples("permutation", "fourth")

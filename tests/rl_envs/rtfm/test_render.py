@@ -55,7 +55,7 @@ def test_agents_that_share_a_cell_are_drawn_side_by_side():
         assert min(share(shared, colour) for colour in AGENT_COLOURS[:2]) > 0.02
 
 
-def test_the_dead_are_crossed_out():
+def test_dead_agents_are_crossed_out():
     dead = patch(changed(is_agent_alive=[False, True]), (1, 1))
     assert 0.02 < share(dead, AGENT_COLOURS[0]) < 0.2
 

@@ -77,7 +77,7 @@ def test_everything_is_drawn_uniformly(group):
         assert len(places) == 16 and chisquare(counts).pvalue > 1e-4
 
 
-def test_everybody_starts_alive_with_empty_hands_and_the_whole_time():
+def test_agents_start_alive_with_empty_hands():
     world = Rtfm(50, dyna=True, max_episode_steps=7)
     world.reset(0)
     for _ in range(30):

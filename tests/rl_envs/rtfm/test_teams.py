@@ -76,7 +76,7 @@ def test_agents_share_cells_and_do_not_fight():
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
-def test_who_comes_first_gets_the_item(order):
+def test_the_first_agent_in_a_cell_gets_the_item(order):
     world = pair([0, 0], agents=((3, 3), (3, 5)), monsters=(FAR, FAR, FAR), items=((3, 4), None, None))
     step(world, RIGHT, LEFT, agent_order=order)
     assert world.state["held"][0].tolist() == ([FIRST, 0] if order == [0, 1] else [0, FIRST])
@@ -96,14 +96,14 @@ def test_agents_come_first_equally_often():
 @pytest.mark.parametrize(
     ("held", "alive"), [([FIRST, 0], [True, True]), ([0, 0], [False, False]), ([SECOND, 0], [False, False])]
 )
-def test_one_who_holds_the_item_saves_all_in_the_cell_from_a_monster(held, alive):
+def test_an_agent_with_the_item_saves_all_in_its_cell(held, alive):
     world = pair(held, agents=(A, A), dyna=True)
     (first, second), ended, _ = step(world, STAY, STAY, monsters=[LEFT, STAY, STAY], order=[0, 1, 2])
     assert world.state["agent_alive"][0].tolist() == alive
     assert (first, second, ended) == ((1.0, -0.02, False) if alive[0] else (-1.0, -1.0, True))
 
 
-def test_whoever_walks_into_a_monster_is_not_saved_by_one_who_comes_later():
+def test_an_agent_that_enters_a_monsters_cell_is_not_saved_by_a_later_agent():
     world = pair([0, FIRST], agents=((3, 3), (2, 4)))
     assert step(world, RIGHT, DOWN, agent_order=[0, 1]) == ([-1.0, 1.0], True, False)
     world = pair([0, FIRST], agents=((3, 3), (2, 4)))

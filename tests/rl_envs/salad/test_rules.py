@@ -4,7 +4,6 @@ Rewards are in thousandths; each step costs 1.
 """
 
 import numpy as np
-import pytest
 
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.scenes import (
@@ -25,7 +24,6 @@ from tests.rl_envs.salad.scenes import (
 )
 
 BOARD = (1, 0)
-CORNER = ("#K##DT#", "K.....#")
 
 
 def test_both_agents_can_chop_at_the_same_time_on_two_boards():
@@ -88,14 +86,6 @@ def test_the_first_agent_of_a_step_gets_what_both_reach_for():
     assert held(world) == [ONION, -1]
 
 
-def test_the_limit_stops_the_game_without_ending_it():
-    world = Salad(2, max_episode_steps=3, actions="primitive")
-    world.reset(0)
-    ends = [world.step(np.full((2, 2), STAY))[2:4] for _ in range(3)]
-    assert [truncated.all() for _, truncated in ends] == [False, False, True]
-    assert not any(terminated.any() for terminated, _ in ends)
-
-
 def test_the_recipe_is_drawn_anew_for_each_episode_when_there_are_several():
     world = Salad(600, recipes=["tomato", "onion", "lettuce-onion"], kitchen="full", max_episode_steps=1)
     world.reset(5)
@@ -104,56 +94,6 @@ def test_the_recipe_is_drawn_anew_for_each_episode_when_there_are_several():
     counts = np.unique(world.state["recipe"], return_counts=True)[1]
     assert len(counts) == 3 and counts.min() > 150
     assert (first != world.state["recipe"]).any()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"layout": "E"}, "layout must be one of"),
-        ({"kitchen": "big"}, "kitchen must be one of"),
-        ({"recipes": ["soup"]}, "recipes must be some of"),
-        ({"recipes": "tomato"}, "recipes must be a list"),
-        ({"recipes": ["onion"], "kitchen": "tomato"}, "no onion"),
-        ({"actions": "fast"}, "actions must be"),
-        ({"mask": "some"}, "mask must be"),
-        ({"order_known_by": "Carol"}, "order_known_by must be"),
-        ({"restore_rule": "far"}, "restore_rule must be"),
-        ({"sight": 0}, "sight must be"),
-        ({"drawing": ["#######"]}, "seven rows|7 rows"),
-        ({"drawing": [*CORNER, *["#.....#"] * 4, "#####P#"]}, "beside two boards"),
-    ],
-)
-def test_wrong_arguments_are_refused_in_one_sentence(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Salad(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("spoilt", "sentence"),
-    [
-        ({"agent_cells": np.array([[0, 9]])}, "cells of the floor"),
-        ({"agent_cells": np.array([[9, 9]])}, "different cells"),
-        ({"held": np.array([[3, 3]])}, "different things"),
-        ({"held": np.array([[4, -1]])}, "lacks"),
-        ({"in_plate": np.array([[1, -1, -1]])}, "lacks"),
-        ({"in_plate": np.array([[-1, 0, -1]])}, "lacks"),
-        ({"in_plate": np.array([[0, -1, -1]]), "held": np.array([[0, -1]])}, "must not be held"),
-        ({"chops": np.array([[4, 0, 0]])}, "chops must lie in"),
-        ({"recipe": np.array([7])}, "recipe must lie in"),
-        ({"thing_cells": np.array([[24, -1, -1, 47, -1]])}, "must not be floor"),
-    ],
-)
-def test_a_state_that_cannot_be_is_refused(spoilt, sentence):
-    world = Salad()
-    with pytest.raises(ValueError, match=sentence):
-        world.restore({"agent_cells": np.array([[9, 11]])} | spoilt)
-
-
-def test_a_state_without_agents_is_refused_by_name():
-    world = Salad(2)
-    state = {"thing_cells": np.tile(world.kitchen.homes, (2, 1)), "in_plate": np.full((2, 3), -1)}
-    with pytest.raises(ValueError, match=r"missing \['agent_cells'\]"):
-        world.restore(state)
 
 
 def test_a_state_may_leave_out_what_is_as_at_the_start():

@@ -42,7 +42,7 @@ def test_sight_is_a_square_of_the_chosen_size():
         assert (named(world.observe()["vector"][0, 0])["mate"] == [5, 4]) == sees
 
 
-def test_an_order_known_by_one_agent_is_not_told_to_the_other():
+def test_an_order_known_by_one_agent_is_hidden_from_the_other():
     world = Salad(1, layout="B", recipes=["onion"], order_known_by="Alice")
     first, second = (named(row) for row in world.reset(0)["vector"][0])
     assert sum(first["order"]) == 1

@@ -41,7 +41,7 @@ def test_messages_have_at_most_ten_words_and_are_finitely_many():
     assert max(len(message.split()) for message in known) <= MAX_WORDS
 
 
-def test_what_is_said_is_what_is_heard_by_the_one_who_is_meant():
+def test_a_message_is_parsed_by_the_agent_that_it_addresses():
     for own in WORDS:
         for other in WORDS:
             for speaker in (0, 1):
@@ -54,7 +54,7 @@ def test_what_is_said_is_what_is_heard_by_the_one_who_is_meant():
 @pytest.mark.parametrize(
     "message", ["", "Bob, please fly.", "bring the bowl", "Carol, please wait.", "Bob, please wait"]
 )
-def test_whatever_is_not_of_the_grammar_asks_for_nothing(message):
+def test_a_message_outside_the_grammar_has_no_subtask(message):
     assert parse_message(message, 1) is None
 
 
@@ -91,7 +91,7 @@ def test_the_teacher_knows_what_nobody_in_the_kitchen_sees():
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("layout", "ABCD")
-def test_scripted_cooks_without_words_serve_every_salad_whose_order_they_know(layout, recipe):
+def test_scripted_cooks_without_messages_serve_every_known_order(layout, recipe):
     world = Salad(layout=layout, kitchen="one_plate", recipes=[recipe], actions="full", text=False)
     success, returns, lengths = served(world)
     assert success.all() and world.state["wrong_dishes"].sum() == 0
@@ -101,7 +101,7 @@ def test_scripted_cooks_without_words_serve_every_salad_whose_order_they_know(la
 
 
 @pytest.mark.parametrize(("layout", "limit"), [("A", 32), ("B", 28), ("D", 32)])
-def test_an_order_that_only_the_server_knows_takes_words_to_serve_in_time(layout, limit):
+def test_an_order_that_one_agent_knows_needs_messages_to_be_served_in_time(layout, limit):
     world = Salad(12, **(SECRET | {"layout": layout}), order_known_by="Alice", max_episode_steps=limit, text=False)
     silent, _, _ = served(world)
     informed, returns, _ = served(world, hears=True)
@@ -116,12 +116,12 @@ def test_every_salad_on_every_map_is_a_task():
 
 
 @pytest.mark.parametrize("name", sorted(set(TASKS) - {"lettuce_onion_tomato_a"}))
-def test_every_named_task_can_be_served_by_those_who_listen(name):
+def test_every_named_task_can_be_served_with_messages(name):
     """But for three foods in one room, where cooks who cannot step aside block each other."""
     assert served(Salad(2, **TASKS[name], text=False), hears=True)[0].all()
 
 
-def test_an_order_that_the_server_does_not_know_takes_words_to_be_sure_of_it():
+def test_an_order_that_the_server_does_not_know_needs_messages():
     world = Salad(12, **SECRET, order_known_by="Bob", max_episode_steps=60, text=False)
     assert served(world)[0].mean() < 0.5
     assert served(world, hears=True)[0].all()

@@ -34,29 +34,29 @@ def with_attribute(name, value, sentence):
     breaks(sentence)(Misdeclared)
 
 
-def observing(change, sentence):
-    """A world whose observations are changed by `change(world, observations, rows)`."""
+def observing(wrong, sentence):
+    """A world whose observations are changed by `wrong(world, observations, rows)`."""
 
     class Misobserved(Errands):
         def _observe(self, rows):
             observations = super()._observe(rows)
-            change(self, observations, rows)
+            wrong(self, observations, rows)
             return observations
 
-    Misobserved.__name__ = f"Misobserved_{change.__name__}"
+    Misobserved.__name__ = f"Misobserved_{len(BROKEN)}"
     breaks(sentence)(Misobserved)
 
 
-def stepping(change, sentence):
-    """A world whose step results are changed by `change(world, result as a list)`."""
+def stepping(wrong, sentence):
+    """A world whose step results are changed by `wrong(world, result as a list)`."""
 
     class Misstepped(Errands):
         def step(self, actions, chance=None):
             result = list(super().step(actions, chance))
-            change(self, result)
+            wrong(self, result)
             return tuple(result)
 
-    Misstepped.__name__ = f"Misstepped_{change.__name__}"
+    Misstepped.__name__ = f"Misstepped_{len(BROKEN)}"
     breaks(sentence)(Misstepped)
 
 
@@ -71,30 +71,16 @@ with_attribute("metric_names", ("success", "length"), "must not contain return a
 with_attribute("metric_names", ("count",), "and count, the log's own")
 
 
-def undeclared_key(world, observations, rows):
-    observations["weather"] = observations["cell"]
-
-
-def wrong_dtype(world, observations, rows):
-    observations["cell"] = observations["cell"].astype(np.int64)
-
-
-def wrong_shape(world, observations, rows):
-    observations["cell"] = observations["cell"][..., None]
+def change(values, name, function):
+    """Replace an entry of a dict, if it is there."""
+    if name in values:
+        values[name] = function(values[name])
 
 
 def out_of_bounds_at_last(world, observations, rows):
     over = world.state["episode_length"][rows] >= 1
     last = (world.state["cell"][rows] == CELLS - 1).all(1) & over
     observations["cell"][last] = CELLS
-
-
-def row_outside_table(world, observations, rows):
-    observations["sentences"] += 1000
-
-
-def wide_rows(world, observations, rows):
-    observations["sentences"] = observations["sentences"].astype(np.int64)
 
 
 def token_outside_vocabulary(world, observations, rows):
@@ -104,78 +90,48 @@ def token_outside_vocabulary(world, observations, rows):
     world.texts["sentences"].load(table)
 
 
-observing(undeclared_key, "after reset: observation keys are .*'weather'")
-observing(wrong_dtype, "'cell' is int64, declared is uint8")
-observing(wrong_shape, r"'cell' has shape \(4, 2, 1\), declared is \(4, 2\)")
-observing(out_of_bounds_at_last, r"final observations: 'cell' leaves its bounds 0 \.\. 4: .* 5")
-observing(row_outside_table, "'sentences' points outside its table")
-observing(wide_rows, "text rows 'sentences' are int64")
-observing(token_outside_vocabulary, r"a text of 'sentences' leaves its vocabulary 0 \.\. 31")
+OBSERVATIONS = {
+    "after reset: .*weather": lambda world, seen, rows: seen.update(weather=seen["cell"]),
+    "'cell' is int64": lambda world, seen, rows: change(seen, "cell", lambda cell: cell.astype(np.int64)),
+    "'cell' has shape": lambda world, seen, rows: change(seen, "cell", lambda cell: cell[..., None]),
+    "final observations: 'cell' .* bounds .* 5": out_of_bounds_at_last,
+    "'sentences' points outside": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows + 1000),
+    "'sentences' are int64": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows.astype(np.int64)),
+    "'sentences' leaves its vocabulary": token_outside_vocabulary,
+}
+for sentence, wrong in OBSERVATIONS.items():
+    observing(wrong, sentence)
 
 
-def short_rewards(world, result):
-    result[1] = result[1].astype(np.float32)
+def stepped(number, function):
+    """Change an entry of the result of a step."""
+    return lambda world, result: result.__setitem__(number, function(result[number]))
 
 
-def infinite_rewards(world, result):
-    result[1] = result[1] * np.inf
+def informed(name, function):
+    return lambda world, result: change(result[4], name, function)
 
 
-def whole_number_ends(world, result):
-    result[2] = result[2].astype(np.uint8)
+def of_episode(name, function):
+    return lambda world, result: change(result[4].get("episode", {}), name, function)
 
 
-def ends_twice(world, result):
-    result[3] = result[3] | result[2]
-
-
-def forgets_done_worlds(world, result):
-    result[4]["done_worlds"] = np.zeros(0, int)
-
-
-def no_final_observations(world, result):
-    result[4].pop("final_obs", None)
-
-
-def no_success_metric(world, result):
-    result[4].get("episode", {}).pop("success", None)
-
-
-def metric_by_agent(world, result):
-    if "episode" in result[4]:
-        result[4]["episode"]["success"] = result[4]["episode"]["return"]
-
-
-def wrong_return(world, result):
-    if "episode" in result[4]:
-        result[4]["episode"]["return"] += 1
-
-
-def wrong_length(world, result):
-    if "episode" in result[4]:
-        result[4]["episode"]["length"] -= 1
-
-
-def constant_duration(world, result):
-    result[4]["duration"][:] = 1
-
-
-def wide_duration(world, result):
-    result[4]["duration"] = result[4]["duration"].astype(np.int64)
-
-
-stepping(short_rewards, "reward must be finite float64")
-stepping(infinite_rewards, "reward must be finite float64")
-stepping(whole_number_ends, "terminated must be bool")
-stepping(ends_twice, "both terminated and truncated")
-stepping(forgets_done_worlds, "done_worlds is")
-stepping(no_final_observations, "info must hold 'final_obs' exactly when a world ended")
-stepping(no_success_metric, r'info\["episode"\] has keys .* promised are .*success')
-stepping(metric_by_agent, "metric 'success' is float64")
-stepping(wrong_return, "return is not the sum of its rewards")
-stepping(wrong_length, "length is not the number of its env steps")
-stepping(constant_duration, "duration does not count the env steps since each agent's last decision")
-stepping(wide_duration, "info duration is int64")
+RESULTS = {
+    "reward must be .*float32": stepped(1, lambda reward: reward.astype(np.float32)),
+    "reward must be finite": stepped(1, lambda reward: reward * np.inf),
+    "terminated must be bool": stepped(2, lambda terminated: terminated.astype(np.uint8)),
+    "both terminated and truncated": lambda world, result: result.__setitem__(3, result[3] | result[2]),
+    "done_worlds is": informed("done_worlds", lambda done: np.zeros(0, int)),
+    "info must hold 'final_obs'": lambda world, result: result[4].pop("final_obs", None),
+    "has keys .*success": lambda world, result: result[4].get("episode", {}).pop("success", None),
+    "metric 'success'": of_episode("success", lambda success: np.stack([success, success], 1)),
+    "return is not the sum": of_episode("return", lambda returns: returns + 1),
+    "length is not the number": of_episode("length", lambda length: length - 1),
+    "duration does not count": informed("duration", np.ones_like),
+    "info duration is int64": informed("duration", lambda duration: duration.astype(np.int64)),
+}
+for sentence, wrong in RESULTS.items():
+    stepping(wrong, sentence)
 
 
 @breaks("truncated after .* but its time limit is 9")

@@ -1,8 +1,9 @@
 """AI2-THOR's adapter on a scripted controller: our rules with its pictures, exported rooms, one sentence a fault."""
 
-import builtins
 import copy
 import json
+import sys
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import room_by_name
 from rl_envs.thor import exporter, simulator
 from rl_envs.thor.exporter import export_room, make_lattice, share_of_known_floor
-from rl_envs.thor.furnmove import ThorFurnMove, scene_of
+from rl_envs.thor.furnmove import ThorFurnMove, scene_name
 from rl_envs.thor.simulator import Lattice, Simulator, ThorError
 from tests.rl_envs.thor.fake_controller import FLOOR_Y, FLOORS, FakeController, thing
 
@@ -82,13 +83,13 @@ def test_a_scene_is_opened_once_and_the_engine_is_stopped_at_the_end():
 @pytest.mark.parametrize(
     ("faults", "said"),
     [
-        ({"agents": 1}, "made 1 agent in scene FloorPlan229 and 2 were wanted.*agentCount"),
-        ({"unknown": ["TeleportFull"]}, "does not know action TeleportFull"),
-        ({"refused": {"TeleportObject": "Television is stuck"}}, "refused TeleportObject.*Television is stuck"),
-        ({"silent": ["TeleportFull"]}, "did not answer .action TeleportFull"),
-        ({"pixels": 84}, r"frame of shape \[84, 84, 3\] and \[42, 42, 3\] was wanted"),
-        ({"objects": FURNITURE[:1]}, "has no Dresser or TVStand or SideTable or CoffeeTable"),
-        ({"objects": FURNITURE[1:]}, "has no Television"),
+        ({"agents": 1}, "FloorPlan229.*agentCount"),
+        ({"unknown": ["TeleportFull"]}, "TeleportFull"),
+        ({"refused": {"TeleportObject": "Television is stuck"}}, "TeleportObject.*Television is stuck"),
+        ({"silent": ["TeleportFull"]}, "TeleportFull.*start"),
+        ({"pixels": 84}, r"\[84, 84, 3\].*\[42, 42, 3\]"),
+        ({"objects": FURNITURE[:1]}, "Dresser.*CoffeeTable"),
+        ({"objects": FURNITURE[1:]}, "Television"),
     ],
     ids=["one agent", "unknown", "refused", "silent", "size", "no goal", "no television"],
 )
@@ -101,33 +102,19 @@ def test_a_fault_is_one_sentence(faults, said):
 
 def test_rooms_that_are_no_scenes_and_several_worlds_are_refused():
     with pytest.raises(ThorError, match=r"test_room_01"):
-        scene_of(room_by_name("test_room_01"))
-    with pytest.raises(ValueError, match="num_worlds must be 1"):
+        scene_name(room_by_name("test_room_01"))
+    with pytest.raises(ValueError, match="num_worlds"):
         ThorFurnMove(2)
 
 
-def test_without_the_extra_and_without_a_build_one_sentence_says_so(monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *rest, **more):
-        if name.startswith("ai2thor"):
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ThorError, match=r"not installed: .*\.\[thor\]"):
+def test_without_the_extra_or_without_a_build_one_sentence_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ai2thor.controller", None)
+    with pytest.raises(ThorError, match=r"\.\[thor\]"):
         Simulator(2, 84)
-
-    def no_build(**_):
-        raise Exception("No build exists for arch=Linux platforms=Linux64 and commits: abc")
-
-    def without_build(name, *rest, **more):
-        if name == "ai2thor.controller":
-            return type("Module", (), {"Controller": staticmethod(no_build)})
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without_build)
-    with pytest.raises(ThorError, match=r"cannot be started .No build exists.*display or Vulkan"):
+    no_build = mock.Mock(Controller=mock.Mock(side_effect=Exception("No build exists")))
+    monkeypatch.setitem(sys.modules, "ai2thor", mock.Mock(controller=no_build))
+    monkeypatch.setitem(sys.modules, "ai2thor.controller", no_build)
+    with pytest.raises(ThorError, match="No build exists"):
         Simulator(2, 84)
 
 
@@ -219,11 +206,8 @@ def test_the_engine_is_stopped_after_an_export_and_after_a_fault(scenes, status,
 
 
 def test_the_engine_is_stopped_when_an_export_is_interrupted(tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
     engine = FakeController(agents=1)
-    monkeypatch.setattr(exporter, "export_room", interrupted)
+    monkeypatch.setattr(exporter, "export_room", mock.Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         export_with(engine, monkeypatch, "--scenes", SCENE, "--out", str(tmp_path))
     assert engine.stopped

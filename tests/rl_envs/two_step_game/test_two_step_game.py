@@ -40,8 +40,3 @@ def test_no_sum_of_the_agents_values_expects_more_than_the_safe_reward():
     risky = PAYOFFS[RISKY - SAFE]
     additive = risky.mean(1, keepdims=True) + risky.mean(0, keepdims=True) - risky.mean()
     assert additive.max() == 6.5 < 7
-
-
-def test_a_room_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match="room"):
-        games(room=3)

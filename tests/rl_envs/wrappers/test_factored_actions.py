@@ -29,8 +29,8 @@ class Mixed:
 
     metadata: dict[str, object] = {}  # noqa: RUF012
 
-    def __init__(self, action_spaces=SPACES, mask=None):
-        self.spaces, self.mask = dict(action_spaces), mask
+    def __init__(self, action_spaces=SPACES, masks=()):
+        self.spaces, self.infos = dict(action_spaces), dict(zip(["action_mask"], masks, strict=False))
         self.possible_agents, self.agents, self.max_steps = list(self.spaces), [], 5
 
     def observation_space(self, name):
@@ -55,7 +55,7 @@ class Mixed:
         return seen, rewards, flags, dict.fromkeys(live, False), infos
 
     def _seen(self):
-        infos = {name: {} if self.mask is None else {"action_mask": self.mask} for name in self.agents}
+        infos = {name: self.infos for name in self.agents}
         return {name: np.full(1, self.time / 5, np.float32) for name in self.agents}, infos
 
     def close(self):
@@ -93,30 +93,71 @@ def test_a_world_that_is_wrapped_again_takes_the_same_actions():
     assert rewards == pytest.approx({"a": 3.1, "b": 2.0, "c": 1.0, "d": 1.0})
 
 
-@pytest.mark.parametrize(
-    ("space", "mask"),
-    [
-        (spaces.MultiDiscrete([2, 3]), np.array([1, 0, 0, 1, 1], np.int8)),
-        (spaces.MultiDiscrete([2, 3]), (np.array([1, 0], np.int8), np.array([0, 1, 1], np.int8))),
-        (
-            spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(3), c=spaces.Box(-1, 1, (2,))),
-            {"a": np.array([1, 0], np.int8), "b": np.array([0, 1, 1], np.int8), "c": None},
-        ),
-    ],
-)
-def test_masks_are_flat_or_nested_as_the_space(space, mask):
-    world = from_pettingzoo(functools.partial(Mixed, {"a": space, "b": space}, mask))
+TWO, THREE = np.array([1, 0], np.int8), np.array([0, 1, 1], np.int8)
+FLAT = np.concatenate([TWO, THREE])
+NAMED = spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(3), c=spaces.Box(-1, 1, (2,)))
+BITS = spaces.Tuple([spaces.MultiBinary(3), spaces.Discrete(2)])
+MASKS = {
+    "flat": (spaces.MultiDiscrete([2, 3]), FLAT, FLAT),
+    "a tuple": (spaces.MultiDiscrete([2, 3]), (TWO, THREE), FLAT),
+    "a list": (spaces.MultiDiscrete([2, 3]), [TWO.tolist(), THREE.tolist()], FLAT),
+    "rows of tuples": (spaces.MultiDiscrete([[2, 3], [3, 2]]), ((TWO, THREE), (THREE, TWO)), [*FLAT, *THREE, *TWO]),
+    "a dict": (NAMED, {"a": TWO, "b": THREE, "c": None}, FLAT),
+    "a dict without numbers": (NAMED, {"a": TWO, "b": THREE}, FLAT),
+    "none": (spaces.MultiDiscrete([2, 3]), None, [1] * 5),
+    "none of a part": (NAMED, {"a": TWO, "b": None, "c": None}, [1, 0, 1, 1, 1]),
+    "bits as Gymnasium samples them": (BITS, (np.array([0, 1, 2], np.int8), TWO), [1, 0, 0, 1, 1, 1, 1, 0]),
+    "bits and their choices": (BITS, (np.array([1, 0, 0, 1, 1, 1]), None), [1, 0, 0, 1, 1, 1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("case", MASKS)
+def test_masks_are_flat_or_nested_as_gymnasium_samples_with_them(case):
+    space, mask, legal = MASKS[case]
+    world = from_pettingzoo(functools.partial(Mixed, {"a": space, "b": space}, [mask]))
     seen, draws = world.reset(0), np.random.default_rng(0)
-    assert seen["legal"][0].astype(int).tolist() == [[1, 0, 0, 1, 1]] * 2
+    assert seen["legal"][0].astype(int).tolist() == [[*legal]] * 2
     for _ in range(12):
         seen = world.step(random_legal_actions(world, seen, draws))[0]
+
+
+@pytest.mark.parametrize(
+    ("space", "mask", "named"),
+    [
+        (spaces.Discrete(3), np.ones(4), "3 entries"),
+        (spaces.Discrete(3), (1, (2, 3)), "3 entries"),
+        (spaces.MultiDiscrete([2, 3]), (np.ones(2), np.ones(2)), "'1'.*3 entries"),
+        (spaces.MultiDiscrete([2, 3]), (TWO,), "tuple of 2"),
+        (BITS, (np.array([0, 1, 3]), TWO), "'0'.*shape"),
+        (BITS, (TWO,), "tuple of 2"),
+        (NAMED, {"a": TWO}, "keys a, b, c"),
+        (NAMED, {"a": TWO, "b": THREE, "d": TWO}, "keys a, b, c"),
+        (NAMED, {"a": TWO, "b": THREE, "c": np.ones(2)}, "'c'.*None"),
+    ],
+)
+def test_a_mask_of_another_form_is_refused_with_its_part_and_the_form_that_it_should_have(space, mask, named):
+    with pytest.raises(CustomEnvError, match=rf"action_mask.*{named}"):
+        from_pettingzoo(functools.partial(Mixed, {"a": space}, [mask])).reset(0)
+
+
+def test_a_space_of_observations_can_hold_a_mask_of_bits_as_gymnasium_samples_them():
+    class Seen(Mixed):
+        def observation_space(self, name):
+            return spaces.Dict(x=super().observation_space(name), action_mask=spaces.Box(0, 2, (2,), np.int8))
+
+        def _seen(self):
+            seen, infos = super()._seen()
+            return {name: {"x": x, "action_mask": np.array([2, 1], np.int8)} for name, x in seen.items()}, infos
+
+    seen = from_pettingzoo(functools.partial(Seen, {"a": spaces.MultiBinary(2)})).reset(0)
+    assert seen["legal"][0].tolist() == [[True, True, False, True]]
 
 
 @pytest.mark.parametrize("mask", [np.array([0, 0, 1, 1, 1]), np.ones(4), (np.ones(2), np.ones(2)), "no"])
 def test_a_mask_that_does_not_fit_or_leaves_a_part_without_a_choice_is_one_sentence(mask):
     space = spaces.MultiDiscrete([2, 3])
     with pytest.raises(CustomEnvError, match=r"mask.*'a'"):
-        from_pettingzoo(functools.partial(Mixed, {"a": space}, mask)).reset(0)
+        from_pettingzoo(functools.partial(Mixed, {"a": space}, [mask])).reset(0)
 
 
 def test_actions_outside_of_their_bounds_are_refused():
@@ -127,12 +168,38 @@ def test_actions_outside_of_their_bounds_are_refused():
             world.step({"continuous": wrong})
 
 
+class OneLeaves(Mixed):
+    """The first agent leaves after the first env step."""
+
+    def step(self, actions):
+        seen, rewards, over, cut, infos = super().step(actions)
+        if self.time == 1:
+            over[self.agents[0]] = True
+            self.agents = self.agents[1:]
+        return seen, rewards, over, cut, infos
+
+
+def test_numbers_of_an_agent_that_has_left_may_lie_anywhere():
+    box = spaces.Box(np.float32(-0.5), np.float32(-0.25), (2,))
+    world = from_pettingzoo(functools.partial(OneLeaves, {"a": box, "b": box}), 2)
+    world.reset(0)
+    inside = np.full((2, 2, 2), -0.3, np.float32)
+    world.step({"continuous": inside})
+    inside[:, 0] = np.nan
+    world.step({"continuous": inside})
+    inside[:, 1] = 0
+    with pytest.raises(ValueError, match="actions must"):
+        world.step({"continuous": inside})
+
+
 @pytest.mark.parametrize(
     "space",
     [
         spaces.Dict({"a/b": spaces.Discrete(3), "a": spaces.Dict(b=spaces.Discrete(2))}),
         spaces.Dict({"continuous": spaces.Discrete(3), "continuous_": spaces.Discrete(2)}),
         spaces.MultiDiscrete([2, 2**30]),
+        spaces.Tuple([spaces.Discrete(2**20 + 1), spaces.Discrete(2)]),
+        spaces.Discrete(2**20 + 1),
     ],
 )
 def test_parts_of_one_name_and_parts_too_large_are_refused_with_the_agent(space):

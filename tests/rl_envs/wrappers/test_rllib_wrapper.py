@@ -57,7 +57,7 @@ def test_it_draws_where_the_world_can():
 
 def test_a_config_must_name_a_world():
     for env_class in (rllib.TeamMultiAgentEnv, rllib.TeamGymEnv):
-        with pytest.raises(ValueError, match="must name a world"):
+        with pytest.raises(ValueError, match="env_config"):
             env_class({"arguments": {}})
 
 

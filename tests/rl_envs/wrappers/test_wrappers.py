@@ -158,9 +158,9 @@ def in_rllib(world, render_mode):
 
 @pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv, in_rllib])
 def test_only_worlds_that_render_accept_a_render_mode(env_class):
-    with pytest.raises(ValueError, match="does not render"):
+    with pytest.raises(ValueError, match="render_mode"):
         env_class("matrix_game-v0", render_mode="rgb_array")
-    with pytest.raises(ValueError, match="render_mode must be"):
+    with pytest.raises(ValueError, match="render_mode"):
         env_class("toy-v0", render_mode="human")
 
 
@@ -199,7 +199,7 @@ def test_the_batch_can_be_reset_in_part():
     env.step({"go": np.ones((3, 2), int), "say": np.zeros((3, 2), int)})
     env.reset(options={"reset_mask": np.array([False, True, False])})
     assert env.world.chance.episode.tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="one seed fixes all"):
+    with pytest.raises(ValueError, match="seed"):
         env.reset(seed=[1, 2, 3])
     with pytest.raises(ValueError, match="reset_mask"):
         env.reset(seed=1, options={"reset_mask": np.array([False, True, False])})

@@ -10,7 +10,7 @@ from rl_envs.registry import make
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import count_steps, decision_mask, forward, select_worlds, share_of, to_batch
+from rl_models.batch import compute_share, count_steps, decision_mask, forward, select_worlds, to_batch
 from rl_models.losses import policy_gradient as pg
 from rl_models.networks.network_config import VectorConfig
 from rl_models.schedule import Progress, Schedule
@@ -112,7 +112,7 @@ def test_no_pass_holds_more_than_a_part(count):
     batch = Ppo().prepare(to_batch(collector().collect()))
     found = parts(Ppo(gradient_accumulation_steps=count), batch)
     assert [len(part["is_first"]) for part in found] == [6 // count] * count
-    assert sum(share_of(part, count_steps(batch)).steps for part in found) == pytest.approx(1.0)
+    assert sum(compute_share(part, count_steps(batch)).steps for part in found) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("worlds", [2, 0])
@@ -149,7 +149,7 @@ def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
 
 def test_a_team_with_memory_cannot_learn_from_steps_alone():
     one = collector()
-    with pytest.raises(ValueError, match="a team with memory learns from whole fragments"):
+    with pytest.raises(ValueError, match="decision_minibatches"):
         updated(one, one.collect(), Ppo(decision_minibatches=True))
 
 

@@ -11,7 +11,7 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import count_steps, forward, share_of, to_batch
+from rl_models.batch import compute_share, count_steps, forward, to_batch
 from rl_models.losses.extra_loss import MeanLoss
 from rl_models.schedule import Progress, Schedule
 from rl_models.training import loop
@@ -110,7 +110,8 @@ def test_an_extra_loss_is_reduced_as_the_algorithms_own_unless_it_is_a_mean(redu
         whole = count_steps(batch)
         pieces = loop.parts(objective, batch)
         return sum(
-            objective.loss(forward(one.policy, part), part, Progress(), share_of(part, whole))[0] for part in pieces
+            objective.loss(forward(one.policy, part), part, Progress(), compute_share(part, whole))[0]
+            for part in pieces
         )
 
     with torch.no_grad():

@@ -85,7 +85,11 @@ def test_an_update_that_stops_at_its_first_minibatch_is_followed_by_another_shuf
     """Nothing is learned in it, so only what was sampled can tell the updates apart."""
     seeds = []
     monkeypatch.setattr(loop, "shuffle_seed", lambda *given: seeds.append(shuffle_seed(*given)) or seeds[-1])
-    monkeypatch.setattr(loop.Divergence, "agree", lambda found, learners: setattr(found, "is_too_large", True))
+
+    def stop(divergence, learners):
+        divergence.is_too_large = True
+
+    monkeypatch.setattr(loop.Divergence, "sum_over_learners", stop)
     games = collector()
     learner = Learner(games.policy, Ppo(num_epochs=1, num_minibatches=3), OptimiserSettings())
     for _ in range(2):

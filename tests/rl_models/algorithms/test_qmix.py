@@ -1,7 +1,6 @@
 """QMIX as an objective: what it learns from, what follows each step, what continues, and the game of its own paper."""
 
 import copy
-import dataclasses
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.networks.qmix_policy import ONLINE, make_mixing
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.local_algorithm import LocalAlgorithm
@@ -105,7 +103,7 @@ def test_minibatches_come_from_all_that_was_kept_not_from_the_newest_alone():
 def test_a_world_with_macro_actions_or_factors_is_refused_in_a_sentence(names):
     batch = to_batch(collector().collect())
     batch[names[1]] = batch.pop(names[0])
-    with pytest.raises(ValueError, match="train there with PPO or IMPALA"):
+    with pytest.raises(ValueError, match="PPO or IMPALA"):
         objective().prepare(batch)
 
 
@@ -113,7 +111,7 @@ def test_a_team_without_action_values_is_refused_in_a_sentence():
     world = make("two_step_game-v0", 4)
     one = Collector(world, constant_team(1, 2, 2), 2, needs_values=False)
     one.reset(0)
-    with pytest.raises(ValueError, match="acts by action values"):
+    with pytest.raises(ValueError, match="qmix_team"):
         Learner(one.policy, Qmix(), OptimiserSettings()).update([one.collect()])
 
 
@@ -157,25 +155,6 @@ def test_epsilon_falls_as_scheduled_for_whoever_acts():
 def algorithm(seed, settings=None):
     policy = room_team(seed=1)
     return LocalAlgorithm(collector(policy=policy, seed=seed), learner(policy, settings), seed, updates_per_train=2)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
-def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, tmp_path):
-    settings = OptimiserSettings(optimiser=kind, learning_rate=Schedule.linear(1e-2, 0.0, 5_000))
-    unbroken = algorithm(3, settings)
-    unbroken.train()
-    tensors, progress = unbroken.checkpoint()
-    path = save_checkpoint(tmp_path, progress.env_steps, tensors, {"progress": dataclasses.asdict(progress)})
-    wanted = [unbroken.train() for _ in range(2)]
-
-    continued = algorithm(3, settings)
-    continued.train(), continued.train()  # whatever was there must not show through
-    checkpoint = load_checkpoint(path)
-    continued.restore(checkpoint.tensors, Progress(**checkpoint.state["progress"]))
-    assert [continued.train() for _ in range(2)] == wanted
-    for name, value in continued.policy().state_dict().items():
-        assert value.equal(unbroken.policy().state_dict()[name]), name
 
 
 def test_a_team_with_the_weights_of_a_checkpoint_is_not_the_one_that_has_learned_on():

@@ -38,7 +38,7 @@ def contents(one):
     return sorted(numbers(drawn))
 
 
-def test_it_keeps_whole_fragments_and_nothing_that_only_on_policy_learners_need():
+def test_a_replay_keeps_what_q_learning_needs_of_whole_fragments():
     (drawn,) = filled((0, 4)).draws(1, 4, seed=0)
     assert set(drawn) == {"is_first", "actions", "reward", "terminated", "truncated", "obs/grid", "state/hidden"}
     for key in ("obs/grid", "state/hidden"):
@@ -55,9 +55,9 @@ def test_the_oldest_go_first():
     assert contents(one) == list(range(12, 22))
 
 
-def test_more_fragments_than_ever_fit_are_refused_before_anything_is_lost():
+def test_more_fragments_than_the_capacity_are_refused_and_nothing_is_lost():
     one = filled((0, 4))
-    with pytest.raises(ValueError, match="raise its capacity"):
+    with pytest.raises(ValueError, match="capacity"):
         one.add(batch(4, 11))
     assert contents(one) == [0, 1, 2, 3]
 
@@ -77,7 +77,7 @@ def test_a_seed_repeats_its_draws_and_another_makes_others():
     assert len({tuple(drawn) for drawn in draws[0]}) == 4
 
 
-def test_there_are_fewer_in_a_draw_while_there_are_fewer_at_all():
+def test_a_draw_from_few_fragments_has_all_of_them():
     (drawn,) = filled((0, 2)).draws(1, 8, seed=0)
     assert sorted(numbers(drawn)) == [0, 1]
 
@@ -104,7 +104,7 @@ def test_a_checkpoint_without_a_replay_empties_it():
 
 
 def test_a_checkpoint_of_a_larger_replay_is_refused():
-    with pytest.raises(ValueError, match="continue with the capacity"):
+    with pytest.raises(ValueError, match="capacity"):
         Replay(3).load(filled((0, 4)).tensors())
 
 

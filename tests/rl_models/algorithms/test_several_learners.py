@@ -140,7 +140,7 @@ def test_a_learner_that_has_nothing_for_a_minibatch_or_an_update_takes_part_in_i
     assert_equals_one(made, alone, atol=1e-5)
 
 
-def test_where_nobody_chooses_no_step_is_made():
+def test_no_optimiser_step_is_made_without_decisions():
     one = cooks(3)
     fragment = one.collect()
     fragment.obs["decides"] = np.zeros_like(fragment.obs["decides"])

@@ -105,7 +105,7 @@ def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one
 
 
 @pytest.mark.long
-def test_so_it_is_in_impala_that_sums():
+def test_an_extra_loss_of_impala_with_summed_losses_is_that_of_one_learner():
     alone, several, later = made(*EXACT["cordial"], SHARES, count=2, objective=Impala(loss_reduction="sum"))
     assert_equals_one(several, alone)
     assert_equal_gradients(several, alone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -17,8 +18,11 @@ from torch.distributions import (
 )
 
 from rl_models.distributions.dependence import measure_dependence
-from rl_models.distributions.factored_mixture import BEFORE_TANH, CONTINUOUS, FactoredMixture
-from rl_models.distributions.squashed_gaussian import SquashedGaussian
+from rl_models.distributions.factored_mixture import BEFORE_TANH, CONTINUOUS, ActionParts, FactoredMixture
+from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.distributions.squashed_gaussian import SquashedGaussian, bounded_log_std
+from rl_models.heads.factored_heads import FactoredHead
+from rl_models.policy import Features
 
 SIZES = {"move": 3, "hand": 2}
 LOW, HIGH = torch.tensor([[-1.0, 0.0], [-2.0, 5.0]]), torch.tensor([[1.0, 4.0], [2.0, 5.0]])
@@ -178,6 +182,18 @@ def test_estimates_agree_with_exact_distances_within_their_intervals(monkeypatch
     assert abs(float(found["tvd_estimate"].mean() - exact.mean())) < 0.01
 
 
+@pytest.mark.parametrize("most", [3000, 1])
+def test_agents_that_do_not_decide_depend_on_nobody(monkeypatch, most):
+    """Three agents take all action 0 or all action 1: Pi has 1/2 twice, and the product of its marginals 1/8 each."""
+    monkeypatch.setattr("rl_models.distributions.dependence.MAX_JOINT_ACTIONS", most)
+    certain = torch.tensor([[1.0, 0], [0, 1]]).log().clamp(min=-50)
+    policy = MixtureOfMarginals(torch.full((3, 1, 2), 0.5).log(), certain.expand(3, 1, 3, 2, 2))
+    decides = torch.tensor([[[True, True, True]], [[True, False, True]], [[False, True, False]]])
+    name = "tvd" if most == 3000 else "tvd_estimate"
+    found = measure_dependence(policy, torch.Generator().manual_seed(0), decides)[name]
+    torch.testing.assert_close(found[:, 0], torch.tensor([0.75, 0.5, 0]))
+
+
 @pytest.mark.parametrize(("components", "known"), [(1, 0.0), (2, 0.6931)])
 def test_agents_with_separate_components_share_the_information_of_the_component(components, known):
     policy, _ = mixture(components, sizes={}, batch=16)
@@ -191,6 +207,30 @@ def test_agents_with_separate_components_share_the_information_of_the_component(
     with torch.no_grad():
         found = measure_dependence(policy, torch.Generator().manual_seed(0))
     torch.testing.assert_close(found["mutual_information"], torch.full((16, 1), known), atol=1e-3, rtol=0.0)
+
+
+def test_standard_deviations_are_bounded_and_have_a_gradient_beyond_the_bounds():
+    """-5 + 6 s(x + ln 5) with the logistic function s: 5/6 at 0, 1/2 at -ln 5, 25/26 at ln 5."""
+    outputs = torch.tensor([0.0, -math.log(5), math.log(5), -12, 12], requires_grad=True)
+    found = bounded_log_std(outputs)
+    torch.testing.assert_close(found[:3], torch.tensor([0.0, -2.0, -5 + 6 * 25 / 26]))
+    assert -5 < found[3] < -4.99
+    assert 0.99 < found[4] < 1
+    (slope,) = torch.autograd.grad(found.sum(), outputs)
+    torch.testing.assert_close(slope[:3], torch.tensor([6 * 5 / 36, 6 / 4, 6 * 25 / 26**2]))
+    assert (slope > 0).all()
+
+
+def test_the_head_gives_the_log_probability_of_its_gaussian_by_hand():
+    """Mean 0.3, std e^-2, sample 0.5 before tanh, bounds -1 and 3: N(0.5) / ((1 - tanh(0.5)^2) * 2)."""
+    head = FactoredHead(3, ActionParts({}, torch.tensor([[-1.0]]), torch.tensor([[3.0]])))
+    with torch.no_grad():
+        head.policies.weight.zero_()
+        head.policies.bias.copy_(torch.tensor([0.3, -math.log(5)]))
+    policy = head(Features(torch.zeros(1, 1, 1, 3), {}))
+    found = policy.log_prob({BEFORE_TANH: torch.full((1, 1, 1, 1), 0.5)})
+    normal = -0.5 * (0.2 * math.exp(2)) ** 2 + 2 - 0.5 * math.log(2 * math.pi)
+    assert found.item() == pytest.approx(normal - math.log((1 - math.tanh(0.5) ** 2) * 2), abs=1e-5)
 
 
 def test_the_mode_is_within_the_bounds_and_of_the_most_probable_component():

@@ -20,7 +20,7 @@ def write_gguf(file, seed=0):
     rng = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(file, "llama")
     writer.add_block_count(LAYERS)
-    writer.add_context_length(64)
+    writer.add_context_length(1024)
     writer.add_embedding_length(WIDTH)
     writer.add_feed_forward_length(FEED_FORWARD)
     writer.add_head_count(HEADS)

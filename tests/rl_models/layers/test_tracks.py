@@ -16,15 +16,15 @@ def test_sprites_are_followed_through_other_orders():
     assert follow([(7, 3, 3), (5, 1, 1)], [(5, 1, 2), (7, 3, 3)], [(7, 4, 3), (5, 2, 2)]) == [[0, 1], [1, 0], [0, 1]]
 
 
-def test_of_two_that_look_alike_the_nearer_is_meant():
+def test_of_two_sprites_with_one_symbol_the_nearer_is_matched():
     assert follow([(5, 1, 1), (5, 6, 6)], [(5, 5, 6), (5, 1, 2)]) == [[1, 0], [0, 1]]
 
 
-def test_each_is_at_most_one_even_where_one_is_nearest_to_both():
+def test_each_sprite_is_matched_with_at_most_one_other():
     assert follow([(5, 4, 4), (5, 4, 6)], [(5, 4, 5), (5, 0, 6)]) == [[0, 1], [0, 1]]
 
 
-def test_what_is_gone_now_or_was_not_there_is_nobody():
+def test_sprites_that_are_absent_now_or_were_absent_have_no_match():
     assert follow([(5, 1, 1), (7, 2, 2)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
     assert follow([(5, 1, 1), (0, 0, 0)], [(5, 1, 1), (0, 0, 0)]) == [[0, 2], [0, 2]]
     assert follow([(5, 1, 1)], [(0, 0, 0)], [(5, 1, 1)]) == [[1], [1], [0]]
@@ -38,7 +38,7 @@ def moved(agent, *moments, side=10):
     return movements(symbols, cells, agents, side)[0].tolist()
 
 
-def test_two_that_look_alike_are_told_apart_by_their_movements_in_all_moments():
+def test_two_sprites_with_one_symbol_differ_by_their_movements():
     moments = [(5, 1, 1), (5, 8, 8), (7, 5, 9)], [(5, 8, 8), (5, 2, 1), (7, 5, 9)]
     assert moved([(4, 4), (4, 4)], *moments) == [[NEARER, SAME, SAME], [SAME, NEARER, SAME]]
 

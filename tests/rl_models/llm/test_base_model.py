@@ -6,12 +6,13 @@ import pickle
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings
 from rl_models.llm.messages import generate
 from rl_models.llm.small_model import train_tokenizer
+from rl_models.llm.tokens import load_tokenizer
 from rl_models.teams.llm_team import adapted_model
 
 
@@ -42,6 +43,28 @@ def test_a_llama_folder_loads_and_scores(checkpoint):
     assert scores.shape == (1, 2)
     assert bool((scores < 0).all())
     assert tokens.text(candidates[1], 10) == "chop the onion"
+
+
+def test_a_chat_template_makes_the_prompt_a_turn_and_the_phrase_its_answer(checkpoint):
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    tokenizer.chat_template = (
+        "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}{% if add_generation_prompt %}[answer] "
+        "{% endif %}"
+    )
+    tokenizer.save_pretrained(checkpoint)
+    plain, chat = (load_tokenizer(str(checkpoint), is_chat) for is_chat in (False, True))
+    language = adapted_model(LanguageModelSettings(model=str(checkpoint), chat_template=True))
+    for tokens in (chat, pickle.loads(pickle.dumps(chat)), language.tokens):
+        joined = tokens.prompt("You should") + tokens.completion("chop the onion")
+        assert tokens.text(joined, 10) == "[user] You should[answer] chop the onion"
+    assert (
+        plain.text(plain.prompt("You should") + plain.completion("chop the onion"), 10) == "You should chop the onion"
+    )
+
+
+def test_a_model_without_a_chat_template_is_refused_with_the_flag(checkpoint):
+    with pytest.raises(LanguageModelError, match="chat-template"):
+        adapted_model(LanguageModelSettings(model=str(checkpoint), chat_template=True))
 
 
 def test_a_wrong_name_is_one_clear_sentence(monkeypatch):

@@ -1,9 +1,12 @@
 """Writing in batches with kept keys and values is writing token by token, alone and from scratch."""
 
+import copy
+
 import pytest
 import torch
 
 from rl_models.distributions.joint_policy import inverse_cdf
+from rl_models.llm import messages
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, MessageSettings
 from rl_models.llm.messages import Writer, generate, to_message
 from rl_models.teams.llm_team import adapted_model
@@ -90,6 +93,19 @@ def test_greedy_messages_are_written_once_until_the_adapter_changes(language):
     assert writer.memory.computed == 8
 
 
+def test_a_copy_of_a_team_reads_the_messages_that_the_team_has_written(language, monkeypatch):
+    """A policy is copied for validation, and meets the prompts of training."""
+    some, settings = prompts(language)[:4], MessageSettings(max_tokens=MOST)
+    first = Writer(language, settings).write(some)
+    again = copy.deepcopy(language)
+    stir(again.action.values())
+    monkeypatch.setattr(messages, "generate", None)
+    assert Writer(again, settings).write(some) == first
+    monkeypatch.undo()
+    stir(again.message.values(), 0.9)
+    assert Writer(again, settings).write(some) != first
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_no_message_is_written_by_weights_that_were(language, change):
     language.train_adapter("message")
@@ -106,6 +122,19 @@ def test_a_message_is_one_line_of_ten_words_at_most(language):
     assert writer.text(ids) == "one two three four five six seven eight nine ten"
     assert writer.text(language.tokens.completion("  take   the red\n brick")) == "take the red"
     assert writer.text(()) == ""
+
+
+@pytest.mark.parametrize("draws", [False, True], ids=["greedy", "drawn"])
+def test_writing_ends_where_the_text_is_cut_and_the_text_stays(language, draws):
+    some, settings = prompts(language)[:12], MessageSettings(max_words=2, max_tokens=16)
+    writer = Writer(language, settings)
+    uniforms = torch.rand(len(some), 16, generator=torch.Generator().manual_seed(0)) if draws else None
+    with language.using("message"):
+        whole = generate(language.base, some, 16, language.tokens.end, uniforms)
+    written = writer.write(some, uniforms)
+    assert [writer.text(text) for text in written] == [writer.text(text) for text in whole]
+    assert all(text == other[: len(text)] for text, other in zip(written, whole, strict=True))
+    assert sum(map(len, written)) < sum(map(len, whole))
 
 
 def test_messages_keep_their_ids_on_the_way(language):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rl_models.losses.division import (
+    TeamDivision,
     count_distribution,
     count_divergence,
     coverage,
@@ -105,3 +106,20 @@ def test_a_conflict_is_one_nearest_entity_of_two_agents():
     offsets[:, :, 0, 0] = torch.tensor([[0.1, 0.2, 0.3], [-0.3, 0.2, 0.1]])
     masks = torch.tensor([[[1.0, 1, 1], [1, 1, 1]], [[0, 1, 1], [1, 1, 0]], [[0, 0, 0], [0, 0, 0]]])
     assert has_conflict(masks, offsets.expand(3, -1, -1, -1, -1)).tolist() == [False, True, False]
+
+
+def test_an_agent_that_has_left_takes_nothing_and_does_not_count_in_the_coverage():
+    """Two agents, four entities, the second agent leaves: it takes three, one of them with the first, which takes 2."""
+    mask = torch.tensor([[1.0, 1, 0, 0], [0, 1, 1, 1]]).expand(2, 1, 2, 4)
+    offsets = torch.zeros(2, 1, 2, 4, 2, 2)
+    offsets[..., 0, 0, 0, 0] = offsets[..., 0, 2:, 0, 0] = offsets[..., 1, 2:, 0, 0] = 1
+    divided = TeamDivision(mask, mask / 2, torch.ones(2, 1, 2, 4).bool(), offsets)
+    found = divided.metrics(torch.tensor([[[True, True]], [[True, False]]]))
+    assert {name: value[:, 0].tolist() for name, value in found.items()} == {
+        "own_entities_0": [2, 2],
+        "own_entities_1": [3, 0],
+        "overlap": [0.25, 0],
+        "coverage": [0.625, 0.5],
+        "taken": [1, 0.5],
+        "conflicts": [1, 0],
+    }

@@ -61,7 +61,7 @@ def test_a_subgoal_is_the_best_observation_of_the_same_episode():
     assert subgoal_steps(own, team, is_first, 0.0)[0].tolist() == [[1, 1], [1, 1], [3, 3], [3, 3]]
 
 
-def test_nobody_is_paid_for_distance_and_it_is_0_at_the_subgoal():
+def test_distance_costs_reward_and_is_0_at_the_subgoal():
     batch, policy, config = learned_from()
     subgoals = find_subgoals(forward(policy, batch), batch, config.maser)
     assert (subgoals.intrinsic <= 0).all() and (subgoals.intrinsic < 0).any()

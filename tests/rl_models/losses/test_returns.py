@@ -116,7 +116,7 @@ def test_vtrace_keeps_the_bootstrap_value_at_the_end_of_a_fragment():
     torch.testing.assert_close(advantages, torch.zeros(1, 4, 1), atol=1e-6, rtol=0)
 
 
-def test_gae_keeps_it_too():
+def test_gae_keeps_the_bootstrap_value_at_the_end_of_a_fragment():
     ones = torch.ones(1, 4, 1)
     following = following_values(ones, torch.ones(1, 1), torch.zeros(1, 4, 1), torch.zeros(1, 4, 1, dtype=torch.bool))
     advantages = gae(Steps(0.1 * ones, 0.9 * ones, ones, following), ones, 0.95)

@@ -58,6 +58,13 @@ def test_every_cell_has_a_nearest_other_of_its_own():
     assert sides[:, 1].tolist() == [1] * 5 + [2] * 5
 
 
+def test_an_agent_that_has_left_is_nearest_to_nothing_and_one_that_is_alone_keeps_everything():
+    offsets = torch.zeros(10, 3, 2)
+    offsets[..., 0] = torch.arange(10)[:, None] - torch.tensor([4, 0, 9])
+    here = torch.tensor([[True, False, True]] * 5 + [[True, False, False]] * 5)
+    assert nearest_agents(offsets, here)[:, 1].tolist() == [2] * 5 + [0] * 5
+
+
 def test_a_convolution_read_where_something_stands_is_the_dense_one_there():
     torch.manual_seed(0)
     layer, side = NeighbourConvolution(5, 2).double(), 6

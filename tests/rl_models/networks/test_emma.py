@@ -102,7 +102,7 @@ def test_the_released_form_has_the_released_size():
     assert size(policy) == 1_942_984
 
 
-def test_a_hidden_layer_of_ones_own_and_rows_that_are_used_are_all_that_changes_its_size():
+def test_only_a_separate_hidden_layer_and_unused_rows_change_its_size():
     assert size(of_published_width(EmmaTeamConfig(), symbols=17)) == 1_942_984 + 16_512 - 8 * 256
     two_avatars = of_published_width(EmmaTeamConfig(), symbols=17, agents=2)
     assert size(two_avatars) == 1_942_984 + 16_512 - 6 * 256
@@ -145,14 +145,14 @@ def test_averaging_makes_what_is_read_smaller_by_the_number_of_sentences():
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_the_order_of_sentences_is_no_matter(name):
+def test_the_order_of_sentences_does_not_matter(name):
     policy, obs = team(name), observations()
     turned = obs | {"manual": obs["manual"].flip(-1)}
     torch.testing.assert_close(run(policy, turned).values, run(policy, obs).values)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_gone_adds_nothing_wherever_it_was(name):
+def test_a_removed_entity_adds_nothing_wherever_it_was(name):
     policy, obs = team(name, agents=2), observations(agents=2)
     moved = dict(obs)
     for kind in ("", "agent_"):
@@ -179,7 +179,7 @@ def test_observations_are_left_as_they_are():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_networks_of_ones_own_share_nothing(name):
+def test_private_networks_share_nothing(name):
     policy, obs = team(name, agents=2, shares_network=False), observations(agents=2)
     output = run(policy, obs)
     logs, values = densely(policy, narrow(name), obs)
@@ -206,7 +206,7 @@ def test_encodings_handed_in_stand_for_their_sentences(shares_network):
 
 
 @pytest.mark.parametrize("shares_network", [True, False])
-def test_attention_maps_say_who_reads_what(shares_network):
+def test_attention_maps_are_weights_of_sentences_and_their_words(shares_network):
     policy, obs = team("paper", 2, shares_network=shares_network), observations(agents=2)
     with torch.no_grad():
         assert run(policy, obs).extras == {}
@@ -222,7 +222,7 @@ def test_attention_maps_say_who_reads_what(shares_network):
         assert not maps[name][torch.arange(4) >= length[..., None]].any()
 
 
-def test_who_reads_no_manual_shows_no_map():
+def test_a_network_without_a_manual_has_no_attention_map():
     policy = team("game_id")
     policy.network.shows_attention = True
     assert run(policy, observations()).extras == {}

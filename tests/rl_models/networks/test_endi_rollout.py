@@ -63,7 +63,7 @@ def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone)
 
 
 @both
-def test_another_noise_would_be_another_policy(backbone):
+def test_another_noise_gives_another_policy(backbone):
     one = collector(backbone, world(backbone))
     fragment = one.collect()
     fragment.obs["noise"] = 1 - fragment.obs["noise"]

@@ -282,7 +282,7 @@ def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
 
 
 @both
-def test_while_acting_nobody_works_out_what_the_others_do(backbone):
+def test_actions_of_others_are_not_predicted_while_acting(backbone):
     with torch.no_grad():
         extras = run(team(backbone), observations(backbone)).extras
     assert OTHERS not in extras
@@ -302,7 +302,7 @@ def test_agents_and_others_are_summed_and_steps_averaged():
     assert statistics["loss/agent_modelling"].item() == pytest.approx(loss.item() / 2)
 
 
-def test_what_agents_do_that_choose_nothing_is_not_learned():
+def test_actions_of_agents_that_do_not_decide_are_not_learned():
     policy, obs = team("emma"), observations("emma")
     batch = batch_of(obs)
     decides = torch.ones_like(batch["actions"], dtype=torch.bool)

@@ -18,6 +18,7 @@ from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run
 from tests.rl_models.networks.small_matching import KINDS, SENTENCE_END, observations, sizes, team
 from tests.rl_models.networks.small_matching import sizes_of as matching_sizes
+from tests.rl_models.training.small import ratio_error
 
 EMPTY = 1
 
@@ -207,9 +208,7 @@ def test_rollout_equals_train(name, shares_network):
     collector.collect()
     fragment = collector.collect()
     assert fragment.is_first[:, 1:-1].any()
-    batch = Ppo().prepare(to_batch(fragment))
-    _, statistics = Ppo().loss(forward(policy, batch), batch, Progress())
-    assert float(statistics["policy/ratio_error"]) < 1e-5
+    assert ratio_error(Ppo(), policy, fragment) < 1e-5
 
 
 def test_private_networks_share_nothing():

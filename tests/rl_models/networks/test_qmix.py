@@ -85,7 +85,7 @@ def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
     assert values_of(policy, bare).isfinite().any()
 
 
-def test_walls_are_never_walked_into():
+def test_moves_into_walls_are_never_drawn():
     fragment, _ = fragment_and_team(policy=room_team(epsilon=1.0))
     actions, legal = fragment.steps["actions"], fragment.obs["legal"][:, :-1]
     assert np.take_along_axis(legal, actions[..., None], -1).all()
@@ -103,7 +103,7 @@ def test_agents_play_in_rooms_of_another_size():
     assert output.values.shape == (3, 1, 2)
 
 
-def test_nothing_is_mixed_while_nobody_wants_gradients():
+def test_no_mixing_network_is_computed_without_gradients():
     fragment, policy = fragment_and_team()
     with torch.no_grad():
         assert forward(policy, to_batch(fragment)).extras == {}

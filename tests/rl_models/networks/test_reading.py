@@ -59,7 +59,7 @@ def test_silg_has_its_released_size_without_what_it_never_uses():
     assert sum(parameter.numel() for parameter in policy.parameters()) == 4_916_915 - 401 - 26_000
 
 
-def test_the_grids_size_is_no_matter_of_parameters():
+def test_the_number_of_parameters_does_not_depend_on_the_grids_size():
     policy = team("released")
     for height, width in ((4, 5), (7, 3)):
         assert run(policy, observations(height=height, width=width)).values.shape == (3, 7, 1)
@@ -191,7 +191,7 @@ def test_attention_maps_are_weights_over_the_words_of_each_frames_document():
         ("cnn", set()),
     ],
 )
-def test_who_does_not_attend_shows_no_map(name, maps):
+def test_a_network_without_attention_has_no_attention_map(name, maps):
     policy = team(name)
     policy.network.shows_attention = True
     assert run(policy, observations()).extras.keys() == maps

@@ -80,7 +80,7 @@ class PostOffice:
         "Every letter and every parcel is weighed at the counter."
     )
     objects = ("letter", "parcel", "sack", "counter", "box")
-    aims, deeds = ("send",), ("put", "take", "bring", "carry")
+    goal_verbs, action_verbs = ("send",), ("put", "take", "bring", "carry")
     subgoals = tuple(errand.text for errand in ERRANDS)
     skills = (
         Skill(SORT, frozenset(), frozenset({"mail lies there"})),
@@ -133,6 +133,9 @@ class PostOffice:
         best = fresh[0] if fresh else min(ranked)[1]
         named = goal or max((OF_TEXT[text] for text in best), key=lambda errand: errand.worth).goal
         return Decomposition("What can begin.", named, best)
+
+    def possible_subgoals(self, state, agent, given):
+        return tuple(text for text in OF_TEXT if cost(read(state), agent, text) < FAR)
 
     def allocate(self, state, subgoals, failed):
         moment, texts = read(state), tuple(subgoals)

@@ -22,9 +22,9 @@ from rl_models.planners.offline_reading import groups, normalised
 from rl_models.planners.planner import Planner
 from rl_models.planners.preparation import (
     Translator,
+    deduplicate_subgoals,
     extract_objects,
     generate_states,
-    without_doubles,
 )
 from rl_models.planners.transcript import Transcript
 from tests.rl_models.planners.office import PostOffice
@@ -157,7 +157,7 @@ def test_rare_words_count_more_than_common_ones():
 def test_a_folder_is_indexed(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "x.py").write_text(SOURCE)
-    assert CodeIndex.of_folder(tmp_path).search("sack", 1)[0].name == "sub/x.py: take_letter"
+    assert CodeIndex.from_folder(tmp_path).search("sack", 1)[0].name == "sub/x.py: take_letter"
 
 
 def test_objects_come_from_the_manual_and_from_nowhere_else():
@@ -201,18 +201,18 @@ def test_seeds_share_no_states():
 def test_sub_goals_that_differ_are_no_doubles():
     planner = Planner(caller(), DOMAIN)
     commands = [text for plan in planner.plan(DOMAIN.diverse_states(60, seed=1)) for text in plan.commands]
-    assert set(without_doubles(caller(), DOMAIN, commands)) == set(commands) <= set(DOMAIN.subgoals)
+    assert set(deduplicate_subgoals(caller(), DOMAIN, commands)) == set(commands) <= set(DOMAIN.subgoals)
 
 
 def test_the_same_in_other_words_is_the_same():
     texts = ["bring a letter to box 0", "Bring the letter to box 0.", "bring a letter to box 1"]
     assert groups(texts, DOMAIN.agents) == [[1, 2], [3]]
     assert normalised("One clerk: bring THE letter to box 0.", DOMAIN.agents) == "bring letter box 0"
-    assert without_doubles(caller(), DOMAIN, texts) == [texts[0], texts[2]]
+    assert deduplicate_subgoals(caller(), DOMAIN, texts) == [texts[0], texts[2]]
     model = Saying(groups={"groups": [[1], [2, 3]]})
-    assert without_doubles(caller(model), DOMAIN, texts) == texts[:2]
+    assert deduplicate_subgoals(caller(model), DOMAIN, texts) == texts[:2]
     wrong = Saying(groups={"groups": [[1], [2]]})
-    assert without_doubles(caller(wrong), DOMAIN, texts) == [texts[0], texts[2]]
+    assert deduplicate_subgoals(caller(wrong), DOMAIN, texts) == [texts[0], texts[2]]
 
 
 def test_a_transcript_shows_what_a_model_wrote_and_lets_none_of_it_become_markup():

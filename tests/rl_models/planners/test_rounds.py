@@ -84,7 +84,7 @@ def test_a_commander_replaces_the_share_it_is_told():
 
 def test_states_met_are_kept_for_fine_tuning_and_handed_out_once():
     met = SubgoalData(max_pairs=4)
-    plans = loop(met=met).begin(dict(enumerate(STATES)))
+    plans = loop(visited=met).begin(dict(enumerate(STATES)))
     assert met.take_out() == [(plans[n].state, plans[n].commands) for n in (2, 3, 4, 5)]
     assert met.take_out() == []
 

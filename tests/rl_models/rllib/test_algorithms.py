@@ -67,7 +67,7 @@ def weights(one):
 
 
 @pytest.mark.parametrize("kind", [Ppo, Impala])
-def test_it_trains_in_its_own_process_and_logs_what_we_name(algorithm, kind):
+def test_it_trains_in_its_own_process_and_logs_the_named_metrics(algorithm, kind):
     one = algorithm(kind)
     before = weights(one)
     row = train_until_learned(one, 240)

@@ -14,5 +14,5 @@ def test_gloo_and_nccl_keep_to_the_loopback_where_a_node_has_no_other_address(mo
     for name in names:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    learner.keep_to_nodes_address()
+    learner.bind_to_node_address()
     assert [os.environ[name] for name in names] == [learner.loopback()] * 2

@@ -27,7 +27,7 @@ def test_a_dead_learner_thread_ends_the_trial(learners):
     one = plan(Impala, learners=learners)
     one.objective = dataclasses.replace(one.objective, extra_losses=(Breaks(),))
     algorithm = TeamAlgorithm(one)
-    with pytest.raises(Exception, match=r"the learner stopped.*this loss cannot go on"):
+    with pytest.raises(Exception, match="this loss cannot go on"):
         while True:  # a learner elsewhere takes its time
             algorithm.train()
     algorithm.close()

@@ -54,7 +54,7 @@ def test_fragments_are_sharded_over_learners_without_losing_a_world():
 def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_and_does_not_fail():
     """The other learners wait for it."""
     learner, (fragment,) = built(plan(Ppo)), fragments_of()
-    with pytest.raises(RuntimeError, match="got no fragment in its first update"):
+    with pytest.raises(RuntimeError, match="first update"):
         learner.update(episodes=[])
     learner.update(episodes=[fragment])
     before, progress = learner.training_state()
@@ -112,7 +112,7 @@ def test_a_world_that_raises_begins_new_episodes_once():
     assert not np.array_equal(again[0].obs["view"], first.obs["view"])
 
 
-def test_without_leave_to_restart_a_broken_world_is_an_error():
+def test_a_broken_world_is_an_error_unless_restarts_are_allowed():
     runner = runner_of(plan())
     runner.worlds[0].reset = None
     with pytest.raises(TypeError):
@@ -123,7 +123,7 @@ def fails(*arguments, **keywords):
     raise ValueError("the game is broken")
 
 
-def test_what_a_restarted_runner_raises_before_its_first_fragment_ends_the_trial(monkeypatch):
+def test_an_error_before_a_restarted_runners_first_fragment_ends_the_trial(monkeypatch):
     monkeypatch.setattr(env_runner, "was_restarted", lambda: True)
     runner = runner_of(plan(), worker_index=1)
     runner.worlds[0].step = fails
@@ -149,9 +149,9 @@ class WantsTwo(Exception):
         super().__init__(f"{what} in {where}")
 
 
-def test_an_error_that_cannot_be_sent_is_sent_in_words():
+def test_an_error_that_does_not_pickle_is_sent_as_text():
     for error in (WantsTwo("a fault", "the cellar"), ValueError("a fault", threading.Lock())):
-        sent = pickle.loads(pickle.dumps(env_runner.as_sent(error)))
+        sent = pickle.loads(pickle.dumps(env_runner.picklable_error(error)))
         assert type(error).__name__ in str(sent) and "a fault" in str(sent)
 
 
@@ -174,7 +174,7 @@ def breaks_its_word(*_):
     raise error
 
 
-def test_a_runner_passes_on_at_once_what_other_episodes_would_not_mend():
+def test_a_runner_passes_a_final_error_on_at_once():
     runner = runner_of(plan(), worker_index=1)
     runner.sample(num_timesteps=1)
     runner.worlds[0].step = breaks_its_word

@@ -49,7 +49,7 @@ def test_stock_ppo_trains_the_team_module_in_the_team_view(components):
 
 
 @pytest.mark.parametrize("components", [3, CENTRAL])
-def test_the_stock_interface_says_what_the_policy_says(components):
+def test_the_stock_interface_gives_the_policys_outputs(components):
     """Values are the team's, inputs give back the joint policy, with and without a time axis."""
     from ray.rllib.core.columns import Columns
 

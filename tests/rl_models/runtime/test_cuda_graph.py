@@ -93,7 +93,7 @@ def capturing(monkeypatch):
 def graphed(function, *weights, leaves_gradients=False):
     """A function of inputs and weights, as a GPU replays it."""
     one = Graphed(torch.nn.ParameterList(weights), leaves_gradients)
-    one.look_at_weights(DEVICE)
+    one.refresh_weights(DEVICE)
     return functools.partial(one, function)
 
 
@@ -117,14 +117,7 @@ def test_a_capture_is_made_at_the_third_call_and_follows_inputs_and_weights(capt
     assert len(capturing) == 1
 
 
-def test_inputs_of_other_shapes_run_as_they_are_and_have_a_capture_of_their_own(capturing):
-    double = graphed(lambda inputs: {"y": 2 * inputs["x"]}, weight_of(1))
-    for numbers in ((1,), (1, 2), (3,), (3, 4), (5,), (5, 6)):
-        assert double(at(*numbers))["y"].tolist() == [2 * number for number in numbers]
-    assert len(capturing) == 2
-
-
-def test_inputs_that_never_come_again_are_not_even_watched(capturing, monkeypatch):
+def test_inputs_of_shapes_that_never_recur_are_not_watched(capturing, monkeypatch):
     class Refused(cuda_graph.Watch):
         def __init__(self):
             raise AssertionError("watched")
@@ -148,7 +141,7 @@ def test_a_function_that_asks_for_some_shapes_alone_is_not_captured_with_these(c
     assert len(capturing) == 1
 
 
-def test_what_torch_copies_unseen_is_noticed_by_what_follows():
+def test_a_hidden_copy_of_torch_is_noticed_by_the_operation_after_it():
     with cuda_graph.Watch() as watch:
         torch.ops.aten.lift_fresh(torch.empty(2, device="meta"))
     assert watch.waits
@@ -157,28 +150,13 @@ def test_what_torch_copies_unseen_is_noticed_by_what_follows():
     assert not watch.waits
 
 
-def test_a_schedule_that_begins_to_count_is_found_before_it_is_captured(capturing):
-    schedule, progress = Schedule(((0, 0.0), (5, 0.0), (10, 5.0))), Progress()
-
-    def weigh(inputs):
-        if schedule.is_zero(progress):
-            return {"y": inputs["x"] + 0}
-        return {"y": inputs["x"] * schedule.coefficient(progress)}
-
-    weighed = graphed(weigh, weight_of(1))
-    for env_steps, expected in ((0, 4), (1, 4), (2, 4), (6, 4), (7, 8), (8, 12), (10, 20)):
-        progress.env_steps = env_steps
-        assert weighed(at(4), progress)["y"].tolist() == pytest.approx([expected])
-    assert len(capturing) == 2
-
-
 def test_weights_that_moved_to_other_addresses_are_captured_anew(capturing):
     weight = weight_of(2)
     scaled = graphed(lambda inputs: {"y": inputs["x"] * weight.detach()}, weight)
     for _ in range(3):
         assert scaled(at(3))["y"].tolist() == [6]
     weight.data = torch.full_like(weight.data, 5)
-    scaled.func.look_at_weights(DEVICE)
+    scaled.func.refresh_weights(DEVICE)
     for _ in range(3):
         assert scaled(at(3))["y"].tolist() == [15]
     assert len(capturing) == 2
@@ -196,7 +174,7 @@ def test_a_weight_that_was_frozen_is_captured_anew(capturing, monkeypatch):
     learned = graphed(learn, weight, other, leaves_gradients=True)
     for is_frozen in (False, True):
         weight.requires_grad_(not is_frozen)
-        learned.func.look_at_weights(DEVICE)
+        learned.func.refresh_weights(DEVICE)
         for number in (1.0, 2.0, 3.0):
             weight.grad = other.grad = None
             learned(at(number))
@@ -214,70 +192,43 @@ def test_another_precision_is_captured_anew(capturing):
 
     for precision, factor in (("float32", 1), ("bfloat16", 2)):
         module.precision = precision
-        one.look_at_weights(DEVICE)
+        one.refresh_weights(DEVICE)
         assert [one(scaled, at(3))["y"].item() for _ in range(3)] == [3 * factor] * 3
     assert len(capturing) == 2
 
 
-def test_a_loss_that_reads_counts_past_schedules_is_no_stale_one(capturing):
-    progress = Progress()
+def decides(schedule, progress, other):
+    """The coefficient, or `other` where the schedule's value is 0."""
+    return other if schedule.is_zero(progress) else schedule.coefficient(progress)
 
-    def weigh(inputs):
-        return {"y": inputs["x"] * max(0.0, 1 - progress.observed().env_steps / 10)}
 
-    weighed = graphed(weigh, weight_of(1))
-    for env_steps in range(0, 12, 2):
+FALLING, RISING = Schedule.linear(2.0, 0.0, 10), Schedule.linear(1.0, 2.0, 10)
+WEIGHINGS = {
+    "coefficient": (RISING.coefficient, [(0, 1), (1, 1.1), (5, 1.5), (10, 2), (5, 1.5)], 1),
+    "points in lists": (Schedule([[0, 1.0], [10, 0.0]]).coefficient, [(0, 1), (5, 0.5)], 0),
+    "read as a number": (RISING.at, [(0, 1), (0, 1), (0, 1), (5, 1.5), (5, 1.5), (5, 1.5), (0, 1)], 2),
+    "decides": (lambda p: decides(FALLING, p, -1), [(0, 2), (5, 1), (5, 1), (10, -1), (10, -1), (10, -1), (0, 2)], 2),
+    "begins to count": (
+        lambda p: decides(Schedule(((0, 0.0), (5, 0.0), (10, 5.0))), p, 1),
+        [(0, 1), (1, 1), (2, 1), (6, 1), (7, 2), (8, 3), (10, 5)],
+        2,
+    ),
+    "counts of training": (lambda p: 1 - p.observed().env_steps / 10, [(0, 1), (2, 0.8), (4, 0.6), (6, 0.4)], 0),
+}
+"""Factor by progress -> its values by env steps, and how many captures follow them."""
+
+
+@pytest.mark.parametrize("name", WEIGHINGS)
+def test_captures_follow_what_depends_on_training(capturing, name):
+    factor, values, captures = WEIGHINGS[name]
+    progress, found = Progress(), []
+    weighed = graphed(lambda inputs: {"y": inputs["x"] * factor(progress), "factor": factor(progress)}, weight_of(1))
+    for env_steps, _ in values:
         progress.env_steps = env_steps
-        assert weighed(at(4), progress)["y"].tolist() == pytest.approx([4 * max(0.0, 1 - env_steps / 10)])
-    assert not capturing
-
-
-def test_a_schedule_of_lists_is_one_of_pairs_like_any_other(capturing):
-    schedule, progress = Schedule([[0, 1.0], [10, 0.0]]), Progress()
-    weighed = graphed(lambda inputs: {"y": inputs["x"] * schedule.coefficient(progress)}, weight_of(1))
-    assert weighed(at(4), progress)["y"].tolist() == [4]
-
-
-def test_coefficients_of_schedules_follow_training_within_a_capture(capturing):
-    schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
-
-    def weigh(inputs):
-        weight = schedule.coefficient(progress)
-        return {"y": inputs["x"] * weight, "weight": weight}
-
-    weighed = graphed(weigh, weight_of(1))
-    told = []
-    for env_steps, expected in ((0, 4), (1, 4.4), (5, 6), (10, 8), (5, 6)):
-        progress.env_steps = env_steps
-        found = weighed(at(4), progress)
-        told.append(found["weight"])
-        assert found["y"].tolist() == pytest.approx([expected])
-    assert [float(one) for one in told] == pytest.approx([1, 1.1, 1.5, 2, 1.5])  # each the caller's to keep
-    assert len(capturing) == 1
-
-
-def test_what_schedules_decide_is_part_of_a_capture(capturing):
-    schedule, progress = Schedule.linear(2.0, 0.0, 10), Progress()
-
-    def weigh(inputs):
-        if schedule.is_zero(progress):
-            return {"y": -inputs["x"]}
-        return {"y": inputs["x"] * schedule.coefficient(progress)}
-
-    weighed = graphed(weigh, weight_of(1))
-    for env_steps, expected in ((0, 8), (5, 4), (5, 4), (10, -4), (10, -4), (10, -4), (0, 8)):
-        progress.env_steps = env_steps
-        assert weighed(at(4), progress)["y"].tolist() == [expected]
-    assert len(capturing) == 2
-
-
-def test_a_schedule_that_is_read_as_a_number_is_part_of_a_capture(capturing):
-    schedule, progress = Schedule.linear(1.0, 2.0, 10), Progress()
-    weighed = graphed(lambda inputs: {"y": inputs["x"] * schedule.at(progress)}, weight_of(1))
-    for env_steps, expected in ((0, 4), (0, 4), (0, 4), (5, 6), (5, 6), (5, 6), (0, 4)):
-        progress.env_steps = env_steps
-        assert weighed(at(4), progress)["y"].tolist() == [expected]
-    assert len(capturing) == 2
+        found.append(weighed(at(4), progress))
+    assert [float(one["y"]) for one in found] == pytest.approx([4 * value for _, value in values])
+    assert [float(one["factor"]) for one in found] == pytest.approx([value for _, value in values])
+    assert len(capturing) == captures
 
 
 @pytest.mark.parametrize(
@@ -291,7 +242,7 @@ def test_a_schedule_that_is_read_as_a_number_is_part_of_a_capture(capturing):
     ids=["number", "nonzero", "mask", "unique"],
 )
 @pytest.mark.parametrize("inference", [False, True])
-def test_a_function_that_asks_for_a_number_is_never_captured(capturing, ask, inference):
+def test_a_function_that_waits_for_a_value_is_never_captured(capturing, ask, inference):
     asking = graphed(lambda inputs: {"y": ask(inputs["x"])}, weight_of(1))
     with torch.inference_mode(inference):
         for number in (1.0, 2.0, 3.0):
@@ -317,7 +268,7 @@ def test_gradients_of_a_capture_are_those_of_its_inputs(capturing, monkeypatch):
     assert len(capturing) == 1
 
 
-def test_a_driver_that_refuses_costs_time_alone(capturing, monkeypatch):
+def test_a_function_runs_without_a_capture_where_the_driver_refuses(capturing, monkeypatch):
     def refuse(*arguments):
         raise RuntimeError("operation not permitted when stream is capturing")
 

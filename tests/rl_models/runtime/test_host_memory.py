@@ -32,6 +32,6 @@ def test_tensors_of_some_megabytes_take_the_pages_of_those_before():
     assert int(done.stdout) < 8_000
 
 
-def test_other_systems_are_left_as_they_are(monkeypatch):
+def test_other_c_libraries_are_left_as_they_are(monkeypatch):
     monkeypatch.setattr(host_memory.sys, "platform", "darwin")
     assert not host_memory.keep_freed_memory()

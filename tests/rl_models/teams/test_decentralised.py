@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from rl_envs.core.chance import Chance
+from rl_models.distributions.factored_mixture import ActionParts
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.heads.factored_heads import FactoredHead
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import constant_team
@@ -101,7 +103,7 @@ def test_every_agents_share_and_every_action_are_the_teams(agents, components, n
 @pytest.mark.parametrize(
     ("network", "components", "rounds"), [(NETWORK, 1, 2), (NETWORK, 3, 2), (SILENT, 1, 0), (SILENT, 3, 1)]
 )
-def test_agents_speak_as_often_as_somebody_needs_it(network, components, rounds):
+def test_agents_send_only_messages_that_are_needed(network, components, rounds):
     """Twice a step; agents that hear only themselves not at all, but SYNC's weights come from everybody's reply."""
     policy = decisive_team(rooms(1), components, network)
     assert {counted for *_, counted in play(policy, 2)} == {rounds}
@@ -110,7 +112,7 @@ def test_agents_speak_as_often_as_somebody_needs_it(network, components, rounds)
 
 
 @pytest.mark.parametrize("spoilt_round", [0, 1])
-def test_what_the_others_say_matters(spoilt_round):
+def test_messages_of_others_change_an_agents_policy(spoilt_round):
     policy = decisive_team(rooms(1), 3)
     obs, first = own(rooms(1).reset(0), 0), torch.ones(1, dtype=torch.bool)
 
@@ -149,11 +151,12 @@ class Central(torch.nn.Module):
     num_agents = 2
 
 
-def test_teams_without_parts_are_refused_in_a_sentence():
+def test_a_team_that_must_act_in_one_process_says_why():
     talking = decisive_team(rooms(1), 3)
     central = TeamPolicy(Central(), talking.policy_head, talking.value_head)
     strange_head = TeamPolicy(talking.network, torch.nn.Identity(), talking.value_head)
-    for policy in (central, strange_head, constant_team(3, 2, 3)):
-        with pytest.raises(TypeError, match="cannot be run decentralised, because its agents have no policies") as told:
+    factored = TeamPolicy(talking.network, FactoredHead(4, ActionParts({"move": 2, "aim": 3})), talking.value_head)
+    for policy in (central, strange_head, factored, constant_team(3, 2, 3)):
+        with pytest.raises(TypeError, match="decentralised") as told:
             AgentPolicy(policy, 0)
         assert "\n" not in str(told.value)

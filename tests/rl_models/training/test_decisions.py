@@ -62,7 +62,7 @@ def test_nothing_follows_for_an_agent_that_leaves_while_the_others_play_on():
     torch.testing.assert_close(got[1, 1], torch.tensor(2 + 0.9 * 4 + 0.81 * 10))
 
 
-def test_the_next_episodes_agents_do_not_bring_back_the_dead():
+def test_values_of_dead_agents_do_not_use_the_next_episode():
     both = [True] * 4
     table = {"decides": [both], "alive": [[True, True, True, True]], "values": [0.0] * 3, "terminated": True}
     torch.testing.assert_close(prepared(1.0, **table)["advantages"][0, 2, 0], torch.tensor(4.0))

@@ -19,7 +19,6 @@ from rl_models.networks.network_config import TboneConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
-from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import WINDOW, Learner, count_progress, train
@@ -27,16 +26,10 @@ from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
-RMSPROP = OptimiserSettings(optimiser="rmsprop", max_grad_norm=0.5)
 
 
 def weights(policy):
     return {name: value.clone() for name, value in policy.state_dict().items()}
-
-
-def assert_equal_weights(one, other):
-    for (name, value), wanted in zip(one.state_dict().items(), other.state_dict().values(), strict=True):
-        assert torch.equal(value, wanted), name
 
 
 def learner_of(one, objective, settings=ADAM, **arguments):
@@ -112,55 +105,6 @@ def test_progress_counts_the_work_of_all_learners():
     ended = int((batch["terminated"] | batch["truncated"]).sum())
     count_progress(progress, batch, lambda counts: counts + torch.tensor([5 * 16, 3]))
     assert (progress.env_steps, progress.episodes) == ((6 + 5) * 16, ended + 3)
-
-
-# ------------------------------------------------------------------------------- killed and continued
-
-
-def save(path, learner, one):
-    tensors = {
-        "weights": learner.policy.state_dict(),
-        "optimizer": optimiser_tensors(learner.optimiser),
-        "collector": one.snapshot(),
-    }
-    return save_checkpoint(
-        path, learner.progress.env_steps, tensors, {"progress": dataclasses.asdict(learner.progress)}
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("settings", [ADAM, RMSPROP])
-@pytest.mark.parametrize("kind", [Ppo, Impala])
-def test_a_killed_and_continued_run_equals_an_unbroken_one(kind, settings, tmp_path):
-    def fresh(seed):
-        one = collector(seed=seed, components=3, needs_values=kind.needs_values)
-        entropy = Schedule.linear(0.05, 0.0, 500)
-        objective = kind(entropy_coef=entropy, extra_losses=(cordial(one.world),))
-        return one, learner_of(one, objective, settings)
-
-    def turns(one, learner, number):
-        for _ in range(number):
-            statistics = learner.update([one.collect()])
-            one.version = learner.progress.updates
-        return statistics
-
-    unbroken, unbroken_learner = fresh(seed=3)
-    turns(unbroken, unbroken_learner, 2)
-    path = save(tmp_path, unbroken_learner, unbroken)
-    wanted = turns(unbroken, unbroken_learner, 3)
-
-    continued, learner = fresh(seed=77)
-    turns(continued, learner, 1)  # whatever was there must not show through
-    checkpoint = load_checkpoint(path)
-    learner.policy.load_state_dict(checkpoint.tensors["weights"])
-    load_optimiser(learner.optimiser, checkpoint.tensors["optimizer"])
-    learner.progress = Progress(**checkpoint.state["progress"])
-    continued.restore(checkpoint.tensors["collector"])
-    got = turns(continued, learner, 3)
-
-    assert_equal_weights(learner.policy, unbroken_learner.policy)
-    assert learner.progress == unbroken_learner.progress
-    assert {name: float(value) for name, value in got.items()} == {name: float(v) for name, v in wanted.items()}
 
 
 def test_an_optimiser_without_a_step_is_saved_too():

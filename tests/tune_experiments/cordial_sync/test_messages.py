@@ -8,7 +8,7 @@ import torch
 
 from rl_envs.furnlift.sight import sees_lifted
 from rl_envs.furnmove.actions import PASS
-from rl_envs.furnmove.frame_renderer import Eyes
+from rl_envs.furnmove.frame_renderer import AgentCameras
 from rl_envs.furnmove.render import framed
 from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import camera_video, communication
@@ -217,7 +217,7 @@ def test_a_video_has_the_map_and_every_agents_frame_and_one_size():
     assert len({picture.shape for picture in shown.frames}) == 1
     world = VISUAL.test_world(CONFIG, 1)
     frames = world.reset(0)["frame"]
-    np.testing.assert_array_equal(Eyes(world, 0, 42).frames(), frames[0])
+    np.testing.assert_array_equal(AgentCameras(world, 0, 42).frames(), frames[0])
     edge = framed(frames[0, 1], 1, 92)
     assert edge.shape == (92, 92, 3)
     np.testing.assert_array_equal(edge[4:-4:2, 4:-4:2], frames[0, 1])

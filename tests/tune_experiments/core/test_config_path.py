@@ -1,10 +1,10 @@
 """Dotted paths: what is read, replaced and written as flags is what the command line means by them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
-from tune_experiments.core.config_path import flag_name, flags_between, value_at, with_overrides
+from tune_experiments.core.config_path import changed_flags, flag_name, flags_between, value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
@@ -64,9 +64,15 @@ def test_a_flag_has_dashes_but_at_its_end():
 )
 def test_flags_between_two_configurations_are_read_back_as_the_second(new):
     old = Config()
+    assert bool(flags_between(old, new)) == (new != old)
     assert parse({"laptop": old}, flags_between(old, new), "")[0] == new
     assert parse({"laptop": new}, flags_between(new, old), "")[0] == old
 
 
-def test_equal_configurations_need_no_flag():
-    assert flags_between(Config(), replace(Config())) == []
+def test_a_changed_flag_stands_beside_the_value_that_it_had():
+    before = Config(Learner(widths=(), joint_ratio=True))
+    after = Config(Learner(widths=(8, 8), joint_ratio=False))
+    assert changed_flags(before, after) == [
+        ("--learner.no-joint-ratio", "--learner.joint-ratio"),
+        ("--learner.widths 8 8", "none"),
+    ]

@@ -3,6 +3,8 @@
 import errno
 import os
 
+import pytest
+
 from tune_experiments.core.errors import EXIT_CODE, exits_with_one_sentence, first_line, one_line
 from tune_experiments.core.files import write_atomically
 
@@ -27,3 +29,11 @@ def test_a_full_disk_is_one_sentence_with_the_file_and_leaves_what_was_there(tmp
     assert exits_with_one_sentence(write_atomically)(tmp_path / "rows", "new") == EXIT_CODE
     assert str(tmp_path / "rows") in capsys.readouterr().err
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("rows", "old")]
+
+
+def test_an_error_of_no_file_is_raised():
+    def fail():
+        raise OSError("of no file")
+
+    with pytest.raises(OSError, match="of no file"):
+        exits_with_one_sentence(fail)()

@@ -72,7 +72,7 @@ def test_processes_of_environments_look_where_this_one_does(own_folder):
 
 @pytest.mark.processes
 @pytest.mark.long
-@pytest.mark.parametrize("how", [["-m", "tune_experiments", "train"], ["SCRIPT"]], ids=["module", "script"])
+@pytest.mark.parametrize("how", [pytest.param(["-m", "tune_experiments", "train"], marks=pytest.mark.slow), ["SCRIPT"]])
 def test_a_command_finds_the_environment_of_the_current_folder(own_folder, how):
     script = str(ROOT / "tune_experiments" / "train.py")
     command = [sys.executable, *(script if word == "SCRIPT" else word for word in how)]

@@ -13,7 +13,7 @@ from typing import Literal
 import pytest
 
 from tune_experiments.core.config_json import config_from_json, config_to_json, first_differences
-from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
 
@@ -60,23 +60,6 @@ def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
     assert (options.out, options.seeds) == (Path("runs/a"), (0, 1, 2))
 
 
-@pytest.mark.parametrize(
-    ("line", "named"),
-    [
-        ("--learner.learning-rat 1", "--learner.learning-rate"),
-        ("--learner.form both", "--learner.form"),
-        ("--learner.betas 1", "--learner.betas"),
-        ("--learner.shared yes", "yes"),
-    ],
-)
-def test_what_tyro_refuses_ends_with_code_2_and_names_the_flag(line, named, capsys):
-    with pytest.raises(SystemExit) as ended:
-        read(line)
-    assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert named in said.err and said.out == ""
-
-
 def test_the_first_page_of_help_is_short_and_names_the_other(capsys):
     with pytest.raises(SystemExit) as ended:
         read("--help --preset smoke")
@@ -94,20 +77,6 @@ def test_the_second_page_of_help_lists_every_flag_with_its_meaning(capsys):
     assert ended.value.code == 0
     for word in ("--learner.learning-rate", "Step of the optimiser", "--search-by", "A test."):
         assert word in page
-
-
-def test_a_file_that_cannot_be_used_is_named_in_one_sentence(capsys, tmp_path):
-    (tmp_path / "file").touch()
-    wrapped = exits_with_one_sentence(lambda: (tmp_path / "file" / "table.md").write_text("a table") and None)
-    assert wrapped() == 2
-    said = f"error: {tmp_path}/file/table.md cannot be used (Not a directory): check"
-    assert capsys.readouterr().err.startswith(said)
-    with pytest.raises(OSError, match="of no file"):
-        exits_with_one_sentence(_fail_without_a_file)()
-
-
-def _fail_without_a_file() -> None:
-    raise OSError("of no file")
 
 
 @pytest.mark.processes

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from rl_models.chat.meter import Budget
+from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trusting
+from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
 from tune_experiments.sama.planning import make_planner, warn_of_rules
 
-UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 WRITTEN = ("folder", "record")
 """Names of fields that say where something is written."""
 
@@ -46,7 +46,7 @@ def as_asked(config):
     return dataclasses.replace(config, planner="openai") if hasattr(config, "planner") else config
 
 
-@pytest.mark.parametrize("name", sorted({*known_experiments()} - UNTRAINED))
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_loaded_configuration_writes_into_no_folder_that_it_names(name, tmp_path):
     experiment = find_experiment(name)
     for path in where_written(experiment.presets["smoke"]):

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from tests.tune_experiments.run.in_process import no_pictures
-from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.finished_run import Callback
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.progress import Progress
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.trial_watch import TrialWatch
+from tune_experiments.run.tune_display import StopWhenOver, TrialDisplay
 
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
 
@@ -45,29 +46,26 @@ class Diary(Callback):
 
 def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session, tmp_path):
     notes = Diary()
-    run = EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[3], callbacks=[notes], **SMALL)
+    run = EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[3], methods=["sync"], callbacks=[notes], **SMALL)
     assert run.folder == tmp_path / "run"
     assert run.results == read(run.folder / "results.jsonl")
     assert all(isinstance(row, Result) for row in run.results)
     assert (run.folder / "table.md").read_text() == "\n".join(table.markdown() for table in run.tables)
-    assert {method: list(seeds) for method, seeds in run.trials.items()} == {"sync": [3], "marginal": [3]}
+    assert {method: list(seeds) for method, seeds in run.trials.items()} == {"sync": [3]}
     assert [path.name for path in run.figures] == ["curves.png", "joint_policy.png"]
     assert run.videos == []
-    assert run.config == dataclasses.replace(SMOKE, **SMALL)
-    team = run.load_policy("marginal")
-    assert (team.method, team.seed) == ("marginal", 3)
+    assert run.config == dataclasses.replace(SMOKE, methods=("sync",), **SMALL)
+    team = run.load_policy()
+    assert (team.method, team.seed) == ("sync", 3)
     obs = team.make_world(5).reset(0)
     assert np.asarray(team.act(obs)).shape == (5, 2)
-    with pytest.raises(UserError, match=r"sync with seed 0.*sync-seed3, marginal-seed3"):
+    with pytest.raises(UserError, match=r"sync with seed 0.*sync-seed3"):
         run.load_policy("sync", 0)
 
-    # Each validation of each trial once, in order, in this process; the last word is that of the end.
-    for trial in ("sync-seed3", "marginal-seed3"):
-        rows = [row["env_steps"] for row in read_metrics(run.folder / "trials" / trial / "metrics.jsonl")]
-        assert [
-            step for what, name, *rest in notes.events[:-1] if what == "validation" and name == trial for step in rest
-        ] == rows
-        assert ("checkpoint", trial) in {(what, name) for what, name, _ in notes.events[:-1]}
+    # Each validation once, in order, in this process; the last word is that of the end.
+    rows = [row["env_steps"] for row in read_metrics(run.trials["sync"][3] / "metrics.jsonl")]
+    assert [step for what, *_, step in notes.events[:-1] if what == "validation"] == rows
+    assert ("checkpoint", "sync-seed3") in {(what, name) for what, name, _ in notes.events[:-1]}
     assert notes.processes == {os.getpid()}
     assert notes.events[-1] == ("end", run)
     written = b"".join(path.read_bytes() for path in run.folder.rglob("*") if path.is_file())
@@ -80,24 +78,30 @@ def _commands(folder):
     return json.dumps(session["command"])[1:-1].encode()
 
 
-def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call_continues(ray_session, tmp_path):
-    class Fails(Callback):
-        def on_checkpoint(self, trial, checkpoint):
-            raise ZeroDivisionError("mine")
+class Fails(Callback):
+    def on_checkpoint(self, trial, checkpoint):
+        raise ZeroDivisionError("mine")
 
-    arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], **SMALL}
+
+def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call_continues(tmp_path):
+    arguments = {"preset": "smoke", "out": tmp_path / "run", "seeds": [0], "methods": ["sync"], "local": True, **SMALL}
     with pytest.raises(ZeroDivisionError, match="mine"):
         EXPERIMENT.run(callbacks=[Fails()], **arguments)
     with no_pictures():
-        run = EXPERIMENT.run(**arguments, local=True)
+        run = EXPERIMENT.run(**arguments)
     assert {row.method for row in run.results} == {"sync"}
 
 
-def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_session(ray_session, tmp_path, monkeypatch):
-    class Fails(Callback):
-        def on_validation(self, trial, row):
-            raise ZeroDivisionError("mine")
+def test_a_callback_that_fails_ends_tunes_session(tmp_path):
+    watch = TrialWatch({"sync-seed0": tmp_path}, [Fails()])
+    stops = StopWhenOver(TrialDisplay(Progress({}), watch))
+    assert not stops.stop_all()
+    (tmp_path / "checkpoints/checkpoint_000010").mkdir(parents=True)
+    watch.look(is_due=True)
+    assert stops.stop_all() and isinstance(watch.failure, ZeroDivisionError)
 
+
+def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_session(ray_session, tmp_path, monkeypatch):
     def ends_badly(requests, budgets, *, watch, **_):
         Trial(EXPERIMENT, dataclasses.replace(SMOKE, **SMALL), "sync", 0, Path(requests[0]["folder"])).run(
             lambda row: watch.look(is_due=True), 640
@@ -107,12 +111,6 @@ def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_sessi
     monkeypatch.setattr(launching, "run_trials", ends_badly)
     with pytest.raises(ZeroDivisionError, match="mine"):
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], methods=["sync"], callbacks=[Fails()], **SMALL)
-
-
-def test_overrides_reach_nested_fields_and_a_whole_configuration_stands_for_a_preset():
-    changed = with_overrides(SMOKE, {"sync.components": 2, "methods": ["sync"], "marginal": SMOKE.sync})
-    assert (changed.sync.components, changed.methods, changed.marginal) == (2, ("sync",), SMOKE.sync)
-    assert with_overrides(SMOKE, {}) is SMOKE
 
 
 def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):

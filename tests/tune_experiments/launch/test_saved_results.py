@@ -49,6 +49,16 @@ def test_a_kept_file_carries_commit_command_seeds_and_all_rows(run, file):
     assert [one.metric for one in held.comparisons] == [METRIC]
 
 
+def test_tables_of_a_run_and_of_its_kept_file_name_the_pretrained_model(run, tmp_path):
+    with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
+        folder.note_models([{"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}])
+    path = tmp_path / "results" / "game.jsonl.gz"
+    assert main(["table", str(run), "--save", str(path)]) == 0
+    assert main(["table", str(run)]) == 0
+    for text in (saved_results.read_saved(path).markdown(), (run / "table.md").read_text()):
+        assert "small-reader (readers==1.2)" in text
+
+
 def test_a_run_without_a_row_is_refused(run, capsys):
     for leave in (lambda: (run / "results.jsonl").write_text(""), (run / "results.jsonl").unlink):
         leave()
@@ -116,7 +126,7 @@ def test_kept_rows_have_the_ranges_that_their_experiments_declare_and_name_no_pl
     kept = saved_results.read_saved(path)
     experiment = find_experiment(kept.experiment)
     for row in kept.results:
-        declared = experiment.range_of(row.metric)
+        declared = experiment.metric_range(row.metric)
         low, high = (math.inf * sign if end is None else end for sign, end in zip((-1, 1), row.bounds, strict=True))
         assert (low, high) == (declared.low, declared.high), row.metric
         assert row.interval != WILSON or declared.is_share, row.metric

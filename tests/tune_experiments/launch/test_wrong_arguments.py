@@ -30,6 +30,7 @@ def test_numbers_of_numpy_paths_groups_and_both_spellings_are_taken():
     assert (changed.budget_env_steps, changed.learner.gamma, changed.language.learning_rate) == (1600, 0.5, 0.25)
     assert changed.methods == ("sync_4",)
     assert changed.learner == dataclasses.replace(config.learner, gamma=0.5), "the rest of the group stays"
+    assert with_overrides(config, {"learner": changed.learner}).learner == changed.learner
 
 
 def test_a_sentence_of_an_environment_names_the_flag_of_a_field():

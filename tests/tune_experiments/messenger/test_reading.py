@@ -138,7 +138,7 @@ def test_no_interval_of_a_reading_leaves_0_to_1():
     lines = [
         Result(
             *("x", "caption", "emma", "stage_3_test", "test", seed, "reads_enemy", value, value, value, 10, 7),
-            bounds=(EXPERIMENT.range_of("reads_enemy").low, EXPERIMENT.range_of("reads_enemy").high),
+            bounds=(EXPERIMENT.metric_range("reads_enemy").low, EXPERIMENT.metric_range("reads_enemy").high),
         )
         for seed, value in enumerate((0.99, 0.97, 0.8))
     ]

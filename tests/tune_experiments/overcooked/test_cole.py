@@ -10,7 +10,7 @@ from PIL import Image
 
 from rl_models.batch import to_batch
 from rl_models.schedule import Progress
-from rl_models.training.checkpoint import load_checkpoint, path_of, save_checkpoint
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
@@ -259,7 +259,7 @@ def test_kitchens_learners_and_members_of_a_stored_trial_go_on_exactly(tmp_path)
     assert len(one.generations) == 1
     tensors, progress = one.checkpoint()
     save_checkpoint(tmp_path, progress.env_steps, tensors, {})
-    other.restore(load_checkpoint(path_of(tmp_path, progress.env_steps)).tensors, progress)
+    other.restore(load_checkpoint(get_checkpoint_path(tmp_path, progress.env_steps)).tensors, progress)
     for _ in range(4):
         assert one.train()["loss/total"] == other.train()["loss/total"]
     assert len(one.generations) == 3 and one.generations == other.generations

@@ -21,10 +21,10 @@ from tests.patience import PATIENCE_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.agent_process import MessageChannel, MessageStats
-from tune_experiments.play.decentralised import separate_agents
+from tune_experiments.play.decentralised import MessageChannel, MessageStats, PlayedEpisode, separate_agents
 from tune_experiments.play.recording import describe_episode, play_decentralised
 from tune_experiments.run.run_folder import WRITTEN_BY
 
@@ -32,10 +32,10 @@ ROOT = Path(__file__).parents[3]
 SEED = 3
 
 
-def save(folder, method="sync_13_cordial", experiment="furnmove_sync"):
+def save(folder, method="sync_13_cordial", experiment="furnmove_sync", **changes):
     """A checkpoint of an untrained team, with weights so large that views and messages decide what it does."""
     found = find_experiment(experiment)
-    config = found.presets["smoke"]
+    config = with_overrides(found.presets["smoke"], changes)
     policy = found.plan(config, method, 0).build_policy()
     with torch.no_grad():
         for parameter in policy.parameters():
@@ -54,7 +54,7 @@ def save(folder, method="sync_13_cordial", experiment="furnmove_sync"):
 
 @pytest.fixture(scope="module")
 def sync(tmp_path_factory):
-    return save(tmp_path_factory.mktemp("sync"))
+    return save(tmp_path_factory.mktemp("sync"), max_episode_steps=12)
 
 
 @pytest.fixture
@@ -64,7 +64,8 @@ def stage(sync):
     world = loaded.experiment.test_world(loaded.config, 1)
 
     def start(checkpoint=sync):
-        return separate_agents(checkpoint, world.num_agents, ("view",), SEED, 0, PATIENCE_SECONDS)
+        episode = PlayedEpisode(checkpoint, SEED, 0, patience_seconds=PATIENCE_SECONDS)
+        return separate_agents(episode, world.num_agents, ("view",))
 
     return world, world.reset(SEED), start
 

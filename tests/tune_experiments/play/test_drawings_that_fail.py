@@ -8,12 +8,13 @@ import pytest
 from rich.console import Console
 
 from rl_envs.core.spec import checked_picture
+from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
 from tune_experiments.core.drawing import Missing, attempt, describe_drawings
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.report import show_results
 from tune_experiments.play import loading, show, team_commands, trial_figures
 from tune_experiments.play.show import PAGE, write_page
@@ -21,7 +22,6 @@ from tune_experiments.play.team_commands import Render, Show
 from tune_experiments.results import rows
 from tune_experiments.results.rows import Result
 
-TRAIN_NOTHING = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 FAULTS = {
     "raises": (RuntimeError("no display"), "no display"),
     "exits": (SystemExit("no screen"), "no screen"),
@@ -110,7 +110,7 @@ class Broken:
         raise RuntimeError("no display")
 
 
-@pytest.mark.parametrize("name", sorted(set(known_experiments()) - TRAIN_NOTHING))
+@pytest.mark.parametrize("name", TRAINED)
 def test_no_experiment_ends_by_a_team_that_cannot_be_drawn(monkeypatch, tmp_path, name):
     """Neither by one that cannot be loaded."""
     experiment = find_experiment(name)

@@ -17,7 +17,6 @@ from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, record_episodes
 from tune_experiments.play.show import unique_names, write_page
 from tune_experiments.play.viewer.page import FOLDER, KEY_EVERY, ShownTeam, encode_pictures, render_page
-from tune_experiments.run.run_folder import CONFIG_FILE
 
 
 def test_the_policy_allows_the_pages_own_program_and_style_and_nothing_else():
@@ -182,19 +181,3 @@ def test_teams_are_called_by_trial_then_by_folder_then_by_length_of_training():
     assert name(*runs) == ["a/trials/sync-seed0", "b/trials/sync-seed0"]
     checkpoints = ("sync", "/a/trials/sync-seed0", 500), ("sync", "/a/trials/sync-seed0", 1000)
     assert name(*checkpoints) == ["sync-seed0, 500 env steps", "sync-seed0, 1,000 env steps"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["nowhere"], "nowhere does not exist"),
-        (["nowhere", "--episodes", "0"], "--episodes must be 1 to"),
-        (["nowhere", "--out", "there.html"], "there.html already exists and is not a page"),
-    ],
-)
-def test_show_refuses_with_one_sentence(arguments, sentence, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "there.html").write_text("mine")
-    assert after_training(["show", *arguments]) != 0
-    assert sentence in capsys.readouterr().err
-    assert (tmp_path / "there.html").read_text() == "mine" and not (tmp_path / CONFIG_FILE).exists()

@@ -8,9 +8,7 @@ import pytest
 from PIL import Image
 
 from tune_experiments.play.video import write_gif
-from tune_experiments.results.plots import joint_policy, learning_curves
-from tune_experiments.results.plots.curves import draw_learning_curves
-from tune_experiments.results.plots.joint_policy import draw_joint_policy
+from tune_experiments.results.plots import joint_policy, learning_curves, save
 from tune_experiments.results.trial_log import TrialLog
 
 ACTIONS = ("MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup")
@@ -44,7 +42,7 @@ def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        path = learning_curves(runs, tmp_path / "plots" / "curves.png", SUCCESS)
+        path = save(learning_curves(runs, SUCCESS), tmp_path / "plots" / "curves.png")
     image = Image.open(path)
     assert image.format == "PNG"
     colours = {colour for _, colour in image.convert("RGB").getcolors(2**20)}
@@ -56,23 +54,22 @@ def test_a_link_in_place_of_a_figure_or_a_video_is_replaced_and_what_it_names_is
     other.write_text("not ours")
     for name in ("curves.png", "episode.gif"):
         (tmp_path / name).symlink_to(other)
-    learning_curves({"one": [log(tmp_path / "b", [0.5])]}, tmp_path / "curves.png", SUCCESS)
+    save(learning_curves({"one": [log(tmp_path / "b", [0.5])]}, SUCCESS), tmp_path / "curves.png")
     write_gif([np.zeros((4, 4, 3), np.uint8)] * 2, tmp_path / "episode.gif")
     assert other.read_text() == "not ours"
     assert {Image.open(tmp_path / name).format for name in ("curves.png", "episode.gif")} == {"PNG", "GIF"}
 
 
 def test_learning_curves_of_runs_without_a_row_are_empty_panels(tmp_path):
-    learning_curves(
-        {"sync": [log(tmp_path / "a", [])], "one": [log(tmp_path / "b", [0.5])]}, tmp_path / "curves.png", SUCCESS
-    )
+    runs = {"sync": [log(tmp_path / "a", [])], "one": [log(tmp_path / "b", [0.5])]}
+    save(learning_curves(runs, SUCCESS), tmp_path / "curves.png")
     assert Image.open(tmp_path / "curves.png").format == "PNG"
 
 
 def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_training(tmp_path):
     first, second = [0.0, 0.2, 0.4, 0.6], [0.2, 0.4, 0.6, 1.0]
     seeds = [log_with_validation(tmp_path / str(seed), valid) for seed, valid in enumerate((first, second))]
-    panel = draw_learning_curves({"sync": seeds}, SUCCESS).axes[0]
+    panel = learning_curves({"sync": seeds}, SUCCESS).axes[0]
     (dashed,), (solid,) = lines(panel, "--"), lines(panel, "-")
     np.testing.assert_allclose(dashed.get_xdata(), [500, 1000, 1500, 2000])
     np.testing.assert_allclose(dashed.get_ydata(), np.mean([first, second], axis=0))
@@ -85,7 +82,7 @@ def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_traini
 def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
     of_seeds = [[0.0] * 4, [0.2] * 4, [0.3] * 4, [0.4] * 4, [1.0] * 4]
     seeds = [log_with_validation(tmp_path / str(seed), valid) for seed, valid in enumerate(of_seeds)]
-    panel = draw_learning_curves({"sync": seeds}, SUCCESS, shows_quartiles=True).axes[0]
+    panel = learning_curves({"sync": seeds}, SUCCESS, shows_quartiles=True).axes[0]
     np.testing.assert_allclose(lines(panel, "--")[0].get_ydata(), 0.3)
     band = panel.collections[1].get_paths()[0].vertices[:, 1]
     np.testing.assert_allclose((band.min(), band.max()), (0.2, 0.4))
@@ -93,7 +90,7 @@ def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
 
 def test_a_solid_line_averages_the_share_of_training_that_the_picture_says(tmp_path):
     metrics = log(tmp_path, np.arange(12) / 12)
-    figure = draw_learning_curves({"sync": [metrics]}, SUCCESS, bins=4)
+    figure = learning_curves({"sync": [metrics]}, SUCCESS, bins=4)
     (solid,) = lines(figure.axes[0], "-")
     # A row lies at the end of its stretch: 100, 200 | 300, 400, 500 | 600, 700, 800 | 900 to 1200.
     np.testing.assert_allclose(solid.get_xdata(), [150, 400, 700, 1050])
@@ -106,26 +103,26 @@ def test_a_row_of_many_episodes_counts_more_than_a_row_of_one(tmp_path):
         trial.append({"env_steps": 100, "progress/episodes": 1, "episode/success": 1.0, "policy/tvd": 1.0})
         trial.append({"env_steps": 200, "progress/episodes": 16, "episode/success": 0.2, "policy/tvd": 0.0})
     runs = {"sync": [tmp_path / "metrics.jsonl"]}
-    figure = draw_learning_curves(runs, {"episode/success": "success", "policy/tvd": "tvd"}, bins=1)
+    figure = learning_curves(runs, {"episode/success": "success", "policy/tvd": "tvd"}, bins=1)
     success, tvd = (panel.lines[0].get_ydata()[0] for panel in figure.axes)
     assert success == pytest.approx((1 * 1.0 + 15 * 0.2) / 16) and tvd == pytest.approx(0.5)
 
 
 def test_a_validation_that_is_the_dashed_line_of_another_panel_has_no_panel_of_its_own(tmp_path):
     runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
-    (panel,) = draw_learning_curves(runs, {"valid/success": "validation"} | SUCCESS).axes
+    (panel,) = learning_curves(runs, {"valid/success": "validation"} | SUCCESS).axes
     assert panel.get_title(loc="left") == "success" and len(lines(panel, "--")) == len(lines(panel, "-")) == 1
 
 
 def test_finished_episodes_may_be_the_x_axis(tmp_path):
     runs = {"sync": [log_with_validation(tmp_path, [0.1, 0.2, 0.3, 0.4])]}
-    panel = draw_learning_curves(runs, SUCCESS, x="progress/episodes").axes[0]
+    panel = learning_curves(runs, SUCCESS, x="progress/episodes").axes[0]
     np.testing.assert_allclose(lines(panel, "--")[0].get_xdata(), [10, 20, 30, 40])
     assert "episodes" in panel.get_xlabel()
 
 
 def test_a_metric_of_validation_has_no_dashed_partner(tmp_path):
-    figure = draw_learning_curves({"sync": [log_with_validation(tmp_path, [0, 0, 0, 1])]}, {"valid/success": "success"})
+    figure = learning_curves({"sync": [log_with_validation(tmp_path, [0, 0, 0, 1])]}, {"valid/success": "success"})
     assert len(figure.axes[0].lines) == 1 and not lines(figure.axes[0], "--")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sync"]
 
@@ -133,12 +130,12 @@ def test_a_metric_of_validation_has_no_dashed_partner(tmp_path):
 def test_panels_without_a_number_are_left_out(tmp_path):
     runs = {"sync": [log_with_validation(tmp_path, [0, 0, 0, 1])]}
     curves = {"episode/success": "success", "policy/tvd": "tvd", "episode/length": "length"}
-    assert [axes.get_title(loc="left") for axes in draw_learning_curves(runs, curves).axes] == ["success", "length"]
+    assert [axes.get_title(loc="left") for axes in learning_curves(runs, curves).axes] == ["success", "length"]
 
 
 def test_the_legend_names_every_method_once_and_says_what_dashes_are(tmp_path):
     runs = {f"method_{i}": [log_with_validation(tmp_path / str(i), [0, 0, 0, 1])] for i in range(14)}
-    figure = draw_learning_curves(runs, {"episode/success": "success", "episode/length": "length"})
+    figure = learning_curves(runs, {"episode/success": "success", "episode/length": "length"})
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == [*runs, "training episodes", "validation"]
     looks = {(line.get_color(), line.get_linewidth()) for line in lines(figure.axes[0], "-")}
@@ -148,20 +145,21 @@ def test_the_legend_names_every_method_once_and_says_what_dashes_are(tmp_path):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 14])
 def test_every_method_has_a_joint_policy_panel_of_its_own_and_panels_do_not_overlap(count):
     policies = {f"method {i}": np.eye(5)[np.roll(np.arange(5), i)] * (i + 1) for i in range(count)}
-    figure = draw_joint_policy(policies, ACTIONS, {"NAV": range(4), "PICK": [4]})
+    figure = joint_policy(policies, ACTIONS, {"NAV": range(4), "PICK": [4]})
     *panels, _ = figure.axes
     assert [panel.get_title() for panel in panels] == list(policies)
     for panel, policy in zip(panels, policies.values(), strict=True):
         np.testing.assert_array_equal(panel.collections[0].get_array().reshape(5, 5), policy)
+    figure.canvas.draw()
     boxes = [axes.get_position() for axes in figure.axes]
     assert all(0 <= box.x0 < box.x1 <= 1 and 0 <= box.y0 < box.y1 <= 1 for box in boxes)
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 def test_a_joint_policy_of_more_agents_says_whose_it_is(tmp_path):
-    figure = draw_joint_policy({"sync": np.eye(5)}, ACTIONS, {}, remark="two of three")
-    assert "two of three" in [text.get_text() for text in figure.texts]
-    path = joint_policy({"nobody": np.zeros((5, 5))}, ACTIONS, {}, tmp_path / "joint.png")
+    figure = joint_policy({"sync": np.eye(5)}, ACTIONS, {}, remark="two of three")
+    assert figure.get_supxlabel() == "two of three"
+    path = save(joint_policy({"nobody": np.zeros((5, 5))}, ACTIONS, {}), tmp_path / "joint.png")
     assert Image.open(path).format == "PNG", "also where nothing was played"
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tune_experiments.experiment.finding import find_experiment, known_experiments
+from tests.tune_experiments.experiments import TRAINED
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.main_comparison import NOT_RECORDED, MainComparison, announcements, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import make_table
@@ -95,9 +96,7 @@ def test_the_verdict_stands_under_the_table_that_it_names():
     assert with_verdicts(tables, [named], rows) == tables
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*known_experiments()} - {"overcooked_crossplay", "overcooked_returns", "sama_retest"})
-)
+@pytest.mark.parametrize("name", TRAINED)
 def test_every_experiment_names_a_main_comparison_of_rows_that_it_can_train(name):
     experiment = find_experiment(name)
     config = experiment.presets[experiment.default_preset]

@@ -2,7 +2,7 @@
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rl_models.training.checkpoint import load_checkpoint, path_of
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint
 from tests.tune_experiments.run import stages
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, three_stages
 from tune_experiments.results.trial_log import read_metrics
@@ -21,7 +21,7 @@ def run(folder, declared=None, report=None, game="crowd"):
 
 
 def checkpoint(folder, env_steps):
-    return load_checkpoint(path_of(folder / "checkpoints", env_steps))
+    return load_checkpoint(get_checkpoint_path(folder / "checkpoints", env_steps))
 
 
 def weights(folder, env_steps):

@@ -10,7 +10,7 @@ import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.schedule import Schedule
-from rl_models.training.checkpoint import CheckpointError, newest_whole_checkpoint, path_of
+from rl_models.training.checkpoint import CheckpointError, get_checkpoint_path, newest_whole_checkpoint
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.rtfm.curriculum_runs import (
     ENDS,
@@ -195,7 +195,7 @@ def test_a_stage_whose_last_checkpoint_is_damaged_is_trained_to_its_end_again(wh
 
     with pytest.raises(Died):
         run(tmp_path, report=die_in_the_second_stage)
-    (path_of(tmp_path / "checkpoints", ENDS[0]) / "weights.safetensors").write_bytes(b"torn")
+    (get_checkpoint_path(tmp_path / "checkpoints", ENDS[0]) / "weights.safetensors").write_bytes(b"torn")
     run(tmp_path)
     assert_equal_trials(whole[0], tmp_path)
 
@@ -205,7 +205,7 @@ def test_an_older_checkpoint_is_never_handed_over_in_place_of_a_stages_last(whol
 
     def prune_and_tear(folder, *arguments, **keywords):
         prune(folder, *arguments, **keywords)
-        last = path_of(folder, ENDS[1]) / "weights.safetensors"
+        last = get_checkpoint_path(folder, ENDS[1]) / "weights.safetensors"
         if last.exists():
             last.write_bytes(b"torn")
 
@@ -238,7 +238,7 @@ def test_a_row_is_of_the_moment_of_its_checkpoint_and_the_last_one_is_validated(
     run(tmp_path, declared, game="calm")
     assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 3 * BATCH]
     assert "valid/sum" in log_of(tmp_path)[-1]
-    assert newest_whole_checkpoint(tmp_path / "checkpoints") == path_of(tmp_path / "checkpoints", 3 * BATCH)
+    assert newest_whole_checkpoint(tmp_path / "checkpoints") == get_checkpoint_path(tmp_path / "checkpoints", 3 * BATCH)
 
 
 # ------------------------------------------------------------------------------------------ how stages end
@@ -317,7 +317,7 @@ def _table(results):
 
 @pytest.mark.parametrize(("number", "agents", "cells"), [(0, 2, 3), (1, 2, 5), (2, 3, 5)])
 def test_the_team_of_any_stage_is_loaded_and_plays_in_worlds_that_fit_it(whole, known, number, agents, cells, capsys):
-    path = path_of(whole[0] / "checkpoints", ENDS[number])
+    path = get_checkpoint_path(whole[0] / "checkpoints", ENDS[number])
     loaded = load_policy(path)
     assert (loaded.policy.num_agents, loaded.policy.network.cells.num_embeddings) == (agents, cells)
     assert loaded.env_steps == ENDS[number]
@@ -329,7 +329,7 @@ def test_the_team_of_any_stage_is_loaded_and_plays_in_worlds_that_fit_it(whole, 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_evaluate_finds_the_numbers_that_the_trial_found_in_each_stage(whole, known, number, capsys):
-    assert commands.main(["evaluate", str(path_of(whole[0] / "checkpoints", ENDS[number]))]) == 0
+    assert commands.main(["evaluate", str(get_checkpoint_path(whole[0] / "checkpoints", ENDS[number]))]) == 0
     said = capsys.readouterr().out
     value = read_test_results(whole[0])[number].value
     assert f"stage {('1_calm', '2_windy', '3_crowd')[number]}" in said

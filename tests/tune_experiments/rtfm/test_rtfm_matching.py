@@ -77,7 +77,7 @@ def test_the_last_stage_is_tested_with_new_names_in_larger_rooms_and_with_wrong_
     stages = plan(config, "matching", 0).stages
     policy = stages[-1].plan.build_policy()
     found = EXPERIMENT.evaluate(config, "matching", policy)
-    assert {test: EXPERIMENT.split_of(test.world) for test in found} == {
+    assert {test: EXPERIMENT.get_split(test.world) for test in found} == {
         Tested("train_6x6"): "train",
         Tested("valid_6x6"): "valid",
         Tested("eval_6x6"): "unseen",
@@ -94,7 +94,7 @@ def test_the_last_stage_is_tested_with_new_names_in_larger_rooms_and_with_wrong_
 
 def test_one_table_is_of_the_end_and_one_of_the_stages_before():
     def line(world, condition=""):
-        rest = (EXPERIMENT.split_of(world), 0, "win_rate", 0.5, 0.4, 0.6, 10, 7)
+        rest = (EXPERIMENT.get_split(world), 0, "win_rate", 0.5, 0.4, 0.6, 10, 7)
         return Result("x", EXPERIMENT.caption, "matching", world, *rest, condition=condition)
 
     results = [line("train_6x6"), line("eval_6x6"), line("eval_6x6", "shuffled")]

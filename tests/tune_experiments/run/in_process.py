@@ -8,15 +8,17 @@ import contextlib
 import pytest
 
 from tune_experiments.launch import launch
+from tune_experiments.play import recording
 from tune_experiments.run.placement import NO_GPUS
 from tune_experiments.run.tuning import train_request
 
 
 @contextlib.contextmanager
 def trials_in_process():
-    """Within it, runs train their trials here."""
+    """Within it, runs train their trials here, and choose the episode of a video among two."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch, "run_trials", _run_trials)
+        patch.setattr(recording, "CANDIDATES", 2)
         yield
 
 

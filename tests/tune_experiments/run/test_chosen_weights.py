@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.training.checkpoint import load_checkpoint, load_state, newest_whole_checkpoint, path_of
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_whole_checkpoint
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, play
 from tune_experiments.experiment.curriculum import Curriculum
@@ -42,7 +42,7 @@ def chosen_plan(**changes):
 
 
 def weights_at(folder, env_steps):
-    return load_checkpoint(path_of(folder / "checkpoints", env_steps)).tensors["weights"]
+    return load_checkpoint(get_checkpoint_path(folder / "checkpoints", env_steps)).tensors["weights"]
 
 
 def run(folder, declared, report=lambda row: None):
@@ -104,7 +104,7 @@ def test_the_best_validated_weights_are_handed_on_and_not_the_last(whole):
 def test_the_best_validated_weights_are_tested_and_loaded(whole):
     best = best_of(whole, STEPS * BATCH, 2 * STEPS * BATCH)
     assert best < 2 * STEPS * BATCH
-    assert chosen_checkpoint(whole) == path_of(whole / "checkpoints", best)
+    assert chosen_checkpoint(whole) == get_checkpoint_path(whole / "checkpoints", best)
     policy = chosen_plan().build_policy()
     policy.load_state_dict(weights_at(whole, best))
     (line,) = read_test_results(whole)
@@ -154,7 +154,9 @@ def test_the_best_weights_are_those_whose_validation_was_best_though_the_learner
     run(tmp_path, dataclasses.replace(declared, budget_env_steps=10 * BATCH))
     assert len(validated) > 2
     best = best_of(tmp_path, 0, 10 * BATCH)
-    assert fits(tmp_path)[best] == 0.0 and chosen_checkpoint(tmp_path) == path_of(tmp_path / "checkpoints", best)
+    assert fits(tmp_path)[best] == 0.0 and chosen_checkpoint(tmp_path) == get_checkpoint_path(
+        tmp_path / "checkpoints", best
+    )
     for name, value in weights_at(tmp_path, best).items():
         assert torch.equal(torch.as_tensor(value), validated[1][name]), name
 

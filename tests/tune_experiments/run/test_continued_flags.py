@@ -56,6 +56,11 @@ def test_what_says_where_it_is_computed_may_change_and_budgets_and_methods_may_g
     assert "workers.fragment_length" not in rules and "learner.gamma" not in rules
 
 
+def test_a_switch_that_changed_is_named_as_it_was_and_as_it_is():
+    (changed,) = find_differences({"agents_leave": False}, {"agents_leave": True}, {})
+    assert changed.words == "--no-agents-leave -> --agents-leave"
+
+
 def test_rounds_that_are_shares_of_a_budget_keep_it():
     assert "budget_env_steps" not in continuation_rules(find_experiment("red_minirts").presets["smoke"])
 

@@ -1,8 +1,12 @@
 """What a run is said to cost before it starts."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 
 from rl_models.rllib.workers import Workers
+from rl_models.training.collector import Collector
 from tests.tune_experiments.run.stages import plan, three_stages
 from tune_experiments.run import cost as module
 from tune_experiments.run.cost import cost, makespan_env_steps, seconds_per_env_step
@@ -37,3 +41,19 @@ def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     assert timed == [staged.stages[2].plan]
     alone = cost([plan(budget_env_steps=7_000)], 1)
     assert "7,000 env steps" in alone and "58 minutes" in alone
+
+
+@pytest.mark.parametrize(("seconds", "played"), [(0.0, [5, 5, 5]), (10.0, [])])
+def test_a_slow_team_is_timed_on_few_env_steps(monkeypatch, seconds, played):
+    """Whole fragments of 5 steps are played by a fast team alone, after fragments of 2."""
+    clock, lengths = itertools.count(step=seconds), []
+
+    class Counted(Collector):
+        def collect(self):
+            lengths.append(self.fragment_length)
+            return super().collect()
+
+    monkeypatch.setattr(module, "Collector", Counted)
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    module.measured_seconds(plan())
+    assert lengths == [2, 2, *played]

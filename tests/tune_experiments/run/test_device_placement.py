@@ -109,7 +109,7 @@ def test_rllibs_local_runner_and_learner_and_validation_run_on_an_emulated_devic
         assert runner.collector.device == DEVICE
         assert learner._learner.core.device == DEVICE  # noqa: SLF001 (RLlib's)
         policy = algorithm.policy()
-        assert device.device_of(policy) == DEVICE
+        assert device.get_device(policy) == DEVICE
         Evaluation(plan().make_world(2, 0), policy).run(0)
         tensors, _ = algorithm.checkpoint()
         assert {value.device.type for value in tensors["weights"].values()} == {"cpu"}
@@ -140,10 +140,10 @@ def test_warm_starts_run_on_an_emulated_device_and_come_to_the_weights_of_the_cp
     with device.refusing_gpu():
         expected = stage.make_algorithm(stage)
         expected.train()
-        assert device.device_of(expected.policy()).type == "cpu"
+        assert device.get_device(expected.policy()).type == "cpu"
     algorithm = stage.make_algorithm(stage)
     algorithm.train()
-    assert device.device_of(algorithm.policy()) == DEVICE
+    assert device.get_device(algorithm.policy()) == DEVICE
     weights = algorithm.checkpoint()[0]["weights"]
     assert {value.device.type for value in weights.values()} == {"cpu"}
     same_weights(weights, expected.policy())
@@ -168,7 +168,7 @@ def test_a_loaded_team_acts_on_an_emulated_device_as_on_the_cpu(tmp_path, gpu, p
     config = dataclasses.replace(overcooked_selfplay.SMOKE, test_episodes=2)
     one = overcooked_selfplay.EXPERIMENT.plan(config, "selfplay", 0)
     world, policy = one.make_world(num_worlds=3, first_world=0), one.new_policy()
-    assert device.device_of(policy) == DEVICE
+    assert device.get_device(policy) == DEVICE
     found = Evaluation(world, policy).run(5)
     with device.refusing_gpu():
         expected = Evaluation(one.make_world(num_worlds=3, first_world=0), one.new_policy()).run(5)
@@ -198,11 +198,11 @@ def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(g
     members = [stubborn_team(config, STAY).to(DEVICE)]
     make_world = worlds_of_generation(config, members, [1.0], 0)
     (traveller,) = make_world.keywords["partners"]
-    assert device.device_of(traveller).type == "cpu" and device.device_of(members[0]) == DEVICE
+    assert device.get_device(traveller).type == "cpu" and device.get_device(members[0]) == DEVICE
     for refuses, place in ((False, DEVICE), (True, torch.device("cpu"))):
         with device.refusing_gpu(refuses):
-            assert device.device_of(make_world(num_worlds=2).partners[0]) == place
-    assert device.device_of(traveller).type == "cpu"
+            assert device.get_device(make_world(num_worlds=2).partners[0]) == place
+    assert device.get_device(traveller).type == "cpu"
 
 
 def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch):
@@ -210,7 +210,7 @@ def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch)
     partner = Partner("one", stubborn_team(config, STAY).to(DEVICE))
     monkeypatch.setattr(overcooked_trials, "load_population", lambda config: [partner])
     (traveller,) = overcooked_trials.load_partners(config)
-    assert device.device_of(traveller).type == "cpu"
+    assert device.get_device(traveller).type == "cpu"
 
 
 def test_what_a_run_will_cost_is_timed_on_an_emulated_device(gpu, places):

@@ -15,7 +15,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.runtime import cuda_graph
 from rl_models.runtime import device as devices
-from rl_models.training.loop import Divergence, parts, with_few_sizes_of_tables
+from rl_models.training.loop import Divergence, pad_text_tables, parts
 from tests.emulated_device import DEVICE, NAME, EmulatedCapture, emulated_device
 from tests.tune_experiments.run.teams_of_all_kinds import (
     MINIBATCHES,
@@ -195,8 +195,8 @@ def test_tables_of_texts_have_few_sizes_on_an_emulated_device():
     with emulated_device():
         for rows, wanted in ((1, 8), (72, 72), (73, 80), (613, 640), (646, 704), (1024, 1024)):
             batch = {"texts/manual": torch.ones(rows, 3, dtype=torch.int32), "is_first": torch.zeros(2, 4)}
-            assert len(with_few_sizes_of_tables(batch)["texts/manual"]) == rows
-            there = with_few_sizes_of_tables({name: value.to(DEVICE) for name, value in batch.items()})
+            assert len(pad_text_tables(batch)["texts/manual"]) == rows
+            there = pad_text_tables({name: value.to(DEVICE) for name, value in batch.items()})
             assert there["texts/manual"].shape == (wanted, 3)
             assert there["texts/manual"].sum().item() == 3 * rows
 

@@ -83,6 +83,6 @@ def test_rows_carry_the_range_that_is_declared_and_none_where_nothing_is():
 
 def test_a_pattern_declares_the_metrics_of_its_form():
     experiment = Measured(None)
-    assert experiment.range_of("won_of_onion") == SHARE
-    assert experiment.range_of("won_of_nobody") == COUNT, "its own name goes before a pattern"
-    assert experiment.range_of("episode_length") == COUNT and experiment.range_of("score") == ANY
+    assert experiment.metric_range("won_of_onion") == SHARE
+    assert experiment.metric_range("won_of_nobody") == COUNT, "its own name goes before a pattern"
+    assert experiment.metric_range("episode_length") == COUNT and experiment.metric_range("score") == ANY

@@ -1,6 +1,7 @@
 """Every script's smoke preset, from command line to table, in one Ray session.
 
-Trials run in this process. In `make test` one trial of one script has a process of its own; in `make slow` all have.
+Trials run in this process; in `make slow` they have processes of their own, too, as in `make test` have that of
+test_front_door.py, with our own algorithm, and that of test_continue.py, with RLlib's.
 """
 
 import contextlib
@@ -56,8 +57,6 @@ SLOW = (
     "sama_overcooked",
 )
 """Scripts whose worlds and way of training another smoke has, and whose own parts have fast tests."""
-THROUGH_TUNE = "furnmove_sync"
-"""Script with RLlib's algorithm of which a trial has a process of its own; test_front_door.py has one with ours."""
 BY_SCRIPT = ("sama_minirts",)
 """Scripts that train nothing in their smoke: scripts play the teams, so there are no curves and no actions."""
 SCRIPTS = [pytest.param(name, marks=pytest.mark.slow) if name in (*VARIANTS, *SLOW) else name for name in NAMES]
@@ -108,19 +107,16 @@ def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
         assert list(trial.glob("events.out.tfevents.*"))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != THROUGH_TUNE)) for name in NAMES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_trials_in_processes_of_their_own_give_the_same_rows(runs, name, tmp_path):
-    out, experiment = tmp_path / "run", find_experiment(name)
-    first, *others = experiment.methods(experiment.presets["smoke"])
-    only = ["--methods", first] if name == THROUGH_TUNE else []
-    assert main(experiment, ["--preset", "smoke", "--out", str(out), "--seeds", "0", *only]) == 0
+    out = tmp_path / "run"
+    assert main(find_experiment(name), ["--preset", "smoke", "--out", str(out), "--seeds", "0"]) == 0
     here, there = (
         {(row.table, row.method, row.world, row.metric) for row in read(folder / "results.jsonl")}
         for folder in (runs(name), out)
     )
-    assert there == {row for row in here if not (only and row[1] in others)}
+    assert there == here
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -64,8 +64,8 @@ def wait_until_it_trains(process, run):
     assert process.poll() is None
 
 
-@pytest.mark.processes
-@pytest.mark.parametrize("gets_it", [pytest.param("the run alone", marks=pytest.mark.slow), "all its processes"])
+@pytest.mark.slow
+@pytest.mark.parametrize("gets_it", ["the run alone", "all its processes"])
 def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
     log, run = tmp_path / "log", tmp_path / "run"
     flags = ["--preset", "smoke", "--methods", "sync", "--budget-env-steps", "1000000000", "--out", str(run)]

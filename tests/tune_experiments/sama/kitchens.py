@@ -14,7 +14,7 @@ from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.rewards import Transitions
 from rl_models.planners.transcript import Transcript
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
@@ -25,7 +25,7 @@ from tune_experiments.sama.play import PlannedPlay
 
 def caller_of(layout, noise=None, seed=0, folder=None):
     """Rules, wrong on purpose with a noise; record and transcript are in the folder, if there is one."""
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     backend = NoisyBackend(domain, NOISES[noise], seed) if noise else OfflineBackend(domain)
     model = backend.model if noise else MODEL
     if folder is None:
@@ -54,7 +54,7 @@ def texts(world):
 @functools.cache
 def roll(layout, worlds=64, steps=60, seed=0):
     """Steps of scripted chefs with random sub-goals that they can begin: states before and after, and their texts."""
-    domain, world, execute = domain_of(layout), CommandedKitchen(worlds, layout=layout), ScriptedExecutor(layout)
+    domain, world, execute = get_domain(layout), CommandedKitchen(worlds, layout=layout), ScriptedExecutor(layout)
     world.reset(seed)
     world.restore(read_states(world.kitchen, domain.diverse_states(worlds, seed)))
     numbers, ways = np.random.default_rng(seed), Reachability(world.kitchen)

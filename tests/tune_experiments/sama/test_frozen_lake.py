@@ -47,7 +47,7 @@ def test_there_is_a_subgoal_for_every_cell_and_one_to_stay():
     for name, number in (("4x4", 17), ("8x8", 65)):
         own = domain("blind", name)
         assert len(own.subgoals) == number
-        cells = [own.cell_of(text) for text in own.subgoals]
+        cells = [own.subgoal_cell(text) for text in own.subgoals]
         assert cells == [*range(number - 1), None]
 
 

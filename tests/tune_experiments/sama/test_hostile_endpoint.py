@@ -11,7 +11,7 @@ from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
 from rl_models.planners.manual import write_manual
 from rl_models.planners.planner import Planner
-from rl_models.planners.preparation import extract_objects, generate_states, without_doubles
+from rl_models.planners.preparation import deduplicate_subgoals, extract_objects, generate_states
 from rl_models.planners.rewards import RewardDesigner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.sandbox import process
@@ -19,7 +19,7 @@ from rl_models.planners.transcript import Transcript
 from tests.rl_models.chat.loopback import Loopback
 from tests.tune_experiments.sama.hostile import Script
 from tests.tune_experiments.sama.kitchens import play, roll
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]  # test_minirts_endpoint has the quick one
 
@@ -28,7 +28,7 @@ LAYOUT = "cramped_room"
 
 def run(transport, transcript):
     """The whole pipeline on a small scale; returns everything that came out of it."""
-    domain = domain_of(LAYOUT)
+    domain = get_domain(LAYOUT)
     caller = Caller(ChatClient(transport, 1, max_attempts=2), "m", Transcript(transcript))
     paragraphs = ["The chef carries an onion to the pot. The soup goes to the hatch with a dish."]
     manual = write_manual(caller, "Overcooked", paragraphs, domain)
@@ -36,7 +36,7 @@ def run(transport, transcript):
     planner = Planner(caller, domain, Briefing(manual, objects))
     states = generate_states(caller, domain, manual, domain.diverse_states(2, seed=0), count=6)
     plans = planner.plan(states)
-    subgoals = without_doubles(caller, domain, [text for plan in plans for text in plan.commands])
+    subgoals = deduplicate_subgoals(caller, domain, [text for plan in plans for text in plan.commands])
     _, _, transitions = roll(LAYOUT)
     designer = RewardDesigner(caller, domain, domain.tests, transitions, manual)
     designed = designer.design(domain.subgoals)

@@ -48,7 +48,7 @@ def words(domain):
     texts = list(domain.subgoals)
     yield [domain.manual, domain.map, domain.objects, domain.goals, domain.agents]
     yield [
-        [kind.text, in_words(kind.deed), kind.goal, kind.kind, kind.thing, kind.origin, kind.target]
+        [kind.text, in_words(kind.event), kind.goal, kind.kind, kind.thing, kind.origin, kind.target]
         for kind in domain.kinds.values()
     ]
     yield [domain.code(text) for text in texts]

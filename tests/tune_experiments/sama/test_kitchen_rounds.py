@@ -12,9 +12,9 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.transcript import Transcript
 from tests.tune_experiments.sama.kitchens import caller_of, play
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 
-DOMAIN = domain_of("cramped_room")
+DOMAIN = get_domain("cramped_room")
 
 
 def cook(caller, goals=None, **arguments):

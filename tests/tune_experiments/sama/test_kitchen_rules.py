@@ -7,7 +7,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.sama.kitchens import caller_of, open_kitchen, play, texts
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost, emptied_pots
 
@@ -20,7 +20,7 @@ def begin(domain, state, subgoals, order):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_subgoal_can_begin_at_once_with_its_chef(layout):
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     for state in domain.diverse_states(100, seed=0):
         subgoals = domain.decompose(state, None, ()).subgoals
         order = domain.allocate(state, subgoals, ()).order
@@ -28,7 +28,7 @@ def test_every_subgoal_can_begin_at_once_with_its_chef(layout):
 
 
 def first_plan(layout):
-    domain, state = domain_of(layout), texts(open_kitchen(layout))[0]
+    domain, state = get_domain(layout), texts(open_kitchen(layout))[0]
     found = domain.decompose(state, None, ())
     order = domain.allocate(state, found.subgoals, ()).order
     return found.goal, [found.subgoals[which] for which in order]
@@ -69,7 +69,7 @@ Chef 1 at row 2, column 3 faces north and holds {second}."""
     ],
 )
 def test_the_goal_is_what_is_nearest_to_a_served_soup(pot, first, second, goal, commands):
-    domain = domain_of("cramped_room")
+    domain = get_domain("cramped_room")
     state = STATE.format(pot=pot, first=first, second=second, counters="nothing")
     found = domain.decompose(state, None, ())
     allocated = [found.subgoals[which] for which in domain.allocate(state, found.subgoals, ()).order]
@@ -80,7 +80,7 @@ def test_the_goal_is_what_is_nearest_to_a_served_soup(pot, first, second, goal, 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_has_failed_does_not_come_again(layout):
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     for state in domain.diverse_states(30, seed=1):
         failed, seen = set(), []
         for _ in range(3):
@@ -95,14 +95,14 @@ def test_what_has_failed_does_not_come_again(layout):
 
 
 def test_a_goal_that_is_given_is_decomposed():
-    domain, state = domain_of("cramped_room"), texts(open_kitchen("cramped_room"))[0]
+    domain, state = get_domain("cramped_room"), texts(open_kitchen("cramped_room"))[0]
     found = domain.decompose(state, "prepare a dish", ())
     assert found.goal == "prepare a dish"
     assert "take a dish from the dish store" in found.subgoals
 
 
 def test_the_fault_is_found_where_it_is():
-    domain, state = domain_of("forced_coordination"), texts(open_kitchen("forced_coordination"))[0]
+    domain, state = get_domain("forced_coordination"), texts(open_kitchen("forced_coordination"))[0]
     bring, take = "bring an onion from the onion store to the middle counter", "bring an onion from the middle counter"
     wait = "wait at the middle counter"
     assert domain.find_fault(state, (bring, f"{take} to pot 0"), (1, 0)).phase == "decomposition"
@@ -122,7 +122,7 @@ SOUPS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_chefs_who_heed_the_plans_serve_soups(layout):
     caller = caller_of(layout)
-    loop = PlanningLoop(Planner(caller, domain_of(layout)))
+    loop = PlanningLoop(Planner(caller, get_domain(layout)))
     assert play(layout, loop)["soups"] >= SOUPS[layout]
     assert loop.counts.reached > 0.4 * loop.counts.rounds
     assert caller.counts["asked"] == caller.counts["answered"]

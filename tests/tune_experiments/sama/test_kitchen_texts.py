@@ -1,4 +1,4 @@
-"""The planner's kitchen is the world's: the same sentences and deeds, in all five layouts."""
+"""The planner's kitchen is the world's: the same sentences and events, in all five layouts."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from rl_models.planners.domain import StateTextError
 from tests.tune_experiments.sama.kitchens import open_kitchen, roll
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -18,7 +18,7 @@ def test_every_text_of_the_world_is_read_and_written_back(layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_diverse_states_are_legal_and_differ(layout):
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     states = domain.diverse_states(50, seed=3)
     assert len(set(states)) == 50
     assert states == domain.diverse_states(50, seed=3)
@@ -71,7 +71,7 @@ Chef 1 at row 2, column 3 faces north and holds an onion."""
     ],
 )
 def test_a_text_that_is_no_state_is_refused_with_a_reason(old, new, reason):
-    domain = domain_of("cramped_room")
+    domain = get_domain("cramped_room")
     domain.check(STATE)
     assert old in STATE
     with pytest.raises(StateTextError, match=reason):
@@ -80,7 +80,7 @@ def test_a_text_that_is_no_state_is_refused_with_a_reason(old, new, reason):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_passes_as_a_state_is_written_as_the_world_reads_it(layout):
-    kitchen, domain = open_kitchen(layout).kitchen, domain_of(layout)
+    kitchen, domain = open_kitchen(layout).kitchen, get_domain(layout)
     passed = 0
     for state in domain.diverse_states(4, seed=2):
         for at in range(len(state)):
@@ -98,7 +98,7 @@ def test_what_passes_as_a_state_is_written_as_the_world_reads_it(layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_what_the_plan_depends_on_stands_in_the_words(layout):
     """States with the same words get the same plan, so that words are enough to plan from."""
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     plans = {}
     for state in domain.diverse_states(200, seed=5):
         words = (domain.situation(state), domain.statuses(state))

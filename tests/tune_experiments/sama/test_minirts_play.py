@@ -23,8 +23,8 @@ from tune_experiments.sama.minirts.executors import FORMS, scripted
 from tune_experiments.sama.minirts.play import METRICS, RtsPlay
 from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
-from tune_experiments.sama.minirts.tables import tables, title_of
-from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, num_agents_of, plan, planned
+from tune_experiments.sama.minirts.tables import table_title, tables
+from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, plan, planned, team_size
 from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.play import PlannedPlay, learned_executor
@@ -205,7 +205,7 @@ def test_every_test_of_a_smoke_ends_with_its_numbers():
         assert ("_transcript" in episodes) == (tested.condition == "rules, 3 reflections")
     rows = [row for world, one in found.items() for row in make_results(EXPERIMENT, TWO, 0, world, one, None)]
     (table,) = tables(rows)
-    assert table.title == title_of(TWO) and [label for label, _ in table.rows] == conditions
+    assert table.title == table_title(TWO) and [label for label, _ in table.rows] == conditions
 
 
 def test_the_default_tests_are_those_of_the_figures():
@@ -277,9 +277,9 @@ def test_seeds_play_different_games_and_a_seed_the_same_ones():
 def test_a_plan_of_a_team_says_that_nothing_is_learned():
     for method in ("scripted_2", "scripted_3"):
         trial = plan(LAPTOP, method, 1)
-        assert not trial.learns and trial.new_policy().num_agents == num_agents_of(method)
-        assert trial.make_world(1).num_agents == num_agents_of(method)
-    assert LAPTOP.opponents_of(2) == ("medium_two",) and LAPTOP.opponents_of(3) == ("medium_three",)
+        assert not trial.learns and trial.new_policy().num_agents == team_size(method)
+        assert trial.make_world(1).num_agents == team_size(method)
+    assert LAPTOP.get_opponents(2) == ("medium_two",) and LAPTOP.get_opponents(3) == ("medium_three",)
 
 
 def test_a_planner_that_errs_is_undone_more_often_than_one_that_does_not():

@@ -89,7 +89,7 @@ def test_states_are_read_and_written_without_loss(agents):
         (START.replace("nobody", "nobody at all"), "is no share of an army type"),
         (START.replace("nobody", "3 % dragon, 2 % spearman"), "in the order of types"),
         (START.replace("of agent 1", "of agent 2"), "only 2 agents"),
-        (START.replace("town hall", "castle"), "a line about an object is wanted"),
+        (START.replace("town hall", "castle"), "castle"),
         ("", "its last line"),
     ],
 )

@@ -1,13 +1,19 @@
-"""The planner that settings name: rules, rules that err, a record of their answers, and a manual of its own."""
+"""The planner that settings name: rules, scores of a model, a record of their answers, and a manual of its own."""
 
 import dataclasses
 
 import pytest
+from transformers import LlamaConfig, LlamaForCausalLM
 
+from rl_models.llm.phrase_scorer import PhraseScorer
+from rl_models.llm.small_model import train_tokenizer
 from rl_models.planners.offline import OfflineBackend
+from rl_models.text.weights_identity import pretrained_models
+from tune_experiments.core.errors import UserError
 from tune_experiments.sama.endpoint import RECORD
 from tune_experiments.sama.overcooked.domain import KitchenDomain
-from tune_experiments.sama.planning import make_planning_loop
+from tune_experiments.sama.planner_config import ModelSettings, as_loaded
+from tune_experiments.sama.planning import check_planner, make_planning_loop
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -47,3 +53,57 @@ def test_every_question_shows_the_manual_that_was_written_from_a_paper(goals, tm
     assert stages == {"decomposition", "allocation"} | ({"goals"} if goals == "deps" else set())
     shown = [loop.planner.manual in " ".join(one.content for one in request.messages) for request in asked]
     assert all(shown) and loop.planner.manual != loop.planner.domain.manual
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """Settings of a planner that scores with a model that knows nothing."""
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = train_tokenizer(list(KitchenDomain(LAYOUT).subgoals), 320)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=2, max_position_embeddings=4096, **sizes)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return dataclasses.replace(SMOKE, planner="scored", model=ModelSettings(name=str(folder)))
+
+
+def test_a_record_of_scores_is_replayed_without_the_model(scored, tmp_path, monkeypatch):
+    recorded = plans(scored, record=str(tmp_path))
+    assert (tmp_path / RECORD).read_text().count('"stage": "subgoal"') == 2 * len(STATES)
+    monkeypatch.setattr(PhraseScorer, "__call__", None)
+    replayed = make_planning_loop(dataclasses.replace(scored, replay=str(tmp_path)), LAYOUT, 0)
+    assert [plan.commands for plan in replayed.begin(STATES).values()] == recorded
+    assert replayed.question_counts == {"asked": 2 * len(STATES) + 1, "answered": 2 * len(STATES) + 1}
+
+
+def test_a_loaded_team_is_scored_for_as_in_its_run_and_records_nothing(scored, tmp_path):
+    loaded = as_loaded(dataclasses.replace(scored, record=str(tmp_path / "record")))
+    assert plans(loaded) == plans(scored)
+    assert not (tmp_path / "record").exists()
+
+
+def test_a_run_records_which_model_scores_and_of_an_endpoint_none(scored):
+    assert pretrained_models(scored) == (scored.model.name,)
+    assert pretrained_models(dataclasses.replace(scored, planner="openai")) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"reward_source": "code"}, "--reward-source code"),
+        ({"manual": "paper.tex"}, "--manual"),
+        ({"translates_states": True}, "--translates-states"),
+        ({"goals": "deps"}, "--goals deps"),
+        ({"methods": ("sama", "code")}, "--methods code"),
+        ({"model": ModelSettings()}, "--model.name"),
+    ],
+)
+def test_what_needs_a_model_that_writes_is_refused_where_sub_goals_are_scored(scored, changes, named):
+    with pytest.raises(UserError, match=named):
+        dataclasses.replace(scored, **changes)
+
+
+def test_a_model_that_is_not_here_is_refused_before_a_run(scored, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UserError, match="nobody/has-this"):
+        check_planner(dataclasses.replace(scored, model=ModelSettings(name="nobody/has-this")))

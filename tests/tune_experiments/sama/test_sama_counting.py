@@ -11,13 +11,13 @@ from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
-from tune_experiments.sama.overcooked.domain import DONE, command_texts, domain_of
-from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED, evaluate, scripted_episodes
+from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
+from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import ERRING, STEPS_NEEDED, tables, training_results
+from tune_experiments.sama.overcooked.tables import ERRING, RULES_SCRIPTED, STEPS_NEEDED, tables, training_results
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
@@ -66,7 +66,7 @@ def test_where_nothing_is_undone_both_counts_are_the_same():
 @pytest.mark.parametrize("layout", ["asymmetric_advantages", "forced_coordination"])
 def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout):
     """In kitchens of two rooms, where nobody is in the way; turning to an object may take one env step each."""
-    domain, commands = domain_of(layout), command_texts(layout)
+    domain, commands = get_domain(layout), command_texts(layout)
     execute, world = ScriptedExecutor(layout), CommandedKitchen(1, layout=layout)
     ways, tried = Reachability(world.kitchen), set()
     world.reset(0)

@@ -19,7 +19,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.sama.endpoint import own_endpoint, shared_endpoint
 from tune_experiments.sama.overcooked.config import ModelSettings
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama_overcooked import SMOKE
 
@@ -70,7 +70,7 @@ def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path,
         planner.plan(states)
         return planner.caller.counts
 
-    states = domain_of("cramped_room").diverse_states(4, 0)
+    states = get_domain("cramped_room").diverse_states(4, 0)
     start = chat_service.start_chat_service
     with Loopback(lambda body, number: say("nonsense")) as server:
         environment = {"env_vars": {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}}

@@ -11,7 +11,7 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.sama.manuals import FILE
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan, with_training_data
 from tune_experiments.sama.planning import make_planner
@@ -49,11 +49,11 @@ def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, m
     written = (tmp_path / "trial" / FILE).read_text().strip()
     assert "three onions into the pot" in written
     assert "Deep networks" not in written
-    assert planner.manual == f"{written}\n{domain_of(LAYOUT).map}"
-    planner.plan(domain_of(LAYOUT).diverse_states(1, 0))
+    assert planner.manual == f"{written}\n{get_domain(LAYOUT).map}"
+    planner.plan(get_domain(LAYOUT).diverse_states(1, 0))
     prompt = planner.caller.transcript.text.partition("### Call: decomposition")[2]
     assert "three onions into the pot" in prompt
-    assert domain_of(LAYOUT).manual.splitlines()[0] not in planner.caller.transcript.text
+    assert get_domain(LAYOUT).manual.splitlines()[0] not in planner.caller.transcript.text
 
 
 def test_it_is_written_once_and_then_read(trial, tmp_path, monkeypatch):
@@ -107,7 +107,7 @@ def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
 
     monkeypatch.setattr(OfflineBackend, "complete", wordy)
     planner = make_planner(dataclasses.replace(SMOKE, translates_states=True), LAYOUT, 0)
-    (state,) = domain_of(LAYOUT).diverse_states(1, 0)
+    (state,) = get_domain(LAYOUT).diverse_states(1, 0)
     planner.plan([state])
     assert "Situation: All pots wait." in planner.caller.transcript.text
     assert "def " in prompts[0]
@@ -122,7 +122,7 @@ def test_rewards_are_written_for_what_is_planned_and_for_what_says_the_same_once
     data = rewards()
     planned = {text for _, commands in data.pairs for text in commands}
     assert {one.subgoal for one in data.rewards if one.source == "code"} == planned
-    assert [one.subgoal for one in data.rewards] == list(domain_of(LAYOUT).subgoals)
+    assert [one.subgoal for one in data.rewards] == list(get_domain(LAYOUT).subgoals)
     assert 1 < len(planned) < len(data.rewards)
 
     complete = OfflineBackend.complete

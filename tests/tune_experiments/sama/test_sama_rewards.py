@@ -23,7 +23,7 @@ from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.overcooked import trials
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.tables import tables, training_results
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import make_rounds, with_training_data
@@ -40,7 +40,7 @@ CONFIG = dataclasses.replace(
     max_episode_steps=10,
     test_episodes=1,
 )
-DOMAIN = domain_of(LAYOUT)
+DOMAIN = get_domain(LAYOUT)
 ONION, SOUP, DISH = (
     "bring an onion from the onion store to pot 0",
     "bring a soup to the hatch",

@@ -16,10 +16,10 @@ from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
 
 
 def search_in(folder, count=4, seeds=(0, 1), space=SPACE):
-    def request_of(setting, method, seed):
+    def make_trial_request(setting, method, seed):
         return request_in(folder, setting, method, seed)
 
-    return OptunaSearch(space, {"sync": CONFIG}, seeds, count, 0, folder / JOURNAL_FILE, request_of)
+    return OptunaSearch(space, {"sync": CONFIG}, seeds, count, 0, folder / JOURNAL_FILE, make_trial_request)
 
 
 def score(request):

@@ -14,7 +14,7 @@ import pytest
 from ray import tune
 from ray.tune.search.sample import Categorical
 
-from rl_models.training.checkpoint import load_checkpoint, path_of
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint
 from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments import furnmove_methods, matrix_game
 from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, parse_method
@@ -294,7 +294,9 @@ def test_a_loser_goes_on_with_the_winners_weights_and_a_rate_of_its_own_through_
     (told,) = map(json.loads, file.read_text().splitlines())
     loser, winner = file.parent, out / "trials" / told["source"]
     assert loser != winner
-    taken, given = (load_checkpoint(path_of(trial / "checkpoints", told["env_steps"])) for trial in (loser, winner))
+    taken, given = (
+        load_checkpoint(get_checkpoint_path(trial / "checkpoints", told["env_steps"])) for trial in (loser, winner)
+    )
     for group, tensors in given.tensors.items():
         for name, value in tensors.items():
             np.testing.assert_array_equal(value, taken.tensors[group][name])

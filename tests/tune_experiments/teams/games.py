@@ -75,6 +75,7 @@ class Departing(ParallelEnv):
 
     metadata = {"name": "departing"}  # noqa: RUF012
     best_return = 5 + 5 + 2
+    leaves_after = 2
 
     def __init__(self, dtype="float32", render_mode=None):
         self.possible_agents = ["long", "short", "other"]
@@ -95,7 +96,7 @@ class Departing(ParallelEnv):
         self.steps += 1
         before = list(self.agents)
         rewards = {name: float(actions[name] == self.wanted[name]) for name in before}
-        ended = {name: self.steps == (2 if name == "short" else 5) for name in before}
+        ended = {name: self.steps == (self.leaves_after if name == "short" else 5) for name in before}
         self.agents = [name for name in before if not ended[name]]
         return self._seen(before), rewards, ended, dict.fromkeys(before, False), {name: {} for name in before}
 
@@ -109,6 +110,17 @@ class Departing(ParallelEnv):
     @staticmethod
     def _actions(agent):
         return 2 if agent == "short" else 3
+
+
+class SeldomDeparting(Departing):
+    """The same, but only in every third episode somebody leaves before the others."""
+
+    episodes = 0
+
+    def reset(self, seed=None, options=None):
+        self.episodes += 1
+        self.leaves_after = 2 if self.episodes % 3 == 0 else 5
+        return super().reset(seed, options)
 
 
 class LockedMeeting(Meeting):

@@ -7,8 +7,10 @@ import pytest
 
 from rl_envs import WORLDS
 from rl_models.networks.network_config import NetworkName
+from tests.tune_experiments.run.in_process import no_pictures
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
-from tune_experiments.train import EXPERIMENT, SMOKE, train
+from tune_experiments.train import EXPERIMENT, SMOKE
 
 OTHERS = (
     "mpe2.simple_spread_v3",
@@ -21,12 +23,22 @@ OTHERS = (
     "examples.errands:parallel_env",
 )
 METHODS = ("ippo", "mappo", "commnet", "tbone", "sync_2", "sync_2_cordial", "endi_dis", "qmix", "vdn")
-TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
+TINY = {
+    "budget_env_steps": 96,
+    "validate_every_env_steps": 96,
+    "valid_episodes": 2,
+    "test_episodes": 2,
+    "workers.worlds_per_runner": 4,
+    "workers.fragment_length": 12,
+}
+SHORT_EPISODES = {"max_episode_steps": 12}
 LACKING = ("entities", "text", "images", "sentences", "memory", "team", "coordination", "choose", "parts", "nothing")
 
 
 def settings(env):
-    return {"max_sentences": 4} if env == "examples.signposts:parallel_env" else {}
+    """Fields of the configuration."""
+    sentences = {"max_sentences": 4} if env == "examples.signposts:parallel_env" else {}
+    return sentences | ({} if env in ("matrix_game-v0", "two_step_game-v0") else SHORT_EPISODES)
 
 
 @pytest.mark.slow
@@ -34,9 +46,8 @@ def settings(env):
 @pytest.mark.parametrize("network", typing.get_args(NetworkName))
 @pytest.mark.parametrize("env", [*WORLDS, *OTHERS])
 def test_a_combination_trains_or_says_in_one_sentence_what_it_lacks(env, network, tmp_path):
-    config = dataclasses.replace(
-        SMOKE, env=env, network=dataclasses.replace(SMOKE.network, name=network), **settings(env)
-    )
+    network_config = dataclasses.replace(SMOKE.network, name=network)
+    config = dataclasses.replace(SMOKE, env=env, network=network_config, **settings(env))
     playable = []
     for method in METHODS:
         try:
@@ -48,8 +59,7 @@ def test_a_combination_trains_or_says_in_one_sentence_what_it_lacks(env, network
             assert "\n" not in said and any(word in said for word in LACKING), said
             assert method in said or network in said or env in said, said
     if playable:
-        more = {**TINY, **settings(env)}
-        run = train(
-            env=env, network=network, methods=playable, preset="smoke", out=tmp_path / "run", local=True, **more
-        )
+        tiny = with_overrides(dataclasses.replace(config, methods=tuple(playable)), TINY)
+        with no_pictures():
+            run = EXPERIMENT.run(config=tiny, out=tmp_path / "run", local=True)
         assert {row.method for row in run.results} == {*playable, "random"}

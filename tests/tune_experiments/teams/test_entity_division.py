@@ -78,6 +78,17 @@ def test_offsets_are_to_the_agent_and_to_the_nearest_other_one():
     torch.testing.assert_close(offsets, rows.flip(-1))
 
 
+def test_nobody_divides_with_an_agent_that_has_left():
+    policy, seen = seen_by(config_of(*GAMES["names without texts"]))
+    alive = {"alive": torch.tensor([True, False, True]).expand(3, 1, 3)}
+    offsets = policy(seen | alive, {}, torch.ones(3, 1, dtype=torch.bool)).extras[OFFSETS]
+    height, width, names = seen["grid"].shape[3:]
+    cells = torch.cartesian_prod(torch.arange(height), torch.arange(width)).repeat_interleave(names, 0)
+    for agent, remaining in ((0, 2), (2, 1)):  # agent 0 sees agents 0, 1, 2, and agent 2 sees agents 2, 0, 1
+        rows = (cells - seen["position"][:, :, agent, None, remaining].long()) / torch.tensor([height, width])
+        torch.testing.assert_close(offsets[:, :, agent, :, 1], rows.flip(-1))
+
+
 @pytest.mark.long
 def test_agents_learn_to_divide_posts_and_to_man_them():
     config = config_of(*GAMES["numbers"])

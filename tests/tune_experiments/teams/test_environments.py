@@ -188,6 +188,20 @@ def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agent
     assert probe(functools.partial(make_world, small(f"{GAMES}:Meeting"))).limit_from == "max_cycles"
 
 
+def test_an_agent_that_seldom_leaves_is_seen_and_the_record_is_of_the_first_episode():
+    seen = probe(functools.partial(make_world, small(f"{GAMES}:SeldomDeparting", agents_leave=True)))
+    assert (seen.left, seen.env_steps) == ({"short": 2}, 5)
+    assert 0 < seen.team_return <= 15
+    settled = EXPERIMENT.inspect(small(f"{GAMES}:SeldomDeparting"), lambda said: None)
+    assert settled.agents_leave
+
+
+def test_a_game_in_which_one_wins_once_what_another_loses_is_not_zero_sum():
+    """Each of two agents wins or loses by its own door, in an episode of one env step."""
+    assert not probe(functools.partial(make_world, small("examples.signposts:parallel_env"))).is_zero_sum
+    assert probe(functools.partial(make_world, small("pettingzoo.classic.rps_v2"))).is_zero_sum
+
+
 def test_what_follows_from_the_episode_is_set_and_said_with_its_flag():
     said = []
     settled = EXPERIMENT.inspect(small(f"{GAMES}:Departing"), said.append)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.impala import Impala
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import chosen_actions, forward, to_batch
+from rl_models.schedule import Progress
+from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers.test_factored_actions import Mixed
@@ -18,6 +23,7 @@ from tune_experiments.train import EXPERIMENT, SMOKE
 
 HERE = "tests.rl_envs.wrappers.test_factored_actions"
 MIXED = dataclasses.replace(SMOKE, env=f"{HERE}:Mixed")
+LEAVING = dataclasses.replace(SMOKE, env=f"{HERE}:OneLeaves", agents_leave=True)
 NUMBERS = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:reach")
 CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:dials")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4")
@@ -40,6 +46,85 @@ def test_probabilities_while_learning_are_those_while_acting(method):
     torch.testing.assert_close(again.log_prob(actions), batch["log_prob"], atol=1e-5, rtol=1e-5)
     each = again.component_log_prob(actions, batch["component"])
     torch.testing.assert_close(each, batch["agent_log_prob"], atol=1e-5, rtol=1e-5)
+
+
+class Watched(Impala):
+    """IMPALA that keeps what V-trace gets."""
+
+    log_ratios: ClassVar[list[torch.Tensor]] = []
+
+    def compute_advantages(self, steps, values, log_ratio):
+        self.log_ratios.append(log_ratio)
+        return super().compute_advantages(steps, values, log_ratio)
+
+
+def with_learner(config, **fields):
+    return dataclasses.replace(config, learner=dataclasses.replace(config.learner, **fields))
+
+
+@pytest.mark.parametrize("method", ["ippo", "sync_2"])
+def test_vtrace_has_ratios_of_1_where_it_samples_and_where_agents_have_left(method):
+    planned, policy, collector = collected(with_learner(LEAVING, algorithm="impala"), method)
+    batch = planned.objective.prepare(to_batch(collector.collect()))
+    assert not batch["obs/alive"].all()
+    _, told = planned.objective.loss(forward(policy, batch), batch, Progress())
+    assert float(told["policy/ratio_error"]) < 1e-5
+
+
+def test_vtrace_ratios_are_those_of_the_samples_before_tanh():
+    """The slope of tanh and the width of the bounds cancel, and the ratio is one of two normal densities."""
+    planned, policy, collector = collected(with_learner(NUMBERS, algorithm=f"{__name__}:Watched"), "ippo")
+    batch = to_batch(fragment := collector.collect())
+    sampled = batch["actions/before_tanh"]
+
+    def densities():
+        gaussian = forward(policy, batch).policy.first_steps(12).gaussian
+        normal = torch.distributions.Normal(gaussian.mean[..., 0, :], gaussian.log_std[..., 0, :].exp())
+        return normal.log_prob(sampled).sum(-1)
+
+    before = densities()
+    Learner(policy, planned.objective, planned.optimiser).update([fragment])
+    planned.objective.loss(forward(policy, batch), batch, Progress())
+    wanted = densities() - before
+    assert wanted.abs().max() > 1e-3
+    torch.testing.assert_close(Watched.log_ratios[-1], wanted, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
+@pytest.mark.parametrize("method", ["ippo", "sync_2"])
+def test_a_restored_checkpoint_plays_and_learns_on_as_if_nothing_had_happened(method, algorithm, tmp_path):
+    config = with_learner(LEAVING, algorithm=algorithm)
+
+    def turn(collector, learner):
+        learner.update([fragment := collector.collect()])
+        collector.version = learner.progress.updates
+        return fragment
+
+    planned, policy, collector = collected(config, method, steps=7)
+    learner = Learner(policy, planned.objective, planned.optimiser)
+    turn(collector, learner)
+    tensors = {
+        "weights": policy.state_dict(),
+        "optimizer": optimiser_tensors(learner.optimiser),
+        "collector": collector.snapshot(),
+    }
+    path = save_checkpoint(tmp_path, 1, tensors, {"progress": dataclasses.asdict(learner.progress)})
+    wanted = turn(collector, learner)
+
+    other, restored, continued = collected(config, method, steps=7)
+    relearner = Learner(restored, other.objective, other.optimiser)
+    turn(continued, relearner)
+    turn(continued, relearner)
+    kept = load_checkpoint(path)
+    restored.load_state_dict(kept.tensors["weights"])
+    load_optimiser(relearner.optimiser, kept.tensors["optimizer"])
+    relearner.progress = Progress(**kept.state["progress"])
+    continued.restore(kept.tensors["collector"])
+    found = turn(continued, relearner)
+    for name, value in {**wanted.obs, **wanted.steps}.items():
+        np.testing.assert_array_equal({**found.obs, **found.steps}[name], value, err_msg=name)
+    for name, value in policy.state_dict().items():
+        assert torch.equal(restored.state_dict()[name], value), name
 
 
 @pytest.mark.parametrize("method", ["qmix", "vdn", "sync_2_cordial", "lora"])

@@ -40,7 +40,7 @@ def answering(config):
 
     def script(body, number):
         prompt, _, actions = body["messages"][-1]["content"].partition("\n\nActions: ")
-        return say(f'{{"action": "{known.one_of(prompt, tuple(actions.split("; ")))}"}}')
+        return say(f'{{"action": "{known.choose(prompt, tuple(actions.split("; ")))}"}}')
 
     return script
 

@@ -40,15 +40,15 @@ IMITATING = dataclasses.replace(
 
 def test_the_answer_is_that_of_the_nearest_prompt_and_the_most_frequent_one():
     known = Answers([("a b c d", "x"), ("a b c d", "y"), ("a b c d", "y"), ("e f", "z")])
-    assert known.of("a b c") == "y"
-    assert known.of("e") == "z"
+    assert known.answer("a b c") == "y"
+    assert known.answer("e") == "z"
 
 
 def test_a_prompt_none_of_whose_answers_is_legal_is_passed_over():
     known = Answers([("a b c", "x"), ("a b q", "y"), ("e f g", "z")])
-    assert known.one_of("a b c", ("z", "y")) == "y"
-    assert known.one_of("a b c", ("z",)) == "z"
-    assert known.one_of("a b c", ("wait", "w")) == "wait"
+    assert known.choose("a b c", ("z", "y")) == "y"
+    assert known.choose("a b c", ("z",)) == "z"
+    assert known.choose("a b c", ("wait", "w")) == "wait"
 
 
 @pytest.mark.long

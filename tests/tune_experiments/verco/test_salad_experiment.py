@@ -2,6 +2,7 @@
 
 import dataclasses
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ import torch
 from rl_envs.salad import render
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.teacher import messages
+from rl_models.llm.llm_config import Normalisation
 from rl_models.llm.messages import to_message
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.verco.config import make_world
@@ -28,7 +31,7 @@ EXPERIMENT = find_experiment("verco_salad")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
 
 
-LEARNING = [name for name, row in ROWS.items() if not (row.asks_endpoint or row.looks_up)]
+LEARNING = [name for name, row in ROWS.items() if row.learns]
 
 
 def cooking(method, config=SMOKE):
@@ -164,6 +167,19 @@ def test_a_decision_is_discounted_by_its_env_steps():
 def test_a_named_model_is_the_teams():
     assert PAPER.language_team(None).language.model == PAPER.model == "huggyllama/llama-7b"
     assert dataclasses.replace(LAPTOP, model="a_folder").language_team(None).language.model == "a_folder"
+
+
+@pytest.mark.parametrize("rule", get_args(Normalisation))
+def test_rows_without_training_name_the_rule_of_their_scores_and_do_not_write(rule):
+    settings = cooking(f"base_{rule}").build_policy().network.settings
+    assert (settings.normalisation, settings.messages.heard) == (rule, "silence")
+    assert not cooking(f"base_{rule}").learns
+
+
+def test_a_chat_template_is_refused_for_the_small_model():
+    language = dataclasses.replace(SMOKE.team.language, chat_template=True)
+    with pytest.raises(UserError, match="chat-template"):
+        EXPERIMENT.check(dataclasses.replace(SMOKE, team=dataclasses.replace(SMOKE.team, language=language)))
 
 
 # ---------------------------------------------------------------------------------------------- who hears what

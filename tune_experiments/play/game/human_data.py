@@ -7,7 +7,6 @@ NAME.json           experiment, configuration, method, seed, which agent the per
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,8 @@ import numpy as np
 import safetensors.numpy
 
 from rl_envs.core.spec import Array, Arrays
-from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
-from tune_experiments.play.loading import LoadedPolicy
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class HumanEpisode:
     """Stored episode of a person with a team.
 
     Attributes:
-        about: contents of the JSON file.
+        about: contents of the JSON file; its metrics are empty if the episode was left before its end.
         start: snapshot of the world, name -> [1, ...].
         obs: name -> [T, N, ...].
         actions: [T, N] int64, the person's own among them.
@@ -39,28 +36,6 @@ class HumanEpisode:
     obs: Arrays
     actions: Array
     rewards: Array
-
-
-def about(loaded: LoadedPolicy, agent: int, seed: int, messages: Sequence[str], metrics: dict[str, float]) -> Any:
-    """Contents of the JSON file.
-
-    Args:
-        loaded: team.
-        agent: index of the person's agent.
-        seed: seed of the world.
-        messages: the person's message at each step, "" for none.
-        metrics: metrics of the episode; empty if it was left before its end.
-    """
-    return {
-        "experiment": loaded.experiment.entry_point,
-        "config": config_to_json(loaded.config),
-        "method": loaded.method,
-        "team_seed": loaded.seed,
-        "human_agent": agent,
-        "seed": seed,
-        "messages": list(messages),
-        "metrics": metrics,
-    }
 
 
 def save_episode(episode: HumanEpisode, path: Path) -> None:

@@ -21,12 +21,13 @@ from PIL import Image
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, describe_drawings, tried
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
-from tune_experiments.play.game.human_data import HumanEpisode, about, save_episode
+from tune_experiments.play.game.human_data import HumanEpisode, save_episode
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import checked_drawing
 from tune_experiments.play.viewer.page import ShownTeam, render_page
@@ -68,13 +69,7 @@ class HumanGame:
     """
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
-        """Begin the first episode.
-
-        Args:
-            loaded: team.
-            name: name of the person's agent; `NAME_0` also names the first agent whatever a world calls it.
-            seed: seed of the world.
-            folder: folder of saved episodes, created with the first one.
+        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it.
 
         Raises:
             UserError: no such agent, factored actions, or a folder that cannot be written.
@@ -102,11 +97,7 @@ class HumanGame:
     # ------------------------------------------------------------------------------------------------------ playing
 
     def choose(self, action: int, message: str = "") -> None:
-        """Take an action and send a message; while the agent is busy, any action is accepted and ignored.
-
-        Raises:
-            RefusedError: the episode is over, or that cannot be done now.
-        """
+        """Take an action and send a message, or refuse it; while the agent is busy, any action is ignored."""
         if self._ended is not None:
             raise RefusedError("The episode is over.")
         if not 0 <= action < len(self._names):
@@ -138,11 +129,7 @@ class HumanGame:
         self._begin(self.world.next_episode(np.array([0])), np.ones(1, bool))
 
     def leave(self) -> None:
-        """Save an unfinished episode and close the world.
-
-        Raises:
-            RefusedError: it cannot be saved.
-        """
+        """Save an unfinished episode and close the world."""
         with self._stack:
             if self._ended is None and self._actions:
                 self._finish({})
@@ -209,12 +196,20 @@ class HumanGame:
         name, number = self._loaded.experiment.name, 1
         while (path := self._folder / f"{name}_{number:04d}").with_suffix(".json").exists():
             number += 1
-        description = about(self._loaded, self.agent, self._seed, self._messages, episode.metrics)
+        about = {
+            "experiment": self._loaded.experiment.entry_point,
+            "config": config_to_json(self._loaded.config),
+            "method": self._loaded.method,
+            "team_seed": self._loaded.seed,
+            "human_agent": self.agent,
+            "seed": self._seed,
+            "messages": self._messages,
+            "metrics": episode.metrics,
+        }
         obs = {key: np.stack([row[key] for row in self._obs_rows]) for key in self._obs_rows[0]}
         rewards = np.stack(self._rewards)
-        save_episode(
-            HumanEpisode(description, self._start, obs, np.stack(self._actions).astype(np.int64), rewards), path
-        )
+        actions = np.stack(self._actions).astype(np.int64)
+        save_episode(HumanEpisode(about, self._start, obs, actions, rewards), path)
         team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a human player", [episode])
         write_atomically(path.with_suffix(".html"), render_page(self._loaded.experiment.caption, [team]))
         return path

@@ -50,10 +50,7 @@ class GameServer:
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
     async def start(self, port: int = 0) -> None:
-        """Listen.
-
-        Args:
-            port: port; 0 takes any free one.
+        """Listen on a port; 0 takes any free one.
 
         Raises:
             UserError: the port cannot be used.

@@ -50,13 +50,9 @@ class ShownTeam:
 
 
 def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
-    """The whole page as HTML.
+    """The whole page as HTML; the first team is shown first.
 
-    Args:
-        title: title of the page.
-        teams: teams, at least one; the first is shown first.
-        note: sentence below the title.
-        beside: whether the second team is shown beside the first one from the beginning.
+    With `beside` the second team is shown beside it from the beginning.
     """
     data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
     return filled(FOLDER / "viewer", data)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tune_experiments.results.plots.figures import FAINT, INK, REMARK, LineStyle, default_styles, new_figure, save
+from tune_experiments.results.plots.figures import FAINT, INK, REMARK, LineStyle, default_styles, new_figure
 from tune_experiments.results.trial_log import read_metrics
 
 if TYPE_CHECKING:
@@ -34,37 +34,22 @@ Points = tuple[np.ndarray, np.ndarray]
 
 def learning_curves(
     runs: Mapping[str, Sequence[Path]],
-    path: Path,
-    curves: Mapping[str, str],
-    bins: int = 60,
-    x: Literal["env_steps", "progress/episodes"] = "env_steps",
-    styles: Mapping[str, LineStyle] | None = None,
-    shows_quartiles: bool = False,
-) -> Path:
-    """Draw each method's mean over its seeds, with a band from the lowest to the highest seed.
-
-    Args:
-        runs: method -> the metrics.jsonl of each of its seeds.
-        path: The PNG to write.
-        curves: key of metrics.jsonl -> title of the panel; panels without a number are left out unless all are.
-        bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which calms noise.
-        x: What the x axis counts; the paper plots episodes.
-        styles: method -> how its lines look; by default colours that colour-blind readers tell apart.
-        shows_quartiles: Draw the median and the middle half of the seeds instead (Verco's figures).
-    """
-    figure = draw_learning_curves(runs, curves, bins, x, styles, shows_quartiles)
-    return save(figure, path)
-
-
-def draw_learning_curves(
-    runs: Mapping[str, Sequence[Path]],
     curves: Mapping[str, str],
     bins: int = 60,
     x: Literal["env_steps", "progress/episodes"] = "env_steps",
     styles: Mapping[str, LineStyle] | None = None,
     shows_quartiles: bool = False,
 ) -> Figure:
-    """The same as a figure that is not saved yet."""
+    """Draw each method's mean over its seeds, with a band from the lowest to the highest seed.
+
+    Args:
+        runs: method -> the metrics.jsonl of each of its seeds.
+        curves: key of metrics.jsonl -> title of the panel; panels without a number are left out unless all are.
+        bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which calms noise.
+        x: What the x axis counts; the paper plots episodes.
+        styles: method -> how its lines look; by default colours that colour-blind readers tell apart.
+        shows_quartiles: Draw the median and the middle half of the seeds instead (Verco's figures).
+    """
     rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
     styles = styles or default_styles(list(rows))
     partners = set(map(_partner, curves))
@@ -103,7 +88,6 @@ def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], key: str) -> bool:
 
 
 def _points(rows: Sequence[Row], x: str, key: str) -> Points:
-    """The finite values of one seed."""
     logged = [rows[number] for number in _logged(rows, x, key)]
     return np.array([row[x] for row in logged], float), np.array([row[key] for row in logged], float)
 

@@ -4,95 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MAX_ROW_LENGTH = 3
-_GAP, _HEADING = 0.2, 0.6  # inches between columns, and above each panel
 
 
 def joint_policy(
     policies: Mapping[str, np.ndarray],
     action_names: Sequence[str],
     classes: Mapping[str, Sequence[int]],
-    path: Path,
     remark: str = "",
-) -> Path:
+) -> Figure:
     """Draw what pairs of actions a team plays, one panel a method; four panels and more make a square.
 
     Args:
         policies: method -> `[A, A] float`, the share of each pair; rows agent 1, columns agent 2. Sums to one.
         action_names: `A` names.
         classes: name -> its actions, consecutive; pairs outside these squares are never coordinated.
-        path: The PNG to write.
         remark: One line below the panels, such as what a third agent does.
     """
-    return save(draw_joint_policy(policies, action_names, classes, remark), path)
-
-
-def draw_joint_policy(
-    policies: Mapping[str, np.ndarray],
-    action_names: Sequence[str],
-    classes: Mapping[str, Sequence[int]],
-    remark: str = "",
-) -> Figure:
-    """The same as a figure that is not saved yet."""
-    page = _Page(len(policies), action_names, has_remark=bool(remark))
-    figure = new_figure(*page.size, layout=None)
+    columns = len(policies) if len(policies) <= _MAX_ROW_LENGTH else math.ceil(math.sqrt(len(policies)))
+    rows = math.ceil(len(policies) / columns)
+    side = max(1.5, (0.25 if len(policies) <= _MAX_ROW_LENGTH else 0.2) * len(action_names))
+    names = 0.068 * max(len(name) for name in action_names)
+    figure = new_figure(names + 1.3 + columns * (side + 0.2), names + 0.6 + rows * (side + 0.6))
+    panels = figure.subplots(rows, columns, squeeze=False)
     highest = max(float(np.max(policy)) for policy in policies.values())
-    for number, (method, policy) in enumerate(policies.items()):
-        panel = figure.add_axes(page.place(number))
+    for number, (panel, (method, policy)) in enumerate(zip(panels.flat, policies.items(), strict=False)):
         colours = _draw_pairs(panel, np.asarray(policy), highest)
         _mark_classes(panel, classes)
         panel.set_title(method, fontsize=10, color=INK, pad=19)
-        _name_actions(panel, action_names, *page.is_at_edge(number))
-    bar = figure.colorbar(colours, cax=figure.add_axes(page.bar()))
+        _name_actions(panel, action_names, number % columns == 0, number + columns >= len(policies))
+    for panel in panels.flat[len(policies) :]:
+        panel.remove()
+    bar = figure.colorbar(colours, ax=panels[0, -1], fraction=0.05)
     bar.set_label("share of steps (square-root scale)", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     bar.outline.set_visible(False)  # type: ignore[operator]
-    figure.text(0.5, 0.08 / page.size[1], remark, fontsize=8, color=REMARK, ha="center")
+    figure.supxlabel(remark, fontsize=8, color=REMARK)
     return figure
-
-
-class _Page:
-    """Layout of the page in inches from the lower left; methods return fractions of it, as Matplotlib wants."""
-
-    def __init__(self, count: int, action_names: Sequence[str], has_remark: bool) -> None:
-        self.count = count
-        self.columns = count if count <= _MAX_ROW_LENGTH else math.ceil(math.sqrt(count))
-        self.rows = math.ceil(count / self.columns)
-        self.side = max(1.5, (0.25 if count <= _MAX_ROW_LENGTH else 0.2) * len(action_names))
-        names = 0.068 * max(len(name) for name in action_names)
-        self.left, self.bottom = names + 0.35, names + 0.35 + 0.2 * has_remark
-        right = self.left + self.columns * (self.side + _GAP)
-        self.size = (right + 0.9, self.bottom + self.rows * (self.side + _HEADING) + 0.05)
-
-    def place(self, number: int) -> tuple[float, float, float, float]:
-        """Place of a panel: left, bottom, width, height as fractions of the figure."""
-        row, column = divmod(number, self.columns)
-        left = self.left + column * (self.side + _GAP)
-        bottom = self.bottom + (self.rows - 1 - row) * (self.side + _HEADING)
-        return self._fractions(left, bottom, self.side, self.side)
-
-    def bar(self) -> tuple[float, float, float, float]:
-        """Place of the colour bar, beside the first row, in the same fractions."""
-        bottom = self.bottom + (self.rows - 1) * (self.side + _HEADING)
-        return self._fractions(self.size[0] - 0.9, bottom, 0.14, self.side)
-
-    def is_at_edge(self, number: int) -> tuple[bool, bool]:
-        """Whether a panel is the first of its row, and whether it is the lowest of its column."""
-        return number % self.columns == 0, number + self.columns >= self.count
-
-    def _fractions(self, left: float, bottom: float, width: float, height: float) -> tuple[float, float, float, float]:
-        return left / self.size[0], bottom / self.size[1], width / self.size[0], height / self.size[1]
 
 
 def _draw_pairs(panel: Axes, policy: np.ndarray, highest: float) -> Any:
@@ -102,6 +60,7 @@ def _draw_pairs(panel: Axes, policy: np.ndarray, highest: float) -> Any:
     norm, edges = PowerNorm(0.5, vmin=0, vmax=highest or 1.0), np.arange(len(policy) + 1) - 0.5
     colours = panel.pcolormesh(edges, edges, policy, cmap="Blues", norm=norm, edgecolors="white", linewidth=0.6)
     panel.invert_yaxis()
+    panel.set_box_aspect(1)
     panel.tick_params(length=0, labelsize=7)
     panel.spines[:].set_color(FAINT)
     return colours

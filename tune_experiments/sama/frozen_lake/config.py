@@ -7,31 +7,34 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeInt
 
-from rl_envs.frozen_lake_spread.maps import MAPS
+from rl_envs.frozen_lake_spread.maps import MAPS, get_lake
 from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.sama.planner_config import MAX_REFLECTIONS
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, PlannedGame, PlannerConfig
 
-LakeRow = Literal["sama", "mappo"]
+LakeRow = Literal["sama", "mappo", "walker"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LakeConfig(
-    ExperimentConfig,
+    PlannerConfig,
     workers=Workers(worlds_per_runner=128, fragment_length=16),
     budget_env_steps=800_000,
     validate_every_env_steps=80_000,
     checkpoint_every_env_steps=400_000,
     test_episodes=200,
 ):
-    """One run on one map."""
+    """One run on one map.
+
+    Rules plan with what each of their tests says that they know. Any other planner has two further tests: told the
+    rules of the game alone (`blind`), and told where holes and targets are as well (`privileged`).
+    """
 
     methods: tuple[LakeRow, ...] = ("sama", "mappo")
-    """Rows that are trained: sama, agents that follow commands, tested under every planner; mappo, agents that learn
-    the game itself, the control."""
+    """Rows: sama, agents that learn to follow commands, tested under every planner; mappo, agents that learn the game
+    itself, the control; walker, agents that walk by script where the planner sends them, nothing is trained."""
     map: str = "4x4"
     """Name of the map: 4x4 or 8x8, which are Gymnasium's, random-4x4 or random-8x8."""
     map_seed: NonNegativeInt = 0
@@ -56,11 +59,19 @@ class LakeConfig(
         super().__post_init__()
         if self.map not in MAPS:
             raise UserError(f"--map must be one of {', '.join(MAPS)}, not {self.map!r}")
+        if self.reward_source != "builtin":
+            raise UserError("--reward-source must be builtin: the lake itself says which cell an agent has reached")
 
     @property
-    def steps_of_round(self) -> int:
+    def max_round_steps(self) -> int:
         """Env steps after which a round is over."""
         return self.round_steps or (12 if self.map.endswith("4x4") else 30)
+
+    def game(self, task: str) -> PlannedGame:
+        """The lake for a planner that knows what the task says, such as `blind`."""
+        from tune_experiments.sama.frozen_lake.domain import make_game
+
+        return make_game(get_lake(self.map, self.map_seed), task)
 
     def world(self) -> dict[str, Any]:
         """Arguments of all worlds of the run."""

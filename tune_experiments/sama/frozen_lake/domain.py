@@ -8,16 +8,20 @@ line (`rl_envs/frozen_lake_spread/text.py`).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import numpy as np
 
+import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
+from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import (
     Allocation,
     Decomposition,
@@ -26,6 +30,7 @@ from rl_models.planners.domain import (
     StateTextError,
     SubgoalTexts,
 )
+from tune_experiments.sama.planner_config import PlannedGame
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
@@ -49,8 +54,8 @@ class LakeDomain:
 
     agents: tuple[str, ...] = _AGENTS
     objects: tuple[str, ...] = ("ice", "hole", "target")
-    aims: tuple[str, ...] = ("reach", "stand")
-    deeds: tuple[str, ...] = ("walk", "go", "fall")
+    goal_verbs: tuple[str, ...] = ("reach", "stand")
+    action_verbs: tuple[str, ...] = ("walk", "go", "fall")
     goals: tuple[str, ...] = (REACH, EXPLORE, WAIT)
     skills: tuple[Skill, ...] = (Skill(REACH, frozenset(), frozenset(_ON_TARGET)),)
     final_facts: frozenset[str] = frozenset(_ON_TARGET)
@@ -65,20 +70,21 @@ class LakeDomain:
         """
         self.lake, self.knowledge = lake, knowledge
         self.name = f"frozen lake {lake.side}x{lake.side}"
-        self.subgoals = (*map(self.text_of, range(lake.side**2)), STAY)
-        self.manual = _RULES.format(side=lake.side)
+        self.subgoals = (*map(self.cell_subgoal, range(lake.side**2)), STAY)
+        self.map = ""
         if knowledge == "privileged":
             holes = self._places(np.flatnonzero(lake.holes))
-            self.manual += _MAP.format(holes=holes, targets=self._places(lake.targets))
+            self.map = _MAP.format(holes=holes, targets=self._places(lake.targets))
+        self.manual = _RULES.format(side=lake.side) + self.map
 
     # ------------------------------------------------------------------------------------------------- words
 
-    def text_of(self, cell: int) -> str:
+    def cell_subgoal(self, cell: int) -> str:
         """The sub-goal that sends an agent to a cell."""
         row, column = divmod(int(cell), self.lake.side)
         return f"go to row {row + 1}, column {column + 1}"
 
-    def cell_of(self, subgoal: str) -> int | None:
+    def subgoal_cell(self, subgoal: str) -> int | None:
         """The cell of a sub-goal; None for `stay`."""
         found = _GO.fullmatch(subgoal)
         return None if found is None else (int(found[1]) - 1) * self.lake.side + int(found[2]) - 1
@@ -112,7 +118,7 @@ class LakeDomain:
 
     def code(self, subgoal: str) -> str:
         """See `Domain.code`."""
-        cell = self.cell_of(subgoal)
+        cell = self.subgoal_cell(subgoal)
         if cell is None:
             return "def reward(previous, current):\n    return 1\n"
         row, column = divmod(cell, self.lake.side)
@@ -150,11 +156,18 @@ class LakeDomain:
         stay = (STAY,) * (len(_AGENTS) - len(walkers))
         first: SubgoalTexts | None = None
         for chosen in itertools.islice(ranked, _FAR):
-            texts = (*map(self.text_of, chosen), *stay)
+            texts = (*map(self.cell_subgoal, chosen), *stay)
             first = first or texts
             if tuple(sorted(texts)) not in failed:
                 return Decomposition(thoughts, goal or REACH, texts)
         return Decomposition(thoughts, goal or REACH, first or (STAY,) * len(_AGENTS))
+
+    def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
+        """See `Domain.possible_subgoals`: another cell, and on a target to stay."""
+        cells, targets = self._read(state)
+        if targets[agent]:
+            return (STAY,)
+        return tuple(self.cell_subgoal(cell) for cell in range(self.lake.side**2) if cell != cells[agent])
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
         """See `Domain.allocate`: the least sum of ways."""
@@ -181,7 +194,7 @@ class LakeDomain:
             corners = [cell for cell in (0, side - 1, side * (side - 1), side * side - 1) if cell not in cells]
             corners.sort(key=lambda corner: (-sum(self._distance(cells[n], corner) for n in walkers), corner))
             return "A target is likely to be far away.", itertools.permutations(corners, len(walkers))
-        avoided = {self.cell_of(text) for pair in failed for text in pair}
+        avoided = {self.subgoal_cell(text) for pair in failed for text in pair}
         around = [cell for cell in range(self.lake.side**2) if cell not in avoided and cell not in cells]
         nearest = [sorted(around, key=lambda cell, n=n: (self._distance(cells[n], cell), -cell))[:4] for n in walkers]  # type: ignore[misc]
         pairs = (chosen for chosen in itertools.product(*nearest) if len(set(chosen)) == len(chosen))
@@ -203,7 +216,7 @@ class LakeDomain:
         cells, targets = self._read(state)
         total = 0
         for agent, place in enumerate(order):
-            cell = self.cell_of(subgoals[place])
+            cell = self.subgoal_cell(subgoals[place])
             is_idle = cell is None
             total += 0 if is_idle else self._distance(cells[agent], cell or 0)
             total += _FAR * (is_idle != (targets[agent] > 0))
@@ -219,3 +232,20 @@ class LakeDomain:
 
     def _places(self, cells: Iterable[int]) -> str:
         return "; ".join(f"row {cell // self.lake.side + 1}, column {cell % self.lake.side + 1}" for cell in cells)
+
+
+def make_game(lake: Lake, knowledge: str) -> PlannedGame:
+    """A lake as the planner's game.
+
+    Args:
+        lake: the map.
+        knowledge: what the planner knows, one of `Knowledge`.
+    """
+    domain = LakeDomain(lake, cast(Knowledge, knowledge))
+    return PlannedGame("two-agent FrozenLake", domain, domain.map, game_code)
+
+
+@functools.cache
+def game_code() -> CodeIndex:
+    """The game's source, to be looked up by words."""
+    return CodeIndex.from_folder(Path(rl_envs.frozen_lake_spread.__file__).parent)

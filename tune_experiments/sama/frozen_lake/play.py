@@ -68,5 +68,5 @@ class LakePlay(PlayAdapter[CommandedLake]):
         return describe(self.world.lake, cells, target, int(length))
 
     def _cell(self, subgoal: str) -> int:
-        cell = self._domain.cell_of(subgoal)
+        cell = self._domain.subgoal_cell(subgoal)
         return self.world.lake.side**2 if cell is None else cell

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
-from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.chat.client import ChatClient
 from rl_models.networks.parts import Part
 from rl_models.planners.calling import Caller
@@ -23,21 +24,27 @@ from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
+from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
+from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.sama.frozen_lake.config import LakeConfig
 from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
 from tune_experiments.sama.frozen_lake.play import LakePlay, walker
 from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
+from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, learned_executor
 
-SAMA, MAPPO = "sama", "mappo"
+SAMA, MAPPO, WALKER = "sama", "mappo", "walker"
 VALIDATION_SEED, TEST_SEED = 101, 202
 RANDOM_COMMANDS = "random commands"
 PLANNERS = ("sama blind", "sama remembering", "sama privileged", "deps", "plan4mc", RANDOM_COMMANDS)
-"""Planners of the tests; deps and plan4mc decompose blindly."""
+"""Planners by rule; deps and plan4mc decompose blindly."""
+_TOLD: tuple[Knowledge, ...] = ("blind", "privileged")
+"""What other planners are told, in a test each."""
 GAME = "frozen_lake_spread"
 BY = ", "
 """Between a planner and who carries its sub-goals out, in the condition of a test."""
@@ -45,6 +52,8 @@ BY = ", "
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
     """One method with one seed."""
+    if method == WALKER:
+        return _plan_without_training(config, seed)
     return TrialPlan(
         make_world=functools.partial(make_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed),
@@ -56,11 +65,26 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
     )
 
 
+def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
+    """The tests alone; the team is never asked."""
+    return TrialPlan(
+        make_world=functools.partial(make_world, config, WALKER),
+        build_policy=lambda: uniform_team(NUM_AGENTS, len(ACTIONS)),
+        objective=make_objective(config.learner, Schedule.constant(0.0)),
+        optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0)),
+        seed=seed,
+        **config.plan_arguments(),
+        validate=lambda policy: {},
+        make_algorithm=NoTraining,
+        learns=False,
+    )
+
+
 def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world: int = 0) -> FrozenLakeSpread:
     """Worlds to learn in: the game itself, or rounds with drawn sub-goals."""
     if method == MAPPO:
         return FrozenLakeSpread(num_worlds, first_world, observations=("one_hot",), **config.world())
-    return SubgoalLake(num_worlds, first_world, max_episode_steps=config.steps_of_round, **config.world())
+    return SubgoalLake(num_worlds, first_world, max_episode_steps=config.max_round_steps, **config.world())
 
 
 def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
@@ -77,17 +101,24 @@ def validate(config: LakeConfig, method: str, policy: TeamPolicy) -> Episodes:
         return Evaluation(world, policy, is_greedy=True).run(VALIDATION_SEED)
 
 
-def evaluate(config: LakeConfig, method: str, policy: TeamPolicy) -> Tests:
-    """The game itself, or under every planner with both executors, beside random play."""
+def evaluate(config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
+    """The game itself beside random play, or under every planner, by the learned team and by the walker."""
     if method == MAPPO:
         uniform = uniform_team(NUM_AGENTS, len(ACTIONS))
         return {Tested(GAME): play_game(config, policy), Tested(GAME, method=RANDOM): play_game(config, uniform)}
-    executors: dict[str, Executor] = {"learned": learned_executor(policy, is_greedy=True), "walker": walker}
+    executors: dict[str, Executor] = {"learned": learned_executor(policy, is_greedy=True), WALKER: walker}
     return {
-        Tested(GAME, f"{planner}{BY}{name}"): planned(config, planner, executor)
-        for planner in PLANNERS
+        Tested(GAME, f"{planner}{BY}{name}"): planned(config, planner, executor, trial_folder)
+        for planner in planner_names(config)
         for name, executor in executors.items()
+        if name == WALKER or method != WALKER
     }
+
+
+def planner_names(config: LakeConfig) -> list[str]:
+    """Planners of the tests: those by rule, and the one of the settings with all that it may be told."""
+    others = [] if config.planner == "offline" else [f"{config.planner} {told}" for told in _TOLD]
+    return [*PLANNERS, *others]
 
 
 def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
@@ -97,22 +128,32 @@ def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
     return {name: found[name] for name in ("success", "arrivals", "fell")}
 
 
-def planned(config: LakeConfig, planner: str, executor: Executor) -> Episodes:
+def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: Path | None = None) -> Episodes:
     """Whole episodes under a planner; one where nothing is left to chance, because all others would be its copies.
 
     Args:
         config: map, tries and limits.
-        planner: one of `PLANNERS`.
+        planner: one of `planner_names`.
         executor: acts for both agents.
+        trial_folder: folder with the manual that was written for the trial.
     """
     domain = LakeDomain(get_lake(config.map, config.map_seed), _knowledge(planner))
     has_chance = config.slippery or planner == RANDOM_COMMANDS
-    world = CommandedLake(config.test_episodes if has_chance else 1, **config.world())
-    loop = make_planning_loop(config, planner, domain)
-    return PlannedPlay(LakePlay(world, domain), executor, loop, config.steps_of_round).run(TEST_SEED)
+    episodes = config.test_episodes if has_chance else 1
+    is_by_rule = planner in PLANNERS
+    if is_by_rule:
+        loop = _make_loop_by_rule(config, planner, domain)
+    else:
+        loop = make_planning_loop(config, domain.knowledge, TEST_SEED, trial_folder)
+    world = CommandedLake(episodes, **config.world())
+    found = PlannedPlay(LakePlay(world, domain), executor, loop, config.max_round_steps).run(TEST_SEED)
+    if is_by_rule:
+        return found
+    warn_about_fallbacks(loop, config)
+    return found | planning_metrics(loop, config, episodes)
 
 
-def make_planning_loop(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
+def _make_loop_by_rule(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
     """Rounds under a planner by rule. Random commands are not reflected on, for reflection would replace them."""
     caller = Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
     is_random = planner == RANDOM_COMMANDS
@@ -123,5 +164,5 @@ def make_planning_loop(config: LakeConfig, planner: str, domain: LakeDomain) -> 
 
 
 def _knowledge(planner: str) -> Knowledge:
-    known: dict[str, Knowledge] = {"sama remembering": "remembering", "sama privileged": "privileged"}
-    return known.get(planner, "blind")
+    known: dict[str, Knowledge] = {"remembering": "remembering", "privileged": "privileged"}
+    return known.get(planner.rpartition(" ")[2], "blind")

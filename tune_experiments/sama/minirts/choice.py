@@ -73,7 +73,7 @@ def _score(scene: Scene, kinds: Sequence[int], one: Subgoal) -> float:
     if one.made == PEASANT:
         return 73.0 if scene.own[PEASANT] + scene.coming[PEASANT] < ENOUGH_PEASANTS else -10.0
     if one.made != NO_TYPE:
-        return _score_of_making(scene, kinds, one.made)
+        return _training_score(scene, kinds, one.made)
     if one.text == ATTACK:
         is_due = scene.is_attacked() or sum(hand.fighters for hand in scene.hands) >= ENOUGH_TO_ATTACK
         return 80.0 if is_due else -20.0
@@ -83,7 +83,7 @@ def _score(scene: Scene, kinds: Sequence[int], one: Subgoal) -> float:
     return {MINE: 40.0 if idle else 12.0, MINE_ALL: 2.0, WAIT: 10.0}[one.text]
 
 
-def _score_of_making(scene: Scene, kinds: Sequence[int], made: int) -> float:
+def _training_score(scene: Scene, kinds: Sequence[int], made: int) -> float:
     if made >= FIRST_BUILDING:
         places = [place for place, kind in enumerate(kinds) if FACTORY[kind] == made]
         return 72.0 - 10.0 * places[0] if places else -20.0

@@ -67,6 +67,8 @@ class RtsConfig(PlannerConfig):
         super().__post_init__()
         object.__setattr__(self, "team", stored_path(self.team))
         check_some(self, "tests")
+        if "rewards" in self.tests:
+            self.refuse_scored("--tests rewards")
         if self.min_round_steps > self.round_steps:
             raise UserError(
                 f"--min-round-steps must be at most --round-steps, which is {self.round_steps}, "
@@ -91,11 +93,11 @@ class RtsConfig(PlannerConfig):
 
         return make_game(int(task))
 
-    def opponents_of(self, num_agents: int) -> tuple[str, ...]:
+    def get_opponents(self, num_agents: int) -> tuple[str, ...]:
         """Names of the opponents of a team."""
         return self.opponents or (_OPPONENTS[num_agents],)
 
     def red(self, num_agents: int) -> RedConfig:
         """The same games as RED's configuration names them."""
         limit = self.max_episode_steps
-        return RedConfig(num_agents=num_agents, opponents=self.opponents_of(num_agents), max_episode_steps=limit)
+        return RedConfig(num_agents=num_agents, opponents=self.get_opponents(num_agents), max_episode_steps=limit)

@@ -47,7 +47,7 @@ from tune_experiments.sama.minirts.subgoals import (
     Subgoal,
     cost,
     reward_code,
-    word_of,
+    type_word,
 )
 from tune_experiments.sama.planner_config import PlannedGame
 from tune_experiments.sama.rule_domain import RuleDomain
@@ -72,8 +72,8 @@ class RtsDomain(RuleDomain[Subgoal]):
     kinds = OF_TEXT
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
-    aims: tuple[str, ...] = ("win", "lose", "destroy")
-    deeds: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
+    goal_verbs: tuple[str, ...] = ("win", "lose", "destroy")
+    action_verbs: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
     subgoals: SubgoalTexts = tuple(OF_TEXT)
     skills: tuple[Skill, ...] = (
         Skill(EARN, frozenset(), frozenset({MONEY})),
@@ -167,7 +167,7 @@ class RtsDomain(RuleDomain[Subgoal]):
 
 def _by_name(numbers: Any) -> dict[str, int]:
     """Every type's number, by its word in states as JSON."""
-    return {word_of(kind): int(numbers[kind]) for kind in range(PEASANT, NUM_TYPES)}
+    return {type_word(kind): int(numbers[kind]) for kind in range(PEASANT, NUM_TYPES)}
 
 
 def _draw(num_agents: int, numbers: random.Random) -> str:
@@ -213,4 +213,4 @@ def make_game(num_agents: int) -> PlannedGame:
 @functools.cache
 def game_code() -> CodeIndex:
     """The game's source, to be looked up by words."""
-    return CodeIndex.of_folder(Path(rl_envs.minirts.__file__).parent)
+    return CodeIndex.from_folder(Path(rl_envs.minirts.__file__).parent)

@@ -76,7 +76,7 @@ class Subgoal:
 _GOALS = {ATTACK: FIGHT, MINE: EARN, MINE_ALL: EARN, KEEP_SCOUTING: SCOUT, SEND_SCOUT: SCOUT, WAIT: REST}
 
 
-def word_of(kind: int) -> str:
+def type_word(kind: int) -> str:
     """A type as states as JSON write it."""
     return UNITS[kind].replace(" ", "_")
 
@@ -147,7 +147,7 @@ def cost(scene: Scene, agent: int, one: Subgoal) -> int:
     """Cost of a sub-goal for an agent now, less for the agent that is better placed; `FAR` if it cannot begin."""
     hand = scene.hands[agent]
     if one.made != NO_TYPE:
-        return _price_of_making(scene, hand, one.made)
+        return _training_price(scene, hand, one.made)
     if one.text == WAIT:
         return _MANY // 2
     if one.text == ATTACK:
@@ -165,7 +165,7 @@ def _less_with(number: int) -> int:
     return max(1, _MANY - number) if number else FAR
 
 
-def _price_of_making(scene: Scene, hand: Hand, kind: int) -> int:
+def _training_price(scene: Scene, hand: Hand, kind: int) -> int:
     most = MAX_UNITS if kind < FIRST_BUILDING else MAX_BUILDINGS
     if COST[kind] > scene.money or scene.own[kind] + scene.coming[kind] >= most:
         return FAR
@@ -191,7 +191,7 @@ def reward_code(one: Subgoal) -> str:
     It is data: it runs in the sandbox alone.
     """
     if one.made != NO_TYPE:
-        name = word_of(one.made)
+        name = type_word(one.made)
         return _CODE.format(test=f'now["team"]["{name}"] - was["team"]["{name}"] >= 1')
     scouted = f'now["seen"] - was["seen"] >= {NEW_CELLS} or now["seen"] == {NUM_CELLS}'
     return _CODE.format(test=_TESTS.get(one.text, scouted))

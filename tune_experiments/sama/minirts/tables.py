@@ -26,7 +26,7 @@ EXECUTORS = {
 }
 
 
-def title_of(method: str) -> str:
+def table_title(method: str) -> str:
     """Title of a team's table."""
     executor, _, number = method.partition("_")
     return f"SAMA on MiniRTS: {number} agents, {executor} executor"
@@ -42,7 +42,7 @@ def tables(results: Sequence[Result]) -> list[PaperTable]:
 
 
 def _table(results: Sequence[Result], method: str) -> PaperTable:
-    title = title_of(method)
+    title = table_title(method)
     mine = [line for line in results if line.method == method]
     lines = [dataclasses.replace(line, table=title, method=line.condition, condition="") for line in mine]
     table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)

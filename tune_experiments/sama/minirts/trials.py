@@ -31,7 +31,7 @@ from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
-from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.play import PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import TeamWithSeed
@@ -44,7 +44,7 @@ SIGHTS: dict[Sight, str] = {"fair": "fair sight", "full": "full sight", "types":
 _TEAM_OF = "red_minirts"
 
 
-def num_agents_of(method: str) -> int:
+def team_size(method: str) -> int:
     """Agents of a method's team."""
     return int(method.rpartition("_")[2])
 
@@ -56,7 +56,7 @@ def is_learned(method: str) -> bool:
 
 def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
     """One method with one seed: no training, and the tests."""
-    learner = config.red(num_agents_of(method)).learner
+    learner = config.red(team_size(method)).learner
     return TrialPlan(
         make_world=functools.partial(make_world, config, method),
         build_policy=functools.partial(build_team, config, method, seed),
@@ -72,7 +72,7 @@ def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
 
 def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
     """The trained team; where rules carry commands out, one that is never asked."""
-    agents = num_agents_of(method)
+    agents = team_size(method)
     return TeamWithSeed(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
 
 
@@ -86,17 +86,17 @@ def check_team(config: RtsConfig) -> None:
         found = load_policy(config.team)
         if found.experiment.name != _TEAM_OF:
             raise UserError(f"--team {config.team} is of {found.experiment.name}; name a run of {_TEAM_OF}.py")
-        if found.config.num_agents != num_agents_of(method):
+        if found.config.num_agents != team_size(method):
             raise UserError(
                 f"--team {config.team} has {found.config.num_agents} agents, and the method {method} wants "
-                f"{num_agents_of(method)}: name another method, or a team that was trained with --num-agents "
-                f"{num_agents_of(method)}"
+                f"{team_size(method)}: name another method, or a team that was trained with --num-agents "
+                f"{team_size(method)}"
             )
 
 
 def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> PlannedRts:
     """Games of a method's team."""
-    game = config.red(num_agents_of(method)).game | changes
+    game = config.red(team_size(method)).game | changes
     by_network = is_learned(method)
     return PlannedRts(
         num_worlds, first_world, sight=config.sight, is_read=by_network, actions=FORMS[by_network], **game
@@ -141,7 +141,9 @@ def plain_test(config: RtsConfig) -> str:
 
 def planner_name(config: RtsConfig) -> str:
     """Name of the planner in a few words, with all that differs from SAMA's."""
-    name = {"offline": "rules", "noisy": f"{config.noise} rules"}.get(config.planner, config.model.name)
+    model = config.model.name
+    names = {"offline": "rules", "noisy": f"{config.noise} rules", "scored": f"scores of {model}"}
+    name = names.get(config.planner, model)
     goals = {"sama": "", "deps": " with goals of DEPS", "plan4mc": " with goals of Plan4MC"}[config.goals]
     return name + goals + f" and {config.random_share:g} random" * (config.random_share > 0)
 
@@ -184,7 +186,7 @@ def planned(
     Returns:
         as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
     """
-    worlds, task = episodes or config.test_episodes, str(num_agents_of(method))
+    worlds, task = episodes or config.test_episodes, str(team_size(method))
     loop = make_planning_loop(config, task, seed, trial_folder)
     executor = learned_executor(policy) if is_learned(method) else scripted
     with (
@@ -193,13 +195,13 @@ def planned(
     ):
         play = PlannedPlay(RtsPlay(world, book), executor, loop, config.round_steps, config.min_round_steps)
         found = play.run(seed, watch) | planning_metrics(loop, config, worlds)
-    warn_of_rules(loop, config)
+    warn_about_fallbacks(loop, config)
     return found
 
 
 def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:
     """The same games under one of RED's commanders, who speaks to every agent at every decision."""
-    red = config.red(num_agents_of(method))
+    red = config.red(team_size(method))
     if is_learned(method):
         found = play_learned(red, policy, commander, config.test_episodes, seed)
     else:

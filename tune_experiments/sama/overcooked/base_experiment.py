@@ -11,6 +11,7 @@ import numpy as np
 
 from rl_envs import World
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.overcooked.config import OvercookedConfig
@@ -109,23 +110,43 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """Episodes under the planner, with its goals and reflections; of others the game itself."""
-        from tune_experiments.sama.overcooked.episode_records import record_planned
-        from tune_experiments.sama.overcooked.trials import UNPLANNED, parts_of
+        """Episodes under the planner, with its goals and reflections; of others the game itself.
 
-        row, layout = parts_of(loaded.method)
+        Raises:
+            UserError: chefs walk by script.
+        """
+        from tune_experiments.sama.overcooked.episode_records import record_planned
+        from tune_experiments.sama.overcooked.trials import SCRIPTED, UNPLANNED, split_method
+
+        row, layout = split_method(loaded.method)
+        if row == SCRIPTED:
+            raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")
         if row not in UNPLANNED:
             return record_planned(loaded, seed, episodes, most_steps)
         game = UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
         return record_episodes(loaded, seed, episodes, most_steps, game)
 
+    def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
+        """An episode of each team that has a policy."""
+        from tune_experiments.sama.overcooked.trials import SCRIPTED, split_method
+
+        return super().page(
+            run_folder, {name: one for name, one in trials.items() if split_method(name)[0] != SCRIPTED}
+        )
+
     def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
         """Rounds in the method's kitchen, or the run's first; of a method without a planner, the game itself."""
-        from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, make_rounds, make_test_rounds, parts_of
+        from tune_experiments.sama.overcooked.trials import (
+            BLIND,
+            UNPLANNED,
+            make_rounds,
+            make_test_rounds,
+            split_method,
+        )
 
         if not method:
             return make_test_rounds(config, num_worlds)
-        row, layout = parts_of(method)
+        row, layout = split_method(method)
         if row in UNPLANNED:
             return UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
         return make_rounds(config, layout, num_worlds, sees_commands=row != BLIND)
@@ -149,6 +170,8 @@ def deviation_notes(config: SamaConfig) -> list[str]:
 
 def planner_in_words(config: SamaConfig) -> str:
     """Description of the planner of a run."""
+    if config.planner == "scored":
+        return f"scores of the language model {config.model.name}, which writes nothing; the paper's writes its plans"
     if config.planner not in RULES:
         how = "recorded answers of" * (config.planner == "replay")
         return f"{how} the language model {config.model.name}, the paper names GPT-3.5 and GPT-4".strip()

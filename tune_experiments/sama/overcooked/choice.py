@@ -1,4 +1,4 @@
-"""Which sub-goals the chefs of a kitchen should have now: every pair that can begin, weighed.
+"""Choice of the chefs' sub-goals: all pairs that can begin now, ranked by their value per env step.
 
 A pair is worth the work that it does on the next soups, by env step of the round, which lasts as long as the longer of
 its two sub-goals (SAMA, section 3.2: goals that lead to the reward). Work on a soup is three onions, a dish, to fill it
@@ -66,9 +66,9 @@ class _Work:
 
     def worth(self) -> float:
         """Sum over the chefs; 0 if both are idle."""
-        return sum(self._of_pots()) + sum(self._of_one(chef, one) for chef, one in enumerate(self._chosen))
+        return sum(self._pot_values()) + sum(self._subgoal_value(chef, one) for chef, one in enumerate(self._chosen))
 
-    def _of_pots(self) -> list[float]:
+    def _pot_values(self) -> list[float]:
         """Of the onions that go into pots."""
         emptied, found = emptied_pots(self._chosen), []
         for name, number in self._onions.items():
@@ -77,15 +77,15 @@ class _Work:
             found.append(number * (_ONION + _OF_A_FULLER_POT * before) + is_last * _LAST_ONION)
         return found
 
-    def _of_one(self, chef: int, one: Subgoal) -> float:
+    def _subgoal_value(self, chef: int, one: Subgoal) -> float:
         if one.kind == "bring" and one.target in self._ways.pots:
             return -_HANDED_OVER * _ONION if one.origin == MIDDLE_COUNTER else 0.0
         if one.kind == "clear":
             return _TIDY if self._is_useless(chef, one.thing) else -_TIDY
         if one.thing == "dish" and one.kind in ("fetch", "bring"):
-            return self._of_a_dish(chef, one)
+            return self._dish_value(chef, one)
         if one.thing == "onion":
-            return self._of_handing_onions(chef) if one.kind == "bring" else self._of_freeing()
+            return self._onion_handover_value(chef) if one.kind == "bring" else self._freeing_value()
         if one.kind == "fetch":  # a soup that lies somewhere
             return _FILL * _HANDED_OVER if self._ways.reaches(self._scene.at[chef], "hatch") else 0.0
         if one.kind == "fill":
@@ -99,7 +99,7 @@ class _Work:
         ways = [_TURNS + self._ways.trip(at, "pot", "hatch") for at in self._scene.at]
         return (min(ways) / ways[chef]) ** 2
 
-    def _of_handing_onions(self, chef: int) -> float:
+    def _onion_handover_value(self, chef: int) -> float:
         """Onions for the middle counter: as many as pots take; all but the first leave one cell free for a dish."""
         stock, room = self._on_middle["onion"], sum(POT_ONIONS - pot.onions for pot in self._scene.pots)
         is_free = self._on_middle.total() < len(self._ways.cells[MIDDLE_COUNTER]) - (stock > 0)
@@ -107,7 +107,7 @@ class _Work:
             return -_HANDED_OVER
         return _HANDED_OVER * _ONION * (1.0 if stock < room else 0.5)
 
-    def _of_freeing(self) -> float:
+    def _freeing_value(self) -> float:
         """To take something from a middle counter that is full of what nobody needs now, or that a chef must lay on."""
         is_full = self._ways.hands_over and self._on_middle.total() == len(self._ways.cells[MIDDLE_COUNTER])
         has_room = any(pot.has_room for pot in self._scene.pots)
@@ -124,7 +124,7 @@ class _Work:
             for chef, (at, holds) in enumerate(zip(scene.at, scene.holds, strict=True))
         )
 
-    def _of_a_dish(self, chef: int, one: Subgoal) -> float:
+    def _dish_value(self, chef: int, one: Subgoal) -> float:
         held = sum(
             holds == "dish" and self._ways.reaches(at, "pot")
             for at, holds in zip(self._scene.at, self._scene.holds, strict=True)
@@ -132,9 +132,9 @@ class _Work:
         lying = self._on_middle["dish"] if self._ways.hands_over else 0
         is_taken_up = one.origin == MIDDLE_COUNTER
         if not one.target and not self._ways.reaches(self._scene.at[chef], "pot"):
-            return self._of_freeing() if is_taken_up else -_DISH
+            return self._freeing_value() if is_taken_up else -_DISH
         if self._soups() - held - (0 if is_taken_up else lying) <= 0:
-            return self._of_freeing() if is_taken_up else -_DISH
+            return self._freeing_value() if is_taken_up else -_DISH
         if one.target == MIDDLE_COUNTER:
             needs_help = not any(
                 self._ways.reaches(at, "dish store") and self._ways.reaches(at, "pot") for at in self._scene.at

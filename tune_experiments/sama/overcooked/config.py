@@ -32,8 +32,8 @@ from tune_experiments.sama.planner_config import (
 
 __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
 
-Condition: TypeAlias = Literal["random_commands", "reflections", "retries"]
-RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay"]
+Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
+RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SamaConfig(
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
     """Methods of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
     planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
-    of overcooked_selfplay."""
+    of overcooked_selfplay; `scripted`, chefs that walk by script where the planner sends them, nothing is trained."""
     tasks: tuple[str, ...] = field(default=("cramped_room",), metadata=MAY_GAIN)
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
     forced_coordination and counter_circuit_o_1order."""
@@ -93,8 +93,8 @@ class SamaConfig(
     """Weights that are tested: validated, those with most soups in whole validation episodes, the later of equals;
     last, the last ones."""
     also_tests: tuple[Condition, ...] = ()
-    """Further tests of the row `sama`: random_commands; reflections and retries, three of them after each failed
-    round."""
+    """Further tests of the rows `sama` and `scripted`: random_commands, and random_possible_commands, which the chef
+    can begin; reflections and retries, three of them after each failed round."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
@@ -105,6 +105,8 @@ class SamaConfig(
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
+        if "code" in self.methods:
+            self.refuse_scored("--methods code")
 
     def game(self, task: str) -> PlannedGame:
         """A kitchen."""

@@ -56,8 +56,8 @@ class KitchenDomain(RuleDomain[Subgoal]):
     goal_order = (SERVE, PREPARE, MAKE, WAIT)
     goals: tuple[str, ...] = GOALS
     objects: tuple[str, ...] = wording.OBJECTS
-    aims: tuple[str, ...] = ("serve", "deliver")
-    deeds: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
+    goal_verbs: tuple[str, ...] = ("serve", "deliver")
+    action_verbs: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
     skills: tuple[Skill, ...] = (
         Skill(MAKE, frozenset({"a pot has room"}), frozenset({"a pot is full"})),
         Skill(PREPARE, frozenset({"a pot is full"}), frozenset({"a dish is at hand"})),
@@ -80,7 +80,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         self.kinds = {one.text: one for one in make_subgoals(self._ways)}
         self.subgoals = tuple(self.kinds)
         self.tests: dict[str, SubgoalTest] = {
-            text: functools.partial(reached, kitchen, one.deed) for text, one in self.kinds.items()
+            text: functools.partial(reached, kitchen, one.event) for text, one in self.kinds.items()
         }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
         rules = files("tune_experiments.sama.overcooked").joinpath("manual.txt").read_text(encoding="utf-8").strip()
@@ -179,20 +179,20 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
 
 
 @functools.cache
-def domain_of(layout: str) -> KitchenDomain:
+def get_domain(layout: str) -> KitchenDomain:
     """The planner's domain of a named kitchen."""
     return KitchenDomain(layout)
 
 
 def make_game(layout: str) -> PlannedGame:
     """A named kitchen as the planner's game."""
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     return PlannedGame("Overcooked", domain, domain.map, game_code)
 
 
 def command_texts(layout: str) -> tuple[str, ...]:
     """All commands, by number; the last one is `DONE`."""
-    return (*domain_of(layout).subgoals, DONE)
+    return (*get_domain(layout).subgoals, DONE)
 
 
 def manual_sentences(manual: str) -> tuple[str, ...]:
@@ -203,4 +203,4 @@ def manual_sentences(manual: str) -> tuple[str, ...]:
 @functools.cache
 def game_code() -> CodeIndex:
     """The game's source, to be looked up by words."""
-    return CodeIndex.of_folder(Path(rl_envs.overcooked.__file__).parent)
+    return CodeIndex.from_folder(Path(rl_envs.overcooked.__file__).parent)

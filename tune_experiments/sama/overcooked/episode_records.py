@@ -1,4 +1,4 @@
-"""Records of episodes under a planner, with everything that it and its rounds wrote down (SAMA, section 3.4)."""
+"""Records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.trials import BLIND, parts_of
+from tune_experiments.sama.overcooked.trials import BLIND, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import PlannedPlay
 
 
@@ -42,14 +42,14 @@ def record_planned(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: i
 
 
 def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
-    config, (row, layout) = loaded.config, parts_of(loaded.method)
+    config, (row, layout) = loaded.config, split_method(loaded.method)
     loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
     limit = min(config.max_episode_steps, most_steps)
     world = CommandedKitchen(1, layout=layout, sees_commands=row != BLIND, max_episode_steps=limit)
     with contextlib.closing(world), loaded.showing_attention():
         cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
         found = PlannedPlay(KitchenPlay(world), cook, loop, config.round_steps).run(seed)
-        warn_of_rules(loop, config)
+        warn_about_fallbacks(loop, config)
         is_cut = cook.is_cut or limit < config.max_episode_steps
         return cook.end({} if is_cut else {name: float(np.mean(found[name])) for name in found if name != "reward"})
 

@@ -19,18 +19,20 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, SamaConfig
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.trials import BLIND, SAMA, UNPLANNED, parts_of, play_unplanned
+from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
+from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, play_unplanned, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
-from tune_experiments.sama.planning import make_planning_loop, warn_of_rules
+from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor
 from tune_experiments.sama.team_with_seed import planner_seed
 
 EVALUATION_SEED = 400
 """Seed of every evaluation: it fixes the chance that cells are drawn with."""
-RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
+_RANDOM = {"random_share": 1.0, "reflections": 0, "planner": "offline", "manual": "", "record": "", "replay": ""}
 _CHANGES: dict[Condition, dict[str, Any]] = {
-    "random_commands": {"random_share": 1.0, "reflections": 0},
+    "random_commands": _RANDOM,
+    "random_possible_commands": _RANDOM | {"random_from": "possible"},
     "reflections": {"reflections": MAX_REFLECTIONS, "after_failure": "reflect"},
     "retries": {"reflections": MAX_REFLECTIONS, "after_failure": "retry"},
 }
@@ -39,24 +41,28 @@ _CHANGES: dict[Condition, dict[str, Any]] = {
 
 def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
     """The numbers of the table, by kitchen; `trial_folder` keeps the manual that was written for the trial."""
-    row, layout = parts_of(method)
+    row, layout = split_method(method)
     if row in UNPLANNED:
         settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
         found = play_unplanned(row, settings, config.test_episodes, config.is_greedy, policy)
         sampled = play_unplanned(row, settings, config.test_episodes, False, policy) if config.is_greedy else found
         return {layout: found | {SAMPLED_SOUPS: sampled["soups"]}}
     tests: Tests = {layout: _planned(config, method, policy, trial_folder)}
-    if row != SAMA:
+    if row not in (SAMA, SCRIPTED):
         return tests
     for name in config.also_tests:
         changed = dataclasses.replace(config, **_CHANGES[name])
         tests[Tested(layout, name.replace("_", " "))] = _planned(changed, method, policy, trial_folder)
+    if row == SCRIPTED and config.planner == "offline":  # the same chefs under the same rules
+        return tests
     return tests | scripted_episodes(config, layout)
 
 
 def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Episodes:
     """Episodes under the planner, with the soups of as many with sampled actions."""
     found = planned_episodes(config, method, policy, config.test_episodes, trial_folder)
+    if split_method(method)[0] == SCRIPTED:
+        return found
     sampled = found
     if config.is_greedy:
         sampling = dataclasses.replace(config, is_greedy=False)
@@ -93,9 +99,11 @@ def planned_episodes(
     Returns:
         metrics of `KitchenPlay` [B] each, the transcript, and what `planning_metrics` counts.
     """
-    loop = make_planning_loop(config, parts_of(method)[1], planner_seed(team, EVALUATION_SEED), trial_folder)
-    found = play_under(loop, config, method, learned_executor(team, config.is_greedy), episodes, watch)
-    warn_of_rules(loop, config)
+    row, layout = split_method(method)
+    loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)
+    executor = ScriptedExecutor(layout) if row == SCRIPTED else learned_executor(team, config.is_greedy)
+    found = play_under(loop, config, method, executor, episodes, watch)
+    warn_about_fallbacks(loop, config)
     return found | planning_metrics(loop, config, episodes)
 
 
@@ -109,7 +117,7 @@ def play_under(
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
     """Episodes under a given planning loop, with a given seed; other arguments as for `planned_episodes`."""
-    row, layout = parts_of(method)
+    row, layout = split_method(method)
     world = CommandedKitchen(
         episodes, layout=layout, sees_commands=row != BLIND, max_episode_steps=config.max_episode_steps
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestWays
+from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestPaths
 from rl_envs.overcooked.words import FULL, NOTHING, STAY, THINGS
-from tune_experiments.sama.overcooked.domain import domain_of
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.scene import DISH_STORE, MIDDLE_COUNTER, ONION_STORE
 from tune_experiments.sama.overcooked.subgoals import Subgoal
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
@@ -22,12 +22,12 @@ class ScriptedExecutor:
 
     def __init__(self, layout: str) -> None:
         """Know the sub-goals of a named kitchen."""
-        self._kinds = tuple(domain_of(layout).kinds.values())
-        self._ways: ShortestWays | None = None
+        self._kinds = tuple(get_domain(layout).kinds.values())
+        self._ways: ShortestPaths | None = None
 
     def __call__(self, world: CommandedKitchen) -> Array:
         """Cells that the chefs choose now, [B, 2] int."""
-        self._ways = self._ways or ShortestWays(world.kitchen)
+        self._ways = self._ways or ShortestPaths(world.kitchen)
         at, uniforms = world.state["agent_cells"], world.chance.policy_uniforms(NUM_UNIFORMS)
         targets = np.stack([[self._targets(world, b, n) for n in range(NUM_CHEFS)] for b in range(world.num_worlds)])
         chosen = [self._ways.next_cells(*each) for each in zip(at, targets, uniforms, strict=True)]
@@ -41,18 +41,20 @@ class ScriptedExecutor:
         one = self._kinds[state["commands"][index, chef]]
         held, contents = THINGS[state["held"][index, chef]], state["contents"][index]
         if one.kind == "wait":
-            return nothing if _faces(world, index, chef, one) else world.kitchen.cells_of(one.target)
+            return nothing if _faces(world, index, chef, one) else world.kitchen.place_cells(one.target)
         if held == "nothing" and one.kind in ("bring", "fetch"):
             is_store = one.origin in (ONION_STORE, DISH_STORE)
-            cells = world.kitchen.cells_of(one.origin)
+            cells = world.kitchen.place_cells(one.origin)
             return cells if is_store else cells & (contents == THINGS.index(one.thing))
         if held != one.thing or one.kind == "fetch":
             return nothing
-        cells = world.kitchen.cells_of(one.target)
+        cells = world.kitchen.place_cells(one.target)
         if one.target.startswith("pot"):  # which is not ready for it yet: make way
             return cells & ((contents >= FULL) == (one.kind == "fill"))
         if one.kind == "clear":  # rather not where things are handed over
-            aside = cells & ~world.kitchen.cells_of(MIDDLE_COUNTER) & world.kitchen.reach[chef] & (contents == NOTHING)
+            aside = (
+                cells & ~world.kitchen.place_cells(MIDDLE_COUNTER) & world.kitchen.reach[chef] & (contents == NOTHING)
+            )
             cells = aside if aside.any() else cells
         return cells & (contents == NOTHING) if "counter" in one.target else cells
 
@@ -61,4 +63,4 @@ def _faces(world: CommandedKitchen, index: int, chef: int, one: Subgoal) -> bool
     """Whether a chef looks at the place of its sub-goal already: it must wait, and not use the place."""
     state, kitchen = world.state, world.kitchen
     front = kitchen.front[state["agent_cells"][index, chef] * STAY + state["headings"][index, chef]]
-    return bool(kitchen.cells_of(one.target)[front])
+    return bool(kitchen.place_cells(one.target)[front])

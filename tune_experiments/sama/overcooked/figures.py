@@ -16,7 +16,7 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.sama.overcooked.evaluation import planned_episodes
-from tune_experiments.sama.overcooked.trials import UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.trials import UNPLANNED, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning_metrics import write_transcripts
 
@@ -33,7 +33,7 @@ _VIDEO_STEPS = 160
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
-    """Everything of which there is something yet; returns what was written."""
+    """Draw every figure that there is data for; returns the written files."""
 
     def draw_video(method: str, policy: LoadedPolicy) -> Path:
         return write_gif(video(policy), out / f"videos/{method}.gif")
@@ -45,7 +45,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
 
 def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
-    row, layout = parts_of(policy.method)
+    row, layout = split_method(policy.method)
     if row in UNPLANNED:
         return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
     frames: list[np.ndarray] = []

@@ -1,9 +1,9 @@
-"""Fine-tuning on what is met: a trained team plays under the planner, and learns on in the states that it came to.
+"""Fine-tuning on visited states: a trained team plays under the planner, and trains on from the states it planned in.
 
-SAMA, section 3.3, trains on made-up states first and then, now and again, on those of play. Here each round of
+SAMA, section 3.3, trains on generated states first and then, from time to time, on those of play. Here each round of
 fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
-rounds that begin in these or in the made-up states, about equally often. A checkpoint holds the states that its stage
-has met, so a trial that was killed goes on with the same.
+rounds that begin in these or in the generated states, about equally often. A checkpoint holds the visited states of its
+stage, so a trial that was killed continues with the same.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         UserError: no method is called so.
     """
     first = trials.plan(config, method, seed, trial_folder)
-    row, _ = trials.parts_of(method)
-    if not config.fine_tuning.rounds or row in trials.UNPLANNED:
+    row, _ = trials.split_method(method)
+    if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, trials.SCRIPTED):
         return first
-    config = trials.of_row(config, row)
+    config = trials.configure_row(config, row)
     again = dataclasses.replace(
-        trials.plan(settings_of(config), method, seed, trial_folder),
+        trials.plan(fine_tuning_settings(config), method, seed, trial_folder),
         make_algorithm=functools.partial(FineTuning, config, method, seed, trial_folder),
     )
     met = (
@@ -61,11 +61,11 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 
 def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> Tests:
-    layout = trials.parts_of(method)[1]
+    layout = trials.split_method(method)[1]
     return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
 
 
-def settings_of(config: SamaConfig) -> SamaConfig:
+def fine_tuning_settings(config: SamaConfig) -> SamaConfig:
     """Settings of a round of fine-tuning: a share of the budget, with the last learning rate and entropy bonus."""
     share, learner = config.fine_tuning.share, config.learner
     learned = dataclasses.replace(
@@ -92,7 +92,7 @@ def met_pairs(
         trial_folder: folder with the manual that was written for the trial.
     """
     met = SubgoalData()
-    loop = make_planning_loop(config, trials.parts_of(method)[1], seed, trial_folder, met)
+    loop = make_planning_loop(config, trials.split_method(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team)  # sampled, for equal episodes would meet the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
@@ -118,7 +118,7 @@ class FineTuning:
             plan: plan of this stage.
         """
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
-        self._layout, self._trial_folder = trials.parts_of(method)[1], trial_folder
+        self._layout, self._trial_folder = trials.split_method(method)[1], trial_folder
         self._met: list[Pair] = []
         self._played = 0
         self._algorithm: Algorithm | None = None

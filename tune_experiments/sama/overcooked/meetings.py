@@ -1,4 +1,4 @@
-"""Pairs of chefs in cross-play, one of whom may follow a planner, or choose cells where the other chooses moves.
+"""Cross-play of two chefs: one may follow a planner, or choose cells while the other chooses moves.
 
 A chef of `selfplay` and of the population methods has the game's actions and sees its planes. One of SAMA or `mappo`
 chooses the cell to go to and sees symbols. They meet in one kitchen (`MeetingKitchen`), each with its own actions.
@@ -29,7 +29,7 @@ from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, Kitchens, MixedT
 from tune_experiments.overcooked.evaluation import play_team
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
-from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, parts_of
+from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, split_method
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.team_with_seed import planner_seed
@@ -37,7 +37,7 @@ from tune_experiments.sama.team_with_seed import planner_seed
 SAMA_OF = "sama_overcooked"
 KITCHENS: Kitchens = {
     SELF_PLAY_OF: lambda team: str(team.config.task),
-    SAMA_OF: lambda team: parts_of(team.method)[1],
+    SAMA_OF: lambda team: split_method(team.method)[1],
 }
 """Experiments whose teams can meet -> the kitchen of one of its teams."""
 
@@ -132,11 +132,11 @@ def meet(first: LoadedPolicy, second: LoadedPolicy, episodes: int) -> Episodes:
 
 
 def _relocates(team: LoadedPolicy) -> bool:
-    return team.experiment.name == SAMA_OF and parts_of(team.method)[0] != SELF_PLAY
+    return team.experiment.name == SAMA_OF and split_method(team.method)[0] != SELF_PLAY
 
 
 def _is_commanded(team: LoadedPolicy) -> bool:
-    return team.experiment.name == SAMA_OF and parts_of(team.method)[0] not in {*UNPLANNED, BLIND}
+    return team.experiment.name == SAMA_OF and split_method(team.method)[0] not in {*UNPLANNED, BLIND}
 
 
 def _who_is_commanded(pair: Sequence[LoadedPolicy]) -> list[tuple[int, ...]]:
@@ -149,6 +149,6 @@ def _who_is_commanded(pair: Sequence[LoadedPolicy]) -> list[tuple[int, ...]]:
 def _commander(team: LoadedPolicy, chefs: Sequence[int], episodes: int) -> Commander:
     config = dataclasses.replace(team.config, reflections=0)
     loop = make_planning_loop(
-        config, parts_of(team.method)[1], planner_seed(team.policy, EVALUATION_SEED), team.trial_folder
+        config, split_method(team.method)[1], planner_seed(team.policy, EVALUATION_SEED), team.trial_folder
     )
     return Commander(loop, chefs, config.round_steps, np.zeros(episodes, int))

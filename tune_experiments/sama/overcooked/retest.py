@@ -25,7 +25,7 @@ from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.overcooked.config import RULES, SamaConfig
-from tune_experiments.sama.overcooked.trials import parts_of
+from tune_experiments.sama.overcooked.trials import split_method
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
@@ -47,7 +47,7 @@ _TOLD_APART = (
 _OWN = {RESULTS_FILE, TABLE_FILE, TRANSCRIPTS, KIND}
 
 
-def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
+def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
     """The teams of a run whose trials have finished, in the order of its table.
 
     Args:
@@ -63,7 +63,7 @@ def teams_of(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) 
         raise UserError(f"{run} is a run of {experiment.name}; name one of sama_overcooked or sama_ablations")
     found = False
     for method, seeds in trial_folders(experiment, config, run).items():
-        row, layout = parts_of(method)
+        row, layout = split_method(method)
         if (not methods or row in methods) and (not tasks or layout in tasks):
             for _, folder in sorted(seeds.items()):
                 if read_test_results(folder) is not None:
@@ -121,6 +121,8 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     kind |= {name: getattr(config, name) for name in _TOLD_APART} | {"also_tests": list(config.also_tests)}
     if config.planner not in RULES:
         kind["model"] = config.model.name
+    if config.planner == "scored":
+        kind["normalisation"] = config.model.normalisation
     elif config.planner == "noisy":
         kind["noise"] = config.noise
     path = out / KIND

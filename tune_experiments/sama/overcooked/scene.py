@@ -43,7 +43,7 @@ class Reachability:
         self.kitchen = kitchen
         self.pots = tuple(f"pot {number}" for number in range(len(kitchen.pots)))
         places = (*PLACES, *self.pots)
-        self.cells = {place: tuple(np.flatnonzero(kitchen.cells_of(place)).tolist()) for place in places}
+        self.cells = {place: tuple(np.flatnonzero(kitchen.place_cells(place)).tolist()) for place in places}
         self.to_nearest = functools.cache(self._to_nearest)
         self.trip = functools.cache(self._trip)
 

@@ -1,6 +1,6 @@
-"""The sub-goals of a kitchen: in words, as a deed of the world, as Python, and who can do one now at which price.
+"""The sub-goals of a kitchen: their text, the event that completes them, their reward in Python, and their cost.
 
-Words and deeds are ours; the kinds are those of SAMA's listing 23 with doubles removed.
+Words and events are ours; the kinds are those of SAMA's listing 23 without duplicates.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Subgoal:
 
     Attributes:
         text: the chef's command.
-        deed: when it is reached.
+        event: event of the world that completes it.
         goal: the team's goal it belongs to.
         kind: `bring` a thing from one place to another, `fetch` a thing into the hands, `fill` a dish at a pot, `serve`
             a soup, `clear` the hands, `wait` somewhere.
@@ -43,7 +43,7 @@ class Subgoal:
     """
 
     text: str
-    deed: Goal
+    event: Goal
     goal: str
     kind: Kind
     thing: str = ""
@@ -192,7 +192,7 @@ def reward(previous, current):
 
 
 def reward_code(ways: Reachability, one: Subgoal) -> str:
-    """Python that says over `Scene.as_json` whether the deed is done, as a language model would write it.
+    """Python that says over `Scene.as_json` whether the event has happened, as a language model would write it.
 
     It is data: it runs in the sandbox alone.
     """

@@ -13,12 +13,16 @@ from rl_envs.core.metrics import COUNT, PROPORTION
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.overcooked.world import FALLEN_BACK
-from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
+from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
 
 STEPS_NEEDED = "env_steps_to_80_percent"
+SAMPLED_SOUPS = "sampled_soups"
+RULES_SCRIPTED = "rules_scripted"
+RANDOM_TESTS = ("random commands", "random possible commands")
+"""Conditions in which every command is replaced, so that no model need be asked for it."""
 COLUMNS = (
     "soups",
-    "sampled_soups",
+    SAMPLED_SOUPS,
     "reward",
     "standing_soups",
     "rounds",
@@ -26,9 +30,12 @@ COLUMNS = (
     "idle_rounds",
     "wasted_steps",
     STEPS_NEEDED,
+    *MODEL_COSTS,
 )
 ERRING = ("weak planner", "weaker planner")
 """Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
+_BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
+"""Methods and conditions under which rules plan, whatever planner the run names."""
 _VALID_SOUPS, _NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
@@ -36,7 +43,7 @@ COUNTING = (
     "`soups` and `reward` count all env steps of an episode, those of undone rounds too; `standing_soups` is the "
     "paper's count, which leaves undone rounds out."
 )
-SAMPLED = " `sampled_soups` are those of other episodes, with sampled actions."
+SAMPLED = f" `{SAMPLED_SOUPS}` are those of other episodes, with sampled actions."
 PLANNED_BY_RULES = (
     "Planner: rules, written by hand (tuned scores, exhaustive search over structured state); they use no "
     "prompts, manual or few-shot examples."
@@ -48,10 +55,10 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
 
     Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
     """
-    from tune_experiments.sama.overcooked.trials import parts_of
+    from tune_experiments.sama.overcooked.trials import split_method
 
     found = _steps_needed(rows) | _stood_in(rows)
-    return {parts_of(method)[1]: found} if found else {}
+    return {split_method(method)[1]: found} if found else {}
 
 
 def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -94,15 +101,13 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
-    sampled = SAMPLED * any(line.metric == "sampled_soups" for line in lines)
+    sampled = SAMPLED * any(line.metric == SAMPLED_SOUPS for line in lines)
     caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{sampled}{note}{_fallen_back(lines)}"
     return dataclasses.replace(table, caption=caption)
 
 
 def _planned_by(lines: Sequence[Result]) -> str:
     """Sentence on the planner of the tests and its number of questions; empty where no method has a planner."""
-    from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED
-
     asked, by_rule = ([line.value for line in lines if line.metric == name] for name in _OF_TESTS)
     if not by_rule:
         return ""
@@ -110,7 +115,7 @@ def _planned_by(lines: Sequence[Result]) -> str:
     if min(by_rule) == 1.0:
         return f" {PLANNED_BY_RULES} {questions}"
     shares = [100 * line.value for line in lines if line.metric == BY_RULE and not _is_by_rule(line)]
-    others = ", ".join(f"`{name}`" for name in (RULES_SCRIPTED, *ERRING) if any(name in line.method for line in lines))
+    others = ", ".join(f"`{name}`" for name in _BY_RULE if any(name in line.method for line in lines))
     return (
         f" Planner: a language model, except in {others or 'no method'}; rules written by hand answered in its place "
         f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
@@ -119,9 +124,7 @@ def _planned_by(lines: Sequence[Result]) -> str:
 
 def _is_by_rule(line: Result) -> bool:
     """Whether rules plan in a method, whatever planner the run names."""
-    from tune_experiments.sama.overcooked.evaluation import RULES_SCRIPTED
-
-    return any(name in line.method for name in (RULES_SCRIPTED, *ERRING))
+    return any(name in line.method for name in _BY_RULE)
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:

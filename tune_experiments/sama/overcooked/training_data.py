@@ -16,10 +16,10 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import Failure, Memory
-from rl_models.planners.preparation import generate_states, without_doubles
+from rl_models.planners.preparation import deduplicate_subgoals, generate_states
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.domain import domain_of, game_code
+from tune_experiments.sama.overcooked.domain import game_code, get_domain
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
@@ -49,7 +49,7 @@ def prepare_training_data(planner: Planner, layout: str, states: int, source: Re
         source: source of the rewards.
         seed: seed of the states.
     """
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     kitchen = CommandedKitchen(layout=layout)
     kitchen.reset(seed)
     found = generate_states(planner.caller, domain, planner.manual, [kitchen.in_words(0)], states, seed)
@@ -71,9 +71,9 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
     """Tests by the model for the sub-goals that are planned, without doubles."""
-    domain, play = domain_of(layout), random_play(layout, seed)
+    domain, play = get_domain(layout), random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code())
-    planned = without_doubles(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
+    planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
     return designer.design(planned)
 
 
@@ -81,7 +81,7 @@ def random_play(layout: str, seed: int) -> Transitions:
     """Steps of chefs who go anywhere, from diverse states."""
     world = CommandedKitchen(_TRIAL_WORLDS, layout=layout, actions="any")
     world.reset(seed)
-    world.restore(read_states(world.kitchen, domain_of(layout).diverse_states(_TRIAL_WORLDS, seed)))
+    world.restore(read_states(world.kitchen, get_domain(layout).diverse_states(_TRIAL_WORLDS, seed)))
     numbers, before, after, texts = np.random.default_rng(seed), [], [], []
     for _ in range(_TRIAL_STEPS):
         words = [world.in_words(index) for index in range(_TRIAL_WORLDS)]
@@ -98,5 +98,5 @@ def random_play(layout: str, seed: int) -> Transitions:
 
 def offline_planner(layout: str) -> Planner:
     """The planner by rule."""
-    domain = domain_of(layout)
+    domain = get_domain(layout)
     return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)

@@ -21,18 +21,20 @@ from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.sama_team import sama_team
 from rl_models.text.choice import text_encoder
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, make_team_algorithm
+from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, world_arguments
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
 from tune_experiments.sama.manuals import read_manual
 from tune_experiments.sama.overcooked.config import SamaConfig
-from tune_experiments.sama.overcooked.domain import command_texts, domain_of, manual_sentences
+from tune_experiments.sama.overcooked.domain import command_texts, get_domain, manual_sentences
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
@@ -40,7 +42,7 @@ from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.play import PlannedPlay, learned_executor
 from tune_experiments.sama.team_with_seed import TeamWithSeed
 
-SAMA, SELF_PLAY, MAPPO, BLIND, CODE = "sama", "selfplay", "mappo", "blind", "code"
+SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 VALIDATION_SEED = 500
 """Seed of the states on which weights are chosen, and of the actions there; training and tests have other seeds."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
@@ -51,7 +53,7 @@ def method_names(config: SamaConfig) -> list[str]:
     return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
 
 
-def parts_of(method: str) -> tuple[str, str]:
+def split_method(method: str) -> tuple[str, str]:
     """Row and kitchen of a method."""
     row, _, layout = method.partition("-")
     return row, layout
@@ -65,21 +67,23 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     """
     if method not in method_names(config):
         raise UserError(f"a method must be one of {', '.join(method_names(config))}, not {method!r}")
-    row, layout = parts_of(method)
+    row, layout = split_method(method)
     if row in UNPLANNED:
         return _unplanned(config, row, layout, seed)
-    config = of_row(config, row)
+    if row == SCRIPTED:
+        return _scripted(config, layout, seed)
+    config = configure_row(config, row)
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
-        **_choice_of_weights(config),
+        **_weight_selection(config),
         make_algorithm=functools.partial(_prepared_algorithm, config, layout, trial_folder),
     )
 
 
-def of_row(config: SamaConfig, row: str) -> SamaConfig:
+def configure_row(config: SamaConfig, row: str) -> SamaConfig:
     """The settings with what a method's name says of its rewards."""
     return dataclasses.replace(config, reward_source="code") if row == CODE else config
 
@@ -176,7 +180,7 @@ def play_unplanned(
 def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPlan:
     settings = _as_overcooked(config, layout)
     build: Callable[[], TeamPolicy] = functools.partial(
-        commanded_team, config, layout, seed, manual=domain_of(layout).manual
+        commanded_team, config, layout, seed, manual=get_domain(layout).manual
     )
     if row == SELF_PLAY:
         build = functools.partial(overcooked.self_play_team, settings, seed)
@@ -186,11 +190,23 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
         validate=functools.partial(
             play_unplanned, row, settings, config.test_episodes, config.is_greedy, seed=VALIDATION_SEED
         ),
-        **_choice_of_weights(config),
+        **_weight_selection(config),
     )
 
 
-def _choice_of_weights(config: SamaConfig) -> dict[str, Any]:
+def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
+    """No training, and the tests; the team is never asked."""
+    return dataclasses.replace(
+        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        make_world=functools.partial(make_rounds, config, layout),
+        build_policy=lambda: TeamWithSeed(uniform_team(NUM_CHEFS, 1), seed),
+        validate=lambda policy: {},
+        make_algorithm=NoTraining,
+        learns=False,
+    )
+
+
+def _weight_selection(config: SamaConfig) -> dict[str, Any]:
     """Weights that are tested, chosen alike for all methods: most soups in validation, the later of equals."""
     return {"chosen_by": "soups" if config.weights == "validated" else None, "chooses_last": True}
 

@@ -1,8 +1,8 @@
 """Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
 
 `SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
-In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Then its hands rest until its next command:
-it may walk, to make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
+In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Until its next command it may then walk, to
+make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
 learned or done with a thing after the sub-goal. (To stand still as well would block a kitchen with one way to its pot.)
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
 for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
@@ -25,7 +25,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.domain import command_texts, domain_of
+from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
@@ -86,7 +86,7 @@ class CommandedKitchen(SymbolKitchen):
         sentences = command_texts(layout)
         self._sees_commands, self._done = sees_commands, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
-        domain = domain_of(layout)
+        domain = get_domain(layout)
         self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._in_words)
         if any(one.was_asked_for for one in rewards or ()):
             self.metric_names = (*self.metric_names, *FALLEN_BACK)

@@ -1,0 +1,133 @@
+"""A causal language model on this machine that scores phrases after a conversation, as SayCan and TWOSOME do.
+
+It writes nothing. Answers are kept by conversation and phrases, and new ones are scored in one batch.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import torch
+
+from rl_models.chat.exchange import Message
+from rl_models.llm.adapters import honours_masks
+from rl_models.llm.llm_config import Normalisation
+from rl_models.llm.scoring import Scorer, normalise, score_alone, score_trie
+from rl_models.llm.shared_base import SharedBase, shared_base
+from rl_models.llm.shared_prefix import SharedPrefix, can_share_prefixes
+from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length, load_tokenizer
+from rl_models.planners.scored import Scored, ScoringQuestion
+from rl_models.runtime.device import building_device
+
+_PREFIXES_KEPT = 8
+Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
+"""Prompt, phrases, and the prompt's beginning that other prompts share."""
+
+
+class PhraseScorer:
+    """Scores phrases; the model is loaded when it is first asked.
+
+    Attributes:
+        name: name of the model in the catalogue, folder or hub id.
+        normalisation: divisor of a phrase's log-probability.
+    """
+
+    def __init__(self, name: str, normalisation: Normalisation) -> None:
+        self.name, self.normalisation = name, normalisation
+        self._known: dict[ScoringQuestion, Scored] = {}
+        self._prefix = functools.lru_cache(_PREFIXES_KEPT)(SharedPrefix)
+
+    def check(self) -> None:
+        """See that the model is on this machine, or can be downloaded.
+
+        Raises:
+            LanguageModelError: it cannot be had.
+        """
+        load_tokenizer(self.name)
+
+    def __call__(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
+        """Normalised log-probabilities of each question's phrases, and the tokens that were read for them.
+
+        Args:
+            questions: conversations, the last message of which the model is to continue, with their phrases.
+
+        Raises:
+            LanguageModelError: the model cannot be loaded, or a conversation is too long for it.
+        """
+        new = [one for one in dict.fromkeys(questions) if one not in self._known]
+        if new:
+            with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
+                self._known |= zip(new, self._score(new), strict=True)
+        return [self._known[one] for one in questions]
+
+    def _score(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
+        tokenised = [self._tokenise(*one) for one in questions]
+        by_prefix: dict[Ids, list[int]] = {}
+        for place, (_, _, prefix) in enumerate(tokenised):
+            by_prefix.setdefault(prefix, []).append(place)
+        found: dict[int, Scored] = {}
+        for prefix, places in by_prefix.items():
+            scores = self._log_probs(prefix, [tokenised[place] for place in places])
+            found |= zip(places, scores, strict=True)
+        return [found[place] for place in range(len(questions))]
+
+    def _log_probs(self, prefix: Ids, some: Sequence[Tokenised]) -> list[Scored]:
+        prompts, candidates = [prompt for prompt, _, _ in some], [phrases for _, phrases, _ in some]
+        score = functools.partial(score_trie, encode=self._prefix(prefix)) if prefix else self._scorer(prompts)
+        scored = score(self._base.model, prompts, candidates)
+        most = scored.log_probs.shape[1]
+        lengths = torch.tensor([[*map(self._length, each), *[1] * (most - len(each))] for each in candidates])
+        rows = normalise(scored.log_probs.cpu(), lengths).tolist()
+        return [
+            Scored(tuple(row[: len(phrases)]), len(prompt) + sum(map(len, phrases)))
+            for row, prompt, phrases in zip(rows, prompts, candidates, strict=True)
+        ]
+
+    def _scorer(self, prompts: Sequence[Ids]) -> Scorer:
+        """Without a prefix cache: as a trie where the model obeys masks, which a sliding window replaces."""
+        window = getattr(self._base.model.config, "sliding_window", None) or max(map(len, prompts))
+        return score_trie if self._base.honours_masks and max(map(len, prompts)) <= window else score_alone
+
+    def _length(self, phrase: Ids) -> int:
+        if self.normalisation == "word":
+            return self._tokens.words(phrase)
+        return len(phrase) if self.normalisation == "token" else 1
+
+    def _tokenise(self, messages: Sequence[Message], phrases: Sequence[str]) -> Tokenised:
+        prompt, candidates = self._ids(messages, True), tuple(map(self._tokens.completion, phrases))
+        self._tokens.check_length(prompt, max(map(len, candidates)))
+        if not self._shares_prefixes:
+            return prompt, candidates, ()
+        first = self._ids(messages[:1], False)
+        pairs = enumerate(zip(prompt[:-1], first, strict=False))
+        end = next((place for place, (one, other) in pairs if one != other), min(len(prompt) - 1, len(first)))
+        return prompt, candidates, prompt[:end]
+
+    def _ids(self, messages: Sequence[Message], is_continued: bool) -> Ids:
+        """Token ids of a conversation, in the model's chat template if it has one."""
+        tokenizer: Any = self._base.tokenizer
+        if not tokenizer.chat_template:
+            return tuple(tokenizer("\n\n".join(one.content for one in messages))["input_ids"])
+        conversation = [vars(one) for one in messages]
+        text = tokenizer.apply_chat_template(conversation, tokenize=False, continue_final_message=is_continued)
+        return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    @cached_property
+    def _base(self) -> SharedBase:
+        base = shared_base(self.name, torch.bfloat16 if building_device().type == "cuda" else torch.float32)
+        if base.honours_masks is None:
+            base.honours_masks = honours_masks(base.model)
+        return base
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self._base.tokenizer, context_length(self._base.model.config))
+
+    @cached_property
+    def _shares_prefixes(self) -> bool:
+        model = self._base.model
+        has_window = getattr(model.config, "sliding_window", None)
+        return bool(self._base.honours_masks) and not has_window and can_share_prefixes(model)

@@ -1,0 +1,139 @@
+"""A planner whose language model writes nothing: it scores the sub-goals that are possible now (SayCan, TWOSOME).
+
+Agents get their sub-goals one after another, and the model is told what the agents before were given. Questions and
+answers go through the same record and transcript as those of a model that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rl_models.chat.exchange import ChatReply, ChatRequest, Message, Outcome
+from rl_models.planners.briefing import Briefing, command_examples
+from rl_models.planners.calling import Call, Caller, Stage
+from rl_models.planners.domain import Domain, Fault, SubgoalTexts
+from rl_models.planners.offline import OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.plans import Failure, Memory, Plan
+from rl_models.planners.replies import AskSubgoal, ScoredReply
+
+SUBGOAL = Stage("subgoal", ScoredReply)
+ScoringQuestion: TypeAlias = "tuple[tuple[Message, ...], SubgoalTexts]"
+"""A conversation that the model is to continue, and the phrases with which it may."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of the phrases of one question, and the number of tokens that were read."""
+
+    scores: tuple[float, ...]
+    tokens: int
+
+
+Scorer: TypeAlias = Callable[[Sequence[ScoringQuestion]], list[Scored]]
+
+
+class ScoredBackend:
+    """A `Transport` that answers with the sub-goal of the highest score, and whatever else is asked by rule."""
+
+    def __init__(self, domain: Domain, scorer: Scorer) -> None:
+        self._rules, self._scorer = OfflineBackend(domain), scorer
+
+    def prepare(self, requests: Sequence[ChatRequest]) -> None:
+        """Score all of these together; the scorer keeps its answers."""
+        self._scorer([_question(request) for request in requests if len(request.choices) > 1])
+
+    def complete(self, request: ChatRequest) -> Outcome:
+        """Answer one request, the same way each time."""
+        if not isinstance(request.context, AskSubgoal):
+            return self._rules.complete(request)
+        if len(request.choices) == 1:
+            return ChatReply(ScoredReply(subgoal=request.choices[0]).model_dump_json())
+        (found,) = self._scorer([_question(request)])
+        scores = dict(zip(request.choices, found.scores, strict=True))
+        best = max(scores, key=scores.__getitem__)
+        return ChatReply(ScoredReply(subgoal=best, scores=scores).model_dump_json(), prompt_tokens=found.tokens)
+
+
+def _question(request: ChatRequest) -> ScoringQuestion:
+    lead = Message("assistant", f"{request.context.agent} should")
+    return (*request.messages, lead), request.choices
+
+
+class ScoredPlanner(Planner):
+    """Asks for the sub-goal of one agent at a time."""
+
+    def __init__(self, caller: Caller, domain: Domain, briefing: Briefing | None = None) -> None:
+        """See `Planner`; what a prompt lists are the sub-goals that are possible now."""
+        briefing = briefing or Briefing(domain.manual, domain.objects)
+        super().__init__(caller, domain, briefing)
+        self._commands = command_examples(domain, briefing.shots)
+
+    def plan(
+        self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
+    ) -> list[Plan]:
+        """See `Planner.plan`; a goal that is not given stays empty."""
+        goals = goals or [None] * len(states)
+        memories = memories or [Memory() for _ in states]
+        given: list[SubgoalTexts] = [() for _ in states]
+        for _ in self.domain.agents:
+            calls = [self._subgoal_call(*one) for one in zip(states, goals, memories, given, strict=True)]
+            answers = self.caller.call(SUBGOAL, calls)
+            given = [(*before, answer.value) for before, answer in zip(given, answers, strict=True)]
+        order = tuple(range(len(self.domain.agents)))
+        return [
+            Plan(state, goal or "", texts, order, texts)
+            for state, goal, texts in zip(states, goals, given, strict=True)
+        ]
+
+    def reflect(
+        self,
+        plans: Sequence[Plan],
+        reached: Sequence[Sequence[bool]],
+        memories: Sequence[Memory],
+        goals: Sequence[str | None] | None = None,
+    ) -> list[Plan]:
+        """See `Planner.reflect`: the plan that failed is remembered and not made again; nobody says why it failed."""
+        for plan, memory in zip(plans, memories, strict=True):
+            memory.failures.append(Failure(plan, "allocation"))
+            self._note_reflection(plan, Fault("none, sub-goals are scored", "allocation"), memory)
+        return self.plan([plan.state for plan in plans], goals, memories)
+
+    def _subgoal_call(
+        self, state: str, goal: str | None, memory: Memory, given: SubgoalTexts
+    ) -> Call[ScoredReply, str]:
+        domain, number = self.domain, len(given)
+        agent = domain.agents[number]
+        options = self._options(state, given, memory)
+        told = " ".join(f"{name} should {text}." for name, text in zip(domain.agents, given, strict=False))
+        return Call(
+            values={
+                **self._shared,
+                "examples": self._commands,
+                "situation": domain.situation(state),
+                "agents": "; ".join(domain.statuses(state)),
+                "goal": goal or "what helps the team most",
+                "failed": memory.describe(),
+                "told": told or "nothing",
+                "agent": agent,
+            },
+            context=AskSubgoal(agent),
+            choices=options,
+            check=lambda reply: self._match(reply.subgoal),
+            fallback=lambda: self._by_rule(state, goal, memory)[number],
+        )
+
+    def _options(self, state: str, given: SubgoalTexts, memory: Memory) -> SubgoalTexts:
+        """Sub-goals that the next agent can begin now, without those that would repeat a plan that failed."""
+        options = self.domain.possible_subgoals(state, len(given), given)
+        failed, decomposed = memory.failed_allocations(), memory.failed_decompositions()
+        plans = {text: (*given, text) for text in options}
+        fresh = [text for text, one in plans.items() if one not in failed and tuple(sorted(one)) not in decomposed]
+        return tuple(fresh) or options
+
+    def _by_rule(self, state: str, goal: str | None, memory: Memory) -> SubgoalTexts:
+        subgoals = self.domain.decompose(state, goal, memory.failed_decompositions()).subgoals
+        order = self.domain.allocate(state, subgoals, memory.failed_allocations()).order
+        return tuple(subgoals[place] for place in order)

@@ -1,0 +1,28 @@
+"""Captions that name the pretrained models of a run, by what its sessions have written down."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tune_experiments.results.tables import PaperTable
+
+__all__ = ["describe_models", "with_model_notes"]
+
+
+def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Each pretrained model of a run's sessions once: its name, with its revision where that is known."""
+    models = [model for session in sessions for model in session.get("pretrained_models", ())]
+    return tuple(dict.fromkeys(_described(model) for model in models))
+
+
+def with_model_notes(tables: Sequence[PaperTable], models: Sequence[str]) -> list[PaperTable]:
+    """The tables, with captions that name these models."""
+    said = f" Pretrained model: {', '.join(models)}." if models else ""
+    return [dataclasses.replace(table, caption=table.caption + said) for table in tables]
+
+
+def _described(model: Mapping[str, str | None]) -> str:
+    revision = model.get("revision")
+    return f"{model['name']} ({revision})" if revision else str(model["name"])
