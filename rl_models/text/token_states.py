@@ -88,6 +88,7 @@ class _FrozenStates(nn.Module):
         """Texts, one after the other, of a row's numbers without padding."""
         raise NotImplementedError
 
+    @torch.inference_mode(False)  # what is kept while acting is read while learning, too
     @torch.no_grad()
     def forward(self, tokens: Tensor) -> Tensor:
         """Numbers [D, L] int -> states [D, L, E] float32, 0 on padding."""
