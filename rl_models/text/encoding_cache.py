@@ -30,7 +30,7 @@ FOLDER_VARIABLE = "CONCORD_ENCODINGS"
 """Environment variable that names the folder of all encodings, one that workers share."""
 LIMIT_VARIABLE = "CONCORD_ENCODINGS_GIGABYTES"
 """Environment variable with the largest size of that folder."""
-DEFAULT_GIGABYTES = 4.0
+DEFAULT_GIGABYTES = 8.0
 TEXTS_AT_ONCE = 32
 """Number of texts that are encoded together."""
 
