@@ -34,12 +34,12 @@ def call_ended() -> None:
     _now = None
 
 
-def watch(tell: Callable[[str], None]) -> None:
-    """Watch the calls of this process from now on; `tell` gets the error message before the process ends."""
+def watch(report: Callable[[str], None]) -> None:
+    """Watch the calls of this process from now on; `report` gets the error message before the process ends."""
     global _watch
     if _watch is None:
         seconds = float(os.environ.get(PATIENCE_VARIABLE, "540"))
-        _watch = threading.Thread(target=_look, args=(tell, seconds), daemon=True, name="hang watch")
+        _watch = threading.Thread(target=_look, args=(report, seconds), daemon=True, name="hang watch")
         _watch.start()
 
 
@@ -66,12 +66,12 @@ def _is_of_library(filename: str) -> bool:
     return filename.startswith("<frozen") or (filename.startswith(_LIBRARY) and "site-packages" not in filename)
 
 
-def _look(tell: Callable[[str], None], seconds: float) -> None:
+def _look(report: Callable[[str], None], seconds: float) -> None:
     while True:
         time.sleep(min(1.0, seconds / 10))
-        if (said := hang_message(seconds)) is not None:
+        if (message := hang_message(seconds)) is not None:
             try:
-                print(said, file=sys.stderr, flush=True)
-                tell(said)
+                print(message, file=sys.stderr, flush=True)
+                report(message)
             finally:
                 os._exit(1)

@@ -68,11 +68,7 @@ def _nearest(name: str) -> str:
 
 
 def _known_gymnasium(name: str) -> str:
-    """The id after `gymnasium:`; a module before it is imported, and may register it.
-
-    Raises:
-        CustomEnvError: there is no such id, or its module cannot be imported.
-    """
+    """The id after `gymnasium:`; a module before it is imported, because it may register the id."""
     found = name.removeprefix(GYMNASIUM)
     try:
         gymnasium.spec(found)

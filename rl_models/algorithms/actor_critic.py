@@ -231,10 +231,7 @@ def shuffled_minibatches(
 
 
 def _shuffled(total: int, number: int, generator: torch.Generator) -> list[Tensor]:
-    """Row numbers of minibatches. Of every `number` consecutive rows each gets one, by chance.
-
-    So learners, who hold consecutive rows, have nearly equal parts of every minibatch, and none waits long for another.
-    """
+    """Row numbers of minibatches: each has one random row of every `number` consecutive rows of the batch."""
     order = torch.rand(-(-total // number), number, generator=generator).argsort(-1)
     rows = order + number * torch.arange(len(order))[:, None]
     return [column[column < total] for column in rows.unbind(1)]

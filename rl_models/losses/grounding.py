@@ -119,8 +119,8 @@ def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor,
     """
     symbols, manual = symbols.flatten(0, 1), manual.flatten(0, 1)
     is_shown = (symbols != 0).any(-1)
-    asks = len(symbols) > _MAX_PADDED_FRAMES or symbols.device.type == "cpu"
-    if asks:
+    may_wait = len(symbols) > _MAX_PADDED_FRAMES or symbols.device.type == "cpu"
+    if may_wait:
         (shown,) = is_shown.nonzero(as_tuple=True)
         if not len(shown):
             return scores.new_zeros(()), scores.new_ones(())
@@ -128,7 +128,9 @@ def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor,
     else:
         shown = torch.arange(len(symbols), device=symbols.device)
         counts = is_shown | ~is_shown.any()
-    (sprites, sprites_of_frame), (manuals, manual_of_frame) = distinct_rows(symbols[shown], manual[shown], asks=asks)
+    (sprites, sprites_of_frame), (manuals, manual_of_frame) = distinct_rows(
+        symbols[shown], manual[shown], may_wait=may_wait
+    )
     # All frames with the same set of sprites have the same scores.
     frame = sprites_of_frame.new_zeros(len(sprites))
     frame[sprites_of_frame] = torch.arange(len(sprites_of_frame), device=frame.device)
@@ -136,4 +138,4 @@ def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor,
     is_here = is_here | ~is_here.any(1, keepdim=True)  # an empty set has weight 0, and its scores must be finite
     matches = match(scores.flatten(0, 1)[shown[frame]], is_here, manuals)
     loss, matched = contrastive_loss(matches, sprites_of_frame, manual_of_frame, counts)
-    return (loss, matched) if asks else (loss.where(is_shown.any(), 0.0), matched.where(is_shown.any(), 1.0))
+    return (loss, matched) if may_wait else (loss.where(is_shown.any(), 0.0), matched.where(is_shown.any(), 1.0))

@@ -207,13 +207,7 @@ class Emma(EntityNetwork):
         return extras
 
     def _movement_extras(self, table: Tensor, queries: Tensor, manual: Tensor) -> dict[str, Tensor]:
-        """`MOVEMENT_SCORES` [K, E, 3, n] float32 and `MOVED` [K, E] int64 of the newest time step's sprites.
-
-        Args:
-            table: [4 V, U] float32, scores of all queries and sentences.
-            queries: [K, E] int64, numbers of the sprites' queries.
-            manual: [K, n] int64, the manual's sentences among the U.
-        """
+        """`MOVEMENT_SCORES` [K, E, 3, n] and `MOVED` [K, E] of queries [K, E] with scores [4 V, U]."""
         count = self.body.symbols.num_embeddings
         others = (queries % count)[..., None] + count * torch.arange(1, MOVEMENTS, device=table.device)
         return {MOVEMENT_SCORES: scores_in_manual(table, others, manual), MOVED: queries // count}

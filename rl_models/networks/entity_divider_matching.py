@@ -99,12 +99,7 @@ class DividedMatching(MatchingReader):
 
 
 def _offsets(positions: Tensor, grid: Tensor) -> Tensor:
-    """(row, column) offsets of all names in the grid from the agent and from the nearest other, [K, H W P, 2, 2] int64.
-
-    Args:
-        positions: [K, N, 2] int64, row and column of the agents, the agent itself first.
-        grid: [K, H, W, P]; only its shape matters.
-    """
+    """Offsets (row, column) of the grid from the agent and from the nearest other, [K, H W P, 2, 2] int64."""
     height, width, names = grid.shape[1:]
     rows, columns = (torch.arange(length, device=grid.device) for length in (height, width))
     cells = torch.cartesian_prod(rows, columns).repeat_interleave(names, 0)

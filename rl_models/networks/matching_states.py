@@ -108,12 +108,7 @@ def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
 
 
 def _present(is_node: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Places of the nodes of each frame in order, [K, X], 0 after the last; and their number [K].
-
-    Args:
-        is_node: [K, places] bool.
-        most: largest number of nodes in a frame; X is this, or on the CPU the largest one that occurs.
-    """
+    """Places [K, X] of the nodes [K, places] of each frame, 0 after the last, and their number [K]; X <= `most`."""
     number = is_node.cumsum(1)
     most = min(longest(number[:, -1], most), is_node.shape[1])
     # All that is no node goes into a last column, which is cut off.

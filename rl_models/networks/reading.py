@@ -184,12 +184,7 @@ class ReadingNetwork(Stateless):
         return pooled, self._attention_maps(attend)
 
     def _contrast(self, grid: Tensor, document: EncodedTexts | None) -> dict[str, Tensor]:
-        """Scores of K frames with U documents: sum over names in the grid of logsumexp over words of query . state.
-
-        Args:
-            grid: [K, H, W, P] uint8, names in each cell.
-            document: encodings of the documents, to which the stack attends.
-        """
+        """Scores [K, U] of frames and documents: sum over names of logsumexp over words of query . state."""
         assert document is not None
         used, rows = document.rows.unique(return_inverse=True)
         states, lengths = (

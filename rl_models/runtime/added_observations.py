@@ -30,18 +30,11 @@ NOISE_DRAW = 2**20
 """Draw number of the first noise; draws with smaller numbers sample the actions."""
 
 
-class DrawsNoise(Protocol):
-    """A stochastic network; its class has this method."""
-
-    def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
-        """Shape of one agent's noise at one step, None for no noise; `obs` is name -> [B, N, ...]."""
-
-
 def noise_shape(network: TeamNetwork, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
     """Shape of one agent's noise at one step; None for a network without noise.
 
     Args:
-        network: any network.
+        network: any network; a stochastic one has a method `noise_shape(obs)`.
         obs: present observations, name -> [B, N, ...].
     """
     return network.noise_shape(obs) if draws_noise(network) else None  # type: ignore[attr-defined]

@@ -305,9 +305,6 @@ def _has_mask(indices: Iterable[Tensor | None]) -> bool:
 
 
 def _crosses(tree: Any, counts_numbers: bool) -> bool:
-    """Whether tensors of both places are among what an operation reads and gives.
-
-    Arithmetic takes a tensor of one number from the host as it is; copies do not.
-    """
+    """Whether an operation reads or gives tensors of host and device; single numbers may cross."""
     tensors = [one for one in _pytree.tree_leaves(tree) if isinstance(one, Tensor) and (one.ndim or counts_numbers)]
     return len({one.device.type for one in tensors}) > 1

@@ -175,7 +175,7 @@ def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-class Arrival:
+class PendingHostCopy:
     """Tensors on their way to the host, which does other work until it waits for them.
 
     It does not wait for work that a GPU was given after them.
@@ -242,12 +242,12 @@ def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
     return used, torch.empty_like(order).scatter(0, order, which).view(rows.shape)
 
 
-def distinct_rows(*tables: Tensor, asks: bool = True) -> list[tuple[Tensor, Tensor]]:
+def distinct_rows(*tables: Tensor, may_wait: bool = True) -> list[tuple[Tensor, Tensor]]:
     """Distinct rows of several tables, each as `unique(dim=0, return_inverse=True)`; the host waits once for all.
 
     Args:
         tables: [K, C] int each, numbers from 0.
-        asks: False if the host must not wait for an accelerator: the result has K rows then, zeros after the last
+        may_wait: False if the host must not wait for an accelerator: the result has K rows then, zeros after the last
             distinct one.
 
     Returns:
@@ -256,7 +256,7 @@ def distinct_rows(*tables: Tensor, asks: bool = True) -> list[tuple[Tensor, Tens
     if tables[0].device.type == "cpu":
         return [_packed(table) for table in tables]
     found = [_in_order(table) for table in tables]
-    numbers = torch.stack([which[-1] + 1 for _, _, which in found]).tolist() if asks else map(len, tables)
+    numbers = torch.stack([which[-1] + 1 for _, _, which in found]).tolist() if may_wait else map(len, tables)
     return [
         (_first(ordered, which, number), torch.empty_like(order).scatter(0, order, which))
         for (ordered, order, which), number in zip(found, numbers, strict=True)
@@ -278,10 +278,7 @@ def count_rows(rows: Tensor, number: int, counts: Tensor | None = None) -> Tenso
 
 
 def _packed(table: Tensor) -> tuple[Tensor, Tensor]:
-    """Distinct rows and which of them each row is: as many columns at a time as one number can hold.
-
-    `unique(dim=0)` compares rows as tensors, which takes ten times as long.
-    """
+    """Distinct rows and which of them each row is; ten times as fast as `unique(dim=0)`."""
     if not table.numel():
         return table.unique(dim=0, return_inverse=True)  # type: ignore[no-untyped-call, no-any-return]
     values = table.long()

@@ -13,8 +13,8 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -30,9 +30,12 @@ FOLDER_VARIABLE = "CONCORD_ENCODINGS"
 """Environment variable that names the folder of all encodings, one that workers share."""
 LIMIT_VARIABLE = "CONCORD_ENCODINGS_GIGABYTES"
 """Environment variable with the largest size of that folder."""
-DEFAULT_GIGABYTES = 4.0
+DEFAULT_GIGABYTES = 8.0
 TEXTS_AT_ONCE = 32
 """Number of texts that are encoded together."""
+
+PATIENCE_SECONDS = 10.0
+"""Longest wait for another process that encodes."""
 
 Text: TypeAlias = str | tuple[int, ...] | tuple[str, ...]
 """A sentence, the ids of its tokens, or its words."""
@@ -72,7 +75,7 @@ class EncodingCache:
         self._root = folder or default_folder()
         self._folder = self._root / encoder
         self._limit = _limit_in_bytes()
-        self._unseen = math.inf
+        self._unseen, self._patience = math.inf, PATIENCE_SECONDS
         self.asked = self.found = 0
 
     def get(self, texts: Iterable[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]]) -> dict[_Text, Tensor]:
@@ -101,7 +104,7 @@ class EncodingCache:
         """Encode texts, unless another process has done so while this one waited for its turn."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with hold_lock(self._folder / ".lock", math.inf):
+            with self._turn():
                 known = self._read(batch)
                 new = [text for text in batch if text not in known]
                 self.found += len(known)
@@ -114,6 +117,16 @@ class EncodingCache:
                 f"set {FOLDER_VARIABLE} to another folder"
             ) from error
         return known
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for a process that encodes, but not for one that is stopped or starved: it is done without."""
+        with ExitStack() as held:
+            try:
+                held.enter_context(hold_lock(self._folder / ".lock", self._patience))
+            except TimeoutError:
+                self._patience = 0.0
+            yield
 
     def _read(self, texts: Iterable[_Text]) -> dict[_Text, Tensor]:
         """Encodings that are on disk and whole; they count as used now."""

@@ -23,6 +23,9 @@ from rl_models.text.pretrained import PretrainedEncoder
 
 _MEMORY_BYTES = 2**29
 """Memory for the states of the last texts."""
+_TABLES, _SMALL_TABLE = 8, 1024
+"""Number of tables whose states are kept as they were returned, and most numbers in one: names are asked for at every
+step."""
 _SENTENCE_END = "."
 
 
@@ -79,14 +82,28 @@ class _FrozenStates(nn.Module):
         super().__init__()
         self._encodings = _shared_encodings(name, kind)
         self.features = shared_encoder(name).features
+        self._tables: OrderedDict[bytes, Tensor] = OrderedDict()
 
     def _texts(self, row: list[int]) -> Iterable[Text]:
         """Texts, one after the other, of a row's numbers without padding."""
         raise NotImplementedError
 
+    @torch.inference_mode(False)  # what is kept while acting is read while learning, too
     @torch.no_grad()
     def forward(self, tokens: Tensor) -> Tensor:
         """Numbers [D, L] int -> states [D, L, E] float32, 0 on padding."""
+        if tokens.numel() > _SMALL_TABLE:
+            return self._states(tokens)
+        rows = tokens.cpu()
+        key = f"{rows.dtype} {rows.shape} {tokens.device}".encode() + rows.numpy().tobytes()
+        if key not in self._tables:
+            self._tables[key] = self._states(tokens)
+        self._tables.move_to_end(key)
+        while len(self._tables) > _TABLES:
+            self._tables.popitem(last=False)
+        return self._tables[key]
+
+    def _states(self, tokens: Tensor) -> Tensor:
         texts = [[*self._texts([number for number in row if number])] for row in tokens.tolist()]
         known = self._encodings.get(text for row in texts for text in row)
         states = torch.zeros(*tokens.shape, self.features)

@@ -29,7 +29,7 @@ from rl_models.runtime.added_observations import (
     with_noise,
 )
 from rl_models.runtime.cuda_graph import Graphed, Inputs
-from rl_models.runtime.device import Arrival, to_device, to_host
+from rl_models.runtime.device import PendingHostCopy, to_device, to_host
 from rl_models.runtime.texts import ENCODED, TEXTS, OwnsTexts, TextEncodings
 from rl_models.team_world import TeamWorld
 
@@ -41,7 +41,7 @@ _IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "s
 class _PendingActions:
     """Output of a policy at one step: actions on their way to the host, all outputs [B, 1, ...], and the new state."""
 
-    arriving: Arrival
+    arriving: PendingHostCopy
     record: dict[str, Tensor]
     state: State
 
@@ -163,7 +163,7 @@ class Collector:
         record = self.decide(self._inputs(seen | beside, self._state))
         state = {name.removeprefix(_STATE): record.pop(name) for name in list(record) if name.startswith(_STATE)}
         actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
-        return _PendingActions(Arrival(actions), record, state)
+        return _PendingActions(PendingHostCopy(actions), record, state)
 
     def decide(self, inputs: Inputs) -> dict[str, Tensor]:
         """`compute_decision`; a GPU replays it once it is known how many uniforms it takes."""

@@ -151,13 +151,7 @@ class Learner:
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _compute_part(self, inputs: Inputs) -> Outputs:
-        """Add the gradients of a part of a minibatch; its statistics, and the `Share` that it is.
-
-        It depends on the inputs, on weights and on schedules alone, so that a GPU can capture it (`cuda_graph.py`).
-
-        Args:
-            inputs: the part, and under `_WHOLE` the steps of the minibatch as `count_steps` counts them.
-        """
+        """Add the gradients of a part of a minibatch; its statistics and `Share`. A GPU can capture it."""
         part = {name: value for name, value in inputs.items() if name != _WHOLE}
         share = compute_share(part, inputs[_WHOLE])
         progress = self.progress.observed() if self.graphed is not None and is_capturing() else self.progress

@@ -95,7 +95,7 @@ class MessengerRunConfig(
     frames: PositiveInt = 3
     """Number of stacked frames in an observation, at least 1; the paper has 3."""
     encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
-    """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
+    """How sentences become vectors: `--encoder.name words`, `auto`, or a pretrained encoder by name."""
     network: EmmaConfig = field(default_factory=lambda: EmmaConfig(features=64, channels=16, hidden_size=64))
     """Widths of EMMA and of the Game-ID baseline."""
     freezes_attention: bool = False

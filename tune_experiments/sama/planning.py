@@ -10,12 +10,13 @@ import os
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint
-from rl_models.chat.exchange import Transport
+from rl_models.chat.exchange import ChatRequest, Transport
 from rl_models.chat.meter import Meter
 from rl_models.chat.record import Recorded, RecordError, Replay
 from rl_models.errors import InputError
@@ -154,7 +155,8 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
     """Rules or scores answer, or the record of what they have answered; what it does not hold rules answer."""
     transport: Transport = OfflineBackend(domain)
-    name, prepare = MODEL, None
+    name = MODEL
+    prepare: Callable[[Sequence[ChatRequest]], None] | None = None
     if config.planner == "noisy":
         noisy = NoisyBackend(domain, NOISES[config.noise], seed)
         transport, name = noisy, noisy.model

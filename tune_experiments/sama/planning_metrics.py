@@ -30,9 +30,8 @@ tokens that it read and wrote; replies that were refused."""
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
     """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
     counts = loop.question_counts
-    if config.planner in RULES:
-        by_rule, costs = 1.0, {}
-    else:
+    by_rule, costs = 1.0, Episodes()
+    if config.planner not in RULES:
         by_rule = counts["fallback"] / max(1, counts["asked"])
         calls = counts["answered"] + counts["rejected"] + counts["failed"]
         spent = (calls, counts["prompt_tokens"] + counts["completion_tokens"], counts["rejected"])

@@ -14,11 +14,15 @@ _NOTES = {
     "symbolic_imitation_ppo": "The env steps of symbolic_imitation_ppo include those of the small model's corpus, from "
     "which it learned the same experts' decisions; methods with a language model have read that play besides their own "
     "env steps.",
-    "base": "base is the language model without warm start and without PPO; it has read of generated kitchens alone.",
+    "base": "base is the language model without warm start and without PPO.",
     "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
     "api": "api gives the answers of the endpoint or of the record; in docs/results/verco_api_record scripted cooks "
     "answered, and no model.",
-}
+} | dict.fromkeys(
+    ("base_sum", "base_token", "base_word"),
+    "base_sum, base_token and base_word are the language model without training and without messages: an action's "
+    "score is the sum of its tokens' log-probabilities, or that sum divided by its tokens or its words.",
+)
 """Method -> sentence below the tables that have it."""
 
 
@@ -54,7 +58,7 @@ def _with_notes(table: PaperTable) -> PaperTable:
     """The table with what its rows need to be understood."""
     labels = [label.split(" ")[0].rstrip(",") for label, _ in table.rows]
     notes = [note for method, note in _NOTES.items() if method in labels]
-    return dataclasses.replace(table, caption=" ".join([table.caption, *notes]))
+    return dataclasses.replace(table, caption=" ".join([table.caption, *dict.fromkeys(notes)]))
 
 
 def _table(results: Sequence[Result], title: str, columns: Sequence[str]) -> PaperTable:

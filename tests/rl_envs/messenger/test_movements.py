@@ -96,13 +96,12 @@ def test_entities_of_a_team_make_half_a_cell_a_step_on_average_toward_or_from_th
     world = Messenger(4000, num_agents=2, stage=2)
     world.reset(0)
     world.auto_resets = False
+    start = {name: values.copy() for name, values in world.state.items()}
     world.step(np.full((4000, 2), STAY))
     going = world.state["episode_return"][:, 0] == 0
-    start = Messenger(4000, num_agents=2, stage=2)
-    start.reset(0)
-    before, after = start.state["entity_places"][going], world.state["entity_places"][going]
+    before, after = start["entity_places"][going], world.state["entity_places"][going]
     step = (abs(after - np.array([10, 10])) - abs(before - np.array([10, 10]))).sum(-1)
-    movements = start.state["entity_movements"][going]
+    movements = start["entity_movements"][going]
     assert abs((step[movements == CHASER] == -2).mean() - 0.5) < 0.03
     assert 0.4 < (step[movements == FLEEING] == 2).mean() < 0.53
     assert (step[movements == IMMOVABLE] == 0).all()

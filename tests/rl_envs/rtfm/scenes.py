@@ -59,9 +59,13 @@ def places(world, name):
 
 
 @functools.cache
-def assignments_of(has_groups, split):
-    """All assignments of a split, in the order of the keyed permutation."""
+def splits(has_groups):
+    """All assignments of each split, in the order of the keyed permutation."""
     known = assignments(has_groups)
     train, evaluation = np.split(known.permuted(np.arange(known.count)), 2)
     valid, test = np.split(evaluation, [len(evaluation) // 3])
-    return {"train": train, "eval": evaluation, "valid": valid, "test": test}[split]
+    return {"train": train, "eval": evaluation, "valid": valid, "test": test}
+
+
+def assignments_of(has_groups, split):
+    return splits(has_groups)[split]

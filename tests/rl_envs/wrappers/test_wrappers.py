@@ -58,7 +58,7 @@ def test_actions_are_discrete_or_factored():
     assert team_action_space({"go": 3}, 2)["go"] == spaces.MultiDiscrete([3, 3])
 
 
-def test_the_team_is_one_player_and_earns_the_sum():
+def test_the_team_is_one_player_and_the_end_is_reported_as_gymnasium_does():
     env = TeamEnv(MatrixGame(adversary=2))
     env.reset(seed=0)
     _, reward, terminated, truncated, info = env.step(np.array([0, 0]))
@@ -66,12 +66,6 @@ def test_the_team_is_one_player_and_earns_the_sum():
     assert info["agent_rewards"].tolist() == [1.0, 1.0]
     assert info["metrics"]["outcome"] == 1.0
     assert info["metrics"]["return"].tolist() == [1.0, 1.0]
-
-
-def test_the_end_of_an_episode_is_reported_as_gymnasium_does():
-    env = TeamEnv(MatrixGame(adversary=2))
-    env.reset(seed=0)
-    *_, info = env.step(np.array([0, 0]))
     assert set(info["episode"]) == {"r", "l", "t"}
     assert (info["episode"]["r"], info["episode"]["l"]) == (2.0, 1)
     assert 0 <= info["episode"]["t"] < 60
@@ -96,8 +90,10 @@ def test_ids_of_constant_texts_can_be_had_as_tokens(env_class):
     assert space.contains(seen)
 
 
-def test_an_ended_episode_stays_as_it_ended_until_reset():
+def test_a_step_needs_a_reset_before_it_and_an_ended_episode_stays_as_it_ended():
     env = TeamEnv("toy-v0", render_mode="rgb_array", gusts=0.0, num_agents=1)
+    with pytest.raises(RuntimeError, match="reset"):
+        env.step(team_action(1))
     env.reset(seed=0)
     for _ in range(CELLS):
         observation, _, terminated, _, _ = env.step(team_action(1, go=1))
@@ -107,14 +103,9 @@ def test_an_ended_episode_stays_as_it_ended_until_reset():
     assert observation["cell"].tolist() == [CELLS - 1]
     assert env.render()[0, -1].tolist() == [255, 255, 255], "the frame still shows the end"
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="call reset"):
+        with pytest.raises(RuntimeError, match="reset"):
             env.step(team_action(1))
     assert env.reset()[0]["cell"] < 2
-
-
-def test_a_view_refuses_to_step_before_the_first_reset():
-    with pytest.raises(RuntimeError, match="call reset"):
-        TeamEnv("toy-v0").step(team_action(2))
 
 
 def starts(env, seeds):

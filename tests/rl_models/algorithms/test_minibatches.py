@@ -35,12 +35,12 @@ def test_no_minibatch_is_empty():
 
 
 def test_every_world_is_as_likely_in_any_minibatch():
-    draws = [worlds_of(6, 3, seed) for seed in range(1000)]
+    draws = [worlds_of(6, 3, seed) for seed in range(400)]
     often = torch.zeros(6, 3)
     for parts in draws:
         for index, part in enumerate(parts):
             often[part, index] += 1 / len(draws)
-    torch.testing.assert_close(often, torch.full((6, 3), 1 / 3), atol=0.06, rtol=0)
+    torch.testing.assert_close(often, torch.full((6, 3), 1 / 3), atol=0.1, rtol=0)
 
 
 @pytest.mark.parametrize("shares", [(3, 4), (2, 2, 3), (4, 5), (3, 3, 3), (1, 6), (0, 7)])

@@ -64,10 +64,10 @@ def test_more_fragments_than_the_capacity_are_refused_and_nothing_is_lost():
 
 def test_draws_are_uniform_and_without_replacement():
     one = filled((0, 10))
-    draws = torch.tensor([numbers(drawn) for drawn in one.draws(2000, 3, seed=5)])
+    draws = torch.tensor([numbers(drawn) for drawn in one.draws(600, 3, seed=5)])
     assert (draws.sort(1).values.diff(dim=1) > 0).all()
-    shares = torch.bincount(draws.flatten().long(), minlength=10) / 2000
-    torch.testing.assert_close(shares, torch.full((10,), 0.3), atol=0.04, rtol=0)
+    shares = torch.bincount(draws.flatten().long(), minlength=10) / 600
+    torch.testing.assert_close(shares, torch.full((10,), 0.3), atol=0.07, rtol=0)
 
 
 def test_a_seed_repeats_its_draws_and_another_makes_others():

@@ -117,6 +117,15 @@ def test_texts_that_are_on_disk_need_no_model(kind, tmp_path, monkeypatch):
     assert torch.equal(kind(str(tmp_path / "copied" / "one"))(rows), wanted)
 
 
+def test_states_that_were_kept_while_acting_serve_learning(tmp_path):
+    save_bert(tmp_path)
+    states, rows, weight = TokenStates(str(tmp_path)), torch.tensor([[3, 6, 7, 4]]), torch.ones(16, requires_grad=True)
+    with torch.inference_mode():
+        acted = states(rows)
+    (states(rows) * weight).sum().backward()
+    torch.testing.assert_close(weight.grad, acted.sum((0, 1)))
+
+
 def test_copies_of_a_network_share_the_encoder(tmp_path):
     save_bert(tmp_path)
     states = TokenStates(str(tmp_path))

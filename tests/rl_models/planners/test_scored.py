@@ -49,7 +49,7 @@ def test_all_worlds_are_scored_together():
     found = planner(scorer)
     found.plan(states)
     assert [len(batch) for batch in scorer.batches if len(batch) > 1] == [5, 5]
-    assert found.caller.counts == {"asked": 10, "answered": 10}
+    assert found.caller.counts == {"asked": 10, "answered": 10, "prompt_tokens": 1000}
 
 
 def test_a_plan_that_failed_is_told_and_not_made_again():
@@ -67,7 +67,7 @@ def test_a_record_answers_in_the_place_of_the_model(tmp_path):
     recorded = planner(LongestFirst(), Recorded(path, ScoredBackend(DOMAIN, LongestFirst()))).plan(states)
     replayed = ScoredPlanner(Caller(ChatClient(Replay(path), 1), "m"), DOMAIN)
     assert replayed.plan(states) == recorded
-    assert replayed.caller.counts == {"asked": 8, "answered": 8}
+    assert replayed.caller.counts == {"asked": 8, "answered": 8, "prompt_tokens": 800}
 
 
 def test_rules_answer_what_a_record_does_not_hold_and_are_counted(tmp_path):

@@ -95,6 +95,17 @@ def test_a_damaged_file_is_encoded_again_and_alone(damage, tmp_path, encode):
     EncodingCache("tiny", tmp_path).get(["kept", "a b"], refuse)
 
 
+def test_a_process_that_is_stopped_while_it_encodes_stops_no_other(tmp_path, monkeypatch, encode):
+    monkeypatch.setattr("rl_models.text.encoding_cache.PATIENCE_SECONDS", 0.01)
+
+    def encode_meanwhile(texts):
+        EncodingCache("tiny", tmp_path).get([*texts, "more"], encode)
+        return encode(texts)
+
+    EncodingCache("tiny", tmp_path).get(["a"], encode_meanwhile)
+    EncodingCache("tiny", tmp_path).get(["a", "more"], refuse)
+
+
 def test_a_crash_while_writing_leaves_nothing(tmp_path, monkeypatch, encode):
     def crash(*_):
         raise OSError(errno.ENOSPC, "the disk is full")

@@ -82,7 +82,7 @@ def test_a_team_learns_from_groups_as_from_all_worlds_at_once():
 def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_on_their_way(monkeypatch):
     happened = []
 
-    class Watched(collector_module.Arrival):
+    class Watched(collector_module.PendingHostCopy):
         """Writes down when the host asks for actions and when it waits for them."""
 
         def __init__(self, tensors):
@@ -94,7 +94,7 @@ def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_
             happened.append(("wait", self.worlds))
             return super().wait()
 
-    monkeypatch.setattr(collector_module, "Arrival", Watched)
+    monkeypatch.setattr(collector_module, "PendingHostCopy", Watched)
     grouped(2).collect()
     three, two = [("wait", 3), ("ask", 3)], [("wait", 2), ("ask", 2)]
     steps = (three + two) * (LENGTH - 1)

@@ -12,7 +12,7 @@ from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
-from tune_experiments.sama.planning import make_planner, warn_of_rules
+from tune_experiments.sama.planning import make_planner, warn_about_fallbacks
 
 WRITTEN = ("folder", "record")
 """Names of fields that say where something is written."""
@@ -96,9 +96,9 @@ def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_
 
 def test_rules_that_answer_for_a_record_are_told():
     config = as_asked(find_experiment("sama_overcooked").presets["smoke"])
-    loop = SimpleNamespace(planner=SimpleNamespace(caller=SimpleNamespace(counts={"asked": 9, "fallback": 4})))
+    loop = SimpleNamespace(question_counts={"asked": 9, "fallback": 4})
     with pytest.warns(UserWarning, match="4 of 9"):
-        warn_of_rules(loop, find_experiment("sama_overcooked").as_loaded(config))
+        warn_about_fallbacks(loop, find_experiment("sama_overcooked").as_loaded(config))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_rules(loop, find_experiment("sama_overcooked").presets["smoke"])
+        warn_about_fallbacks(loop, find_experiment("sama_overcooked").presets["smoke"])

@@ -73,7 +73,7 @@ def test_a_record_of_scores_is_replayed_without_the_model(scored, tmp_path, monk
     monkeypatch.setattr(PhraseScorer, "__call__", None)
     replayed = make_planning_loop(dataclasses.replace(scored, replay=str(tmp_path)), LAYOUT, 0)
     assert [plan.commands for plan in replayed.begin(STATES).values()] == recorded
-    assert replayed.question_counts == {"asked": 2 * len(STATES) + 1, "answered": 2 * len(STATES) + 1}
+    assert not replayed.question_counts["fallback"]
 
 
 def test_a_loaded_team_is_scored_for_as_in_its_run_and_records_nothing(scored, tmp_path):

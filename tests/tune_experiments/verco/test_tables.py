@@ -57,6 +57,11 @@ def test_a_kitchen_with_one_order_is_tested_whole():
     assert not any("_of_" in metric for episodes in played.values() for metric in episodes)
 
 
+def test_rows_that_share_a_note_have_it_once():
+    (table,) = tables([line(f"base_{rule}", "tomato_b", 0.5) for rule in ("sum", "token", "word")], "caption")
+    assert table.caption.count("base_token") == 1
+
+
 def test_orders_have_a_table_of_their_own():
     lines = [line("verco", "secret_order", 0.5), line("verco", "secret_order", 0.75, metric="success_of_onion")]
     whole, orders = tables(lines, "caption")

@@ -67,7 +67,7 @@ class SamaConfig(
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
     forced_coordination and counter_circuit_o_1order."""
     encoder: TextEncoderConfig = field(default_factory=lambda: TextEncoderConfig(word_features=32))
-    """How sentences become vectors: `--encoder.name words`, `auto`, a folder or a hub id."""
+    """How sentences become vectors: `--encoder.name words`, `auto`, or a pretrained encoder by name."""
     network: SamaNetworkConfig = field(default_factory=SamaNetworkConfig)
     """Widths of the policy's layers and vectors."""
     learner: LearnerConfig = field(
