@@ -11,7 +11,7 @@ from rl_models.chat.meter import Budget
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trusting
-from tune_experiments.sama.planning import make_planner, warn_of_rules
+from tune_experiments.sama.planning import make_planner, warn_about_fallbacks
 
 UNTRAINED = {"overcooked_crossplay", "overcooked_returns", "sama_retest"}
 WRITTEN = ("folder", "record")
@@ -98,7 +98,7 @@ def test_rules_that_answer_for_a_record_are_told():
     config = as_asked(find_experiment("sama_overcooked").presets["smoke"])
     loop = SimpleNamespace(planner=SimpleNamespace(caller=SimpleNamespace(counts={"asked": 9, "fallback": 4})))
     with pytest.warns(UserWarning, match="4 of 9"):
-        warn_of_rules(loop, find_experiment("sama_overcooked").as_loaded(config))
+        warn_about_fallbacks(loop, find_experiment("sama_overcooked").as_loaded(config))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_rules(loop, find_experiment("sama_overcooked").presets["smoke"])
+        warn_about_fallbacks(loop, find_experiment("sama_overcooked").presets["smoke"])
