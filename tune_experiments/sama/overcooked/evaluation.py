@@ -19,7 +19,7 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, SamaConfig
 from tune_experiments.sama.overcooked.executors import ScriptedExecutor
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.tables import SAMPLED_SOUPS
+from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
 from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, play_unplanned, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
@@ -29,9 +29,6 @@ from tune_experiments.sama.team_with_seed import planner_seed
 
 EVALUATION_SEED = 400
 """Seed of every evaluation: it fixes the chance that cells are drawn with."""
-RULES_SCRIPTED = "rules_scripted"
-RANDOM_TESTS = ("random commands", "random possible commands")
-"""Conditions in which every command is replaced, so that no model need be asked for it."""
 _RANDOM = {"random_share": 1.0, "reflections": 0, "planner": "offline", "manual": "", "record": "", "replay": ""}
 _CHANGES: dict[Condition, dict[str, Any]] = {
     "random_commands": _RANDOM,

@@ -16,7 +16,9 @@ from tune_experiments.sama.overcooked.world import FALLEN_BACK
 from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
 
 STEPS_NEEDED = "env_steps_to_80_percent"
-SAMPLED_SOUPS = "sampled_soups"
+RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
+RANDOM_TESTS = ("random commands", "random possible commands")
+"""Conditions in which every command is replaced, so that no model need be asked for it."""
 COLUMNS = (
     "soups",
     SAMPLED_SOUPS,
@@ -124,8 +126,6 @@ def _is_by_rule(line: Result) -> bool:
 
 def _by_rule() -> tuple[str, ...]:
     """Methods and conditions under which rules plan, whatever planner the run names."""
-    from tune_experiments.sama.overcooked.evaluation import RANDOM_TESTS, RULES_SCRIPTED
-
     return (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
 
 
