@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import warnings
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -96,7 +97,7 @@ def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_
 
 def test_rules_that_answer_for_a_record_are_told():
     config = as_asked(find_experiment("sama_overcooked").presets["smoke"])
-    loop = SimpleNamespace(question_counts={"asked": 9, "fallback": 4})
+    loop = SimpleNamespace(question_counts=Counter(asked=9, fallback=4))
     with pytest.warns(UserWarning, match="4 of 9"):
         warn_about_fallbacks(loop, find_experiment("sama_overcooked").as_loaded(config))
     with warnings.catch_warnings():

@@ -16,8 +16,7 @@ from tune_experiments.sama.overcooked.world import FALLEN_BACK
 from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
 
 STEPS_NEEDED = "env_steps_to_80_percent"
-SAMPLED_SOUPS = "sampled_soups"
-RULES_SCRIPTED = "rules_scripted"
+RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
 RANDOM_TESTS = ("random commands", "random possible commands")
 """Conditions in which every command is replaced, so that no model need be asked for it."""
 COLUMNS = (
