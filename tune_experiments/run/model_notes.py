@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.run_folder import MODELS
+
+MODELS = "pretrained_models"
+"""Key of a session in the manifest: the pretrained weights that it trains with."""
 
 
 def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

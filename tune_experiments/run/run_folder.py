@@ -38,8 +38,6 @@ ANNOUNCED = "main_comparisons"
 that it has trained nothing."""
 PARTS = "trained_on_with"
 """Key of a session in the manifest: in what its training differs from that of the sessions before."""
-MODELS = "pretrained_models"
-"""Key of a session in the manifest: the pretrained weights that it trains with."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
@@ -111,7 +109,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         return folder
 
     def record(self, key: str, values: Sequence[Any]) -> None:
-        """Write a list into this session's entry of the manifest, under `ANNOUNCED`, `PARTS` or `MODELS`."""
+        """Write a list into this session's entry of the manifest, under one of its keys."""
         document = read_json(self.path / MANIFEST_FILE)
         document["sessions"][-1][key] = list(values)
         write_json(self.path / MANIFEST_FILE, document)

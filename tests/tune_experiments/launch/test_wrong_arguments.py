@@ -47,5 +47,5 @@ def test_a_device_that_does_not_exist_is_told():
 
 def test_an_environment_is_found_in_both_spellings_and_by_a_text_alone():
     assert type(make("matrix_game_v0")) is type(make("matrix_game-v0"))
-    with pytest.raises(ValueError, match="not by 3"):
+    with pytest.raises(ValueError, match="not 3"):
         make(3)

@@ -3,6 +3,8 @@
 Chefs who err can also end the game: see `is_dead`.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def reachable(layout, count):
     """States of play by chefs who err: some commands are random, and half of the teams now and then choose any cell."""
     domain, execute, numbers = get_domain(layout), ScriptedExecutor(layout), np.random.default_rng(0)
     world, found, step = CommandedKitchen(WORLDS, layout=layout), {}, 0
-    ways, errs = Reachability(world.kitchen), np.arange(WORLDS)[:, None] % 2 == 0
+    ways, errs = ways_in(layout), np.arange(WORLDS)[:, None] % 2 == 0
     while len(found) < count:
         if step % EPISODE == 0:
             world.reset(step)
@@ -50,11 +52,15 @@ def reachable(layout, count):
     return list(found)[:count]
 
 
+@functools.cache
+def ways_in(layout):
+    return Reachability(Kitchen(LAYOUTS[layout]))
+
+
 def is_dead(layout, state):
     """Whether no actions lead on: all chefs hold onions, all pots are full, and so is every counter in reach."""
-    kitchen = Kitchen(LAYOUTS[layout])
-    scene = Scene(Reachability(kitchen), state)
-    counters = np.flatnonzero(kitchen.cells_of("counter") & kitchen.reach.any(0))
+    kitchen, scene = ways_in(layout).kitchen, Scene(ways_in(layout), state)
+    counters = np.flatnonzero(kitchen.place_cells("counter") & kitchen.reach.any(0))
     is_full = set(counters) <= set(scene.lying) and not any(pot.has_room for pot in scene.pots)
     return is_full and scene.holds == ["onion", "onion"]
 
