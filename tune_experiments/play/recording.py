@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_envs import World
+from rl_envs.core.spec import deciding
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
 
@@ -115,18 +116,24 @@ def describe_steps(
     index: int,
     written: Callable[[int], str] = lambda agent: "",
 ) -> Iterator[str]:
-    """Lines of an episode: texts and messages when they change, actions and rewards of each step, the metrics."""
+    """Lines of an episode: texts and messages when they change, actions and rewards of each step, the metrics.
+
+    An agent that does not choose at a step, because it waits or has left, has `-` in place of an action.
+    """
     names = tuple(map(str, getattr(world, "action_names", ())))
     info: dict[str, Any] = {}
     told: dict[str, str] = {}
-    read = _read(world, index)
+    read, decides = _read(world, index), deciding(world.observe())
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
         messages = {f"{agent} writes": written(i) for i, agent in enumerate(world.agents)}
         now = read | {key: text for key, text in messages.items() if text}
         yield from (f"      {key}: {text}" for key, text in now.items() if told.get(key) != text)
-        done = (f"{agent}: {action_in_words(actions, index, i, names)}" for i, agent in enumerate(world.agents))
+        done = [
+            f"{agent}: {action_in_words(actions, index, i, names) if decides is None or decides[index, i] else '-'}"
+            for i, agent in enumerate(world.agents)
+        ]
         yield f"{step:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
-        told, read = now, _read(world, index)
+        told, read, decides = now, _read(world, index), deciding(world.observe())
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 
@@ -82,13 +83,14 @@ def _num_worlds(plan: TrialPlan) -> int:
 
 def _timed_update(plan: TrialPlan, policy: TeamPolicy, steps: int, warm_ups: int) -> tuple[float, float]:
     """Seconds per env step of an update on fragments of some steps, after others that are not timed."""
-    collector = Collector(plan.make_world(num_worlds=_num_worlds(plan), first_world=0), policy, steps)
-    learner = Learner(policy, plan.objective, plan.optimiser)
-    collector.reset(plan.seed)
-    for _ in range(warm_ups):
-        learner.update([collector.collect()])
-    start = time.perf_counter()
-    fragment = collector.collect()
-    played = time.perf_counter()
-    learner.update([fragment])
-    return (played - start) / fragment.env_steps(), (time.perf_counter() - played) / fragment.env_steps()
+    with contextlib.closing(plan.make_world(num_worlds=_num_worlds(plan), first_world=0)) as world:
+        collector = Collector(world, policy, steps)
+        learner = Learner(policy, plan.objective, plan.optimiser)
+        collector.reset(plan.seed)
+        for _ in range(warm_ups):
+            learner.update([collector.collect()])
+        start = time.perf_counter()
+        fragment = collector.collect()
+        played = time.perf_counter()
+        learner.update([fragment])
+        return (played - start) / fragment.env_steps(), (time.perf_counter() - played) / fragment.env_steps()

@@ -166,7 +166,8 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
 def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequence[str]) -> list[str]:
     """Lines on a trial: where its time goes, what to try, and what a custom environment breaks in random play.
 
-    An environment whose module is not in `allow` is not played.
+    An environment whose module is not in `allow` is not played. A log without speeds, as of a trial without RLlib, is
+    an error only where no environment is played.
 
     Raises:
         UserError: a damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
@@ -190,7 +191,12 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
     else:
         workers, takes_turns = plan.workers, plan.objective.takes_turns
         environment = environment_report(plan.make_world)
-    return [*report(diagnose(rows, workers, takes_turns), workers), *environment]
+    try:
+        return [*report(diagnose(rows, workers, takes_turns), workers), *environment]
+    except UserError as error:
+        if plan is None or not environment:
+            raise
+        return [f"speed: {error}", *environment]
 
 
 def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Workers, bool]:

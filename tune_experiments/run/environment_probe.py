@@ -29,6 +29,8 @@ _COPIES, _BATCHED_COPIES = 2, 32
 _SECONDS = 10.0
 _MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
 """Where one episode may mislead, episodes that are played, and env steps beyond the first one."""
+_ROUNDING = 1e-6
+"""Largest sum of rewards that counts as 0, as a share of the largest one, because rewards may be float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -117,7 +119,7 @@ class Probe:
             self._look(obs, world)
             over = terminated | truncated
             self._is_paid |= bool(reward.any())
-            self._sums_to_0 &= bool((np.abs(reward.sum(-1)) < 1e-9).all())
+            self._sums_to_0 &= bool((np.abs(reward.sum(-1)) <= _ROUNDING * np.abs(reward).max(-1)).all())
             self.env_steps += not self.ended
             self._episodes += int(over.sum())
             if over[0] and not self.ended:

@@ -42,12 +42,12 @@ def inspect_environment(config: Config, say: Callable[[str], None]) -> Config:
     Raises:
         CustomEnvError: what the environment gives does not fit.
     """
+    say(f"an episode of random play in {config.env}:")
     is_team = DIVIDED_ROW in config.methods and takes_argument(config, "num_agents") and len(probed(config).agents) == 1
     if is_team:
         config = dataclasses.replace(config, env_arguments=json.dumps({**config.arguments(), "num_agents": 2}))
     seen = probed(config)
     settled = dataclasses.replace(config, agents_leave=True) if seen.left and not seen.is_own else config
-    say(f"an episode of random play in {config.env}:")
     for line in [*seen.lines(), *_consequences(settled, seen)]:
         say(line)
     if is_team:

@@ -25,12 +25,12 @@ def from_pettingzoo(make_env: MakeEnv, num_worlds: int = 1, first_world: int = 0
     """B PettingZoo environments, parallel or turn-based, as one world.
 
     Args:
-        make_env: Builds one environment with Discrete actions; with `render_mode="rgb_array"` the world renders.
+        make_env: Builds one environment; with `render_mode="rgb_array"` the world renders.
         num_worlds: B.
         first_world: Index of the first of these worlds in the run.
         options: `num_processes` (number of worker processes; 0: the environments run in this process),
             `max_episode_steps` (time limit in env steps; None: the environment's own, else 1000), `agents_leave` (True:
-            agents may leave before the end, and `alive` is observed; QMIX needs False), `vocabulary` (words with ids of
+            agents may leave before the end, and `alive` is observed), `vocabulary` (words with ids of
             their own in texts), `word_ids` (a `TextNumbers` instead of word ids), `max_words` (64, largest number of
             words per text or sentence), `max_sentences` (1: a text is one row of words; above 1 it is that many rows,
             one per sentence).

@@ -15,6 +15,7 @@ from rl_envs.core.spec import Array
 from rl_envs.wrappers.custom.actions import MaskMisfit
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
+from rl_envs.wrappers.custom.turn_based import ACTS_NOW, WAITS
 from rl_envs.wrappers.custom.values import Misfit, in_words, integer
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
@@ -41,12 +42,17 @@ class Choices:
         return any(self._informs.values())
 
     def write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
-        """Legal actions of an agent that acts, from its observation or its infos; one with an empty text is illegal."""
+        """Legal actions of an agent, from its observation or its infos; one with an empty text is illegal.
+
+        Masks of an agent that waits say nothing, so all of its actions count as legal.
+        """
+        self.check_infos(agent, info)
+        if isinstance(observation, Mapping) and observation.get(ACTS_NOW) is WAITS:
+            return
         name, path = self._declared.ids[agent], self._declared.layout.masks[agent]
         masks: list[Array] = []
         if path is not None:
             masks.append(self._mask(agent, self._inner(agent, observation, path)))
-        self.check_infos(agent, info)
         if MASK in info:
             masks.append(self._mask(agent, info[MASK]))
         if len(masks) == 2 and (masks[0] != masks[1]).any():

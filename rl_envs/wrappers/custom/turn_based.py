@@ -1,7 +1,7 @@
 """Turn-based PettingZoo games (AEC) with the parallel API: an env step is one agent's move, and the others wait.
 
-Every observation has `acts_now`, whether the agent chooses at this env step; the world makes `decides` of it. Masks of
-agents that wait say nothing, so all of their actions count as legal. An agent that has ended is removed at once.
+Every observation has `acts_now`, whether the agent chooses at this env step; the world makes `decides` of it. An agent
+that has ended is removed at once.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import numpy as np
 from gymnasium import spaces
 
 from rl_envs.wrappers.custom.declaration import peek, time_limit
-from rl_envs.wrappers.custom.layout import MASK
 
-__all__ = ["ACTS_NOW", "TurnBased", "is_turn_based"]
+__all__ = ["ACTS_NOW", "WAITS", "TurnBased", "is_turn_based"]
 
 ACTS_NOW = "acts_now"
 """Key of the observations: [1] uint8, the agent chooses at this env step."""
-_FLAGS = np.array([0], np.uint8), np.array([1], np.uint8)
+WAITS, _ACTS = np.array([0], np.uint8), np.array([1], np.uint8)
 _ALONE = "observation"
 """Key of an observation that is no Dict."""
 
@@ -120,18 +119,11 @@ class TurnBased:
         self.agents = [name for name in agents if not (terminations.get(name, False) or truncations.get(name, False))]
 
     def _observed(self, name: Any) -> dict[str, Any]:
-        """Observation of an agent; the mask of one that waits is not its own."""
-        observation, acts = self.env.observe(name), name == self._selected
+        observation = self.env.observe(name)
         own = dict(observation) if isinstance(observation, Mapping) else {_ALONE: observation}
-        if MASK in own and not acts:
-            own[MASK] = np.ones(np.shape(own[MASK]), bool)
-        own[ACTS_NOW] = _FLAGS[acts]
+        own[ACTS_NOW] = _ACTS if name == self._selected else WAITS
         return own
 
     def _infos(self, names: list[Any]) -> dict[Any, Any]:
         given = self.env.infos
-        infos = {name: dict(given.get(name) or {}) for name in names}
-        for name, info in infos.items():
-            if MASK in info and name != self._selected:
-                info[MASK] = np.ones_like(info[MASK])
-        return infos
+        return {name: dict(given.get(name) or {}) for name in names}

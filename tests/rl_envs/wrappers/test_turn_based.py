@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo import AECEnv
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
+from rl_envs.core.random_play import random_legal_actions
 from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.custom.build import named_env
 from rl_envs.wrappers.custom.turn_based import TurnBased
@@ -91,6 +92,55 @@ def test_agents_that_wait_may_be_shown_a_mask_without_legal_actions():
         if terminated.any():
             assert np.abs(reward[terminated]).sum() in (0, 2, 4)
             return
+
+
+class LockedRelay(Relay):
+    """`Relay` with actions of two parts; in infos, or in observations, a mask for the agent whose turn it is."""
+
+    forms = spaces.Tuple([spaces.Discrete(3), spaces.MultiBinary(2)])
+
+    def __init__(self, is_shown):
+        super().__init__()
+        self.is_shown, self.infos = is_shown, {}
+
+    def observation_space(self, agent):
+        masks = spaces.Tuple([spaces.MultiBinary(3), spaces.Box(0, 2, (2,), np.int8)])
+        seen = super().observation_space(agent)
+        return spaces.Dict({"seen": seen, "action_mask": masks}) if self.is_shown else seen
+
+    def action_space(self, agent):
+        return self.forms
+
+    def observe(self, agent):
+        seen = super().observe(agent)
+        return {"seen": seen, "action_mask": self._mask(agent)} if self.is_shown else seen
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed, options)
+        self._inform()
+
+    def step(self, action):
+        if action is not None:
+            assert (action[0] != 1) and action[1][0] == 1
+        super().step(action)
+        self._inform()
+
+    def _mask(self, agent):
+        if agent == self.agent_selection:
+            return np.array([1, 0, 1], np.int8), np.array([1, 2], np.int8)
+        return (np.zeros(3, np.int8), np.zeros(2, np.int8)) if self.is_shown else None
+
+    def _inform(self):
+        self.infos = {name: {} if self.is_shown else {"action_mask": self._mask(name)} for name in self.agents}
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_masks_of_several_parts_bind_the_agent_whose_turn_it_is_alone(is_shown):
+    world, draws = from_pettingzoo(functools.partial(LockedRelay, is_shown), 2), np.random.default_rng(0)
+    obs = world.reset(0)
+    for _ in range(30):
+        assert (obs["legal"][obs["decides"]] == [1, 0, 1, 0, 1, 1, 1]).all() and obs["legal"][~obs["decides"]].all()
+        obs = world.step(random_legal_actions(world, obs, draws))[0]
 
 
 @pytest.mark.parametrize("make_env", [Relay, TICTACTOE], ids=["relay", "tictactoe"])

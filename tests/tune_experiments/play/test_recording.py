@@ -63,6 +63,17 @@ def test_actions_with_factors_are_told_with_their_factors():
     assert "  one: unit 3, order 0, two: unit 4, order 1  " in in_words(Told(), [0], factors)[1]
 
 
+class InTurn(Told):
+    """The same, in which the first agent chooses and the second one waits."""
+
+    def observe(self):
+        return super().observe() | {"decides": np.array([[True, False]])}
+
+
+def test_an_agent_that_does_not_choose_has_no_action_in_words():
+    assert "  one: stay, two: -  " in in_words(InTurn(), [0])[1]
+
+
 def test_an_episode_in_words_has_each_text_when_agents_first_read_it():
     told = list(recording.describe_episode(load_policy("pretrained/endi_rtfm_matching")))
     shown = [line.split(":")[0].strip() for line in itertools.takewhile(lambda line: "rewards" not in line, told)]

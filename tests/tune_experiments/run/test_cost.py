@@ -1,5 +1,6 @@
 """What a run is said to cost before it starts."""
 
+import dataclasses
 import itertools
 from types import SimpleNamespace
 
@@ -57,3 +58,16 @@ def test_a_slow_team_is_timed_on_few_env_steps(monkeypatch, seconds, played):
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     module.measured_seconds(plan())
     assert lengths == [2, 2, *played]
+
+
+def test_worlds_that_are_timed_are_closed():
+    declared, still_open = plan(), []
+
+    def make_world(**options):
+        world = declared.make_world(**options)
+        world.close = lambda: still_open.remove(world)
+        still_open.append(world)
+        return world
+
+    module.measured_seconds(dataclasses.replace(declared, make_world=make_world))
+    assert not still_open

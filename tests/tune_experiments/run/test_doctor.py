@@ -1,12 +1,18 @@
 """What holds a trial up: by hand where playing and learning take turns, and where they go on side by side."""
 
+import dataclasses
 import math
 
 import pytest
 
 from rl_models.rllib.workers import Workers
+from rl_models.schedule import Progress
+from rl_models.training.checkpoint import save_checkpoint
+from tests.tune_experiments.teams import games
+from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, proposals, report
+from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, examine, proposals, report
+from tune_experiments.train import EXPERIMENT, SMOKE
 
 ALONE = Workers(worlds_per_runner=64)
 
@@ -68,6 +74,14 @@ def test_where_neither_takes_the_time_nothing_is_proposed():
 def test_rows_that_lack_those_numbers_or_cannot_be_true_are_refused(row):
     with pytest.raises(UserError, match=r"metrics.jsonl"):
         diagnose([row], ALONE, takes_turns=True)
+
+
+def test_the_environment_of_a_trial_without_runners_is_played_all_the_same(tmp_path):
+    config = dataclasses.replace(SMOKE, env=f"{games.__name__}:Meeting", methods=("ippo",))
+    state = {"experiment": EXPERIMENT.entry_point, "config": config_to_json(config), "method": "ippo", "seed": 0}
+    checkpoint = save_checkpoint(tmp_path, 1, {"weights": {}}, state | {"progress": vars(Progress())})
+    said = "\n".join(examine(checkpoint, [{SPEED: 10.0}], [games.__name__]))
+    assert all(name in said for name in ("metrics.jsonl", "left, right", "max_cycles"))
 
 
 def test_idle_learners_side_by_side_with_runners_may_want_aggregators():

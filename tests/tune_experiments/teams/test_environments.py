@@ -9,6 +9,7 @@ import pytest
 
 from rl_envs import World, make
 from rl_envs.core.errors import CustomEnvError
+from rl_envs.wrappers import from_pettingzoo
 from rl_models.policy import TeamPolicy
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from rl_models.training.collector import Collector
@@ -200,6 +201,20 @@ def test_a_game_in_which_one_wins_once_what_another_loses_is_not_zero_sum():
     """Each of two agents wins or loses by its own door, in an episode of one env step."""
     assert not probe(functools.partial(make_world, small("examples.signposts:parallel_env"))).is_zero_sum
     assert probe(functools.partial(make_world, small("pettingzoo.classic.rps_v2"))).is_zero_sum
+
+
+class Stakes(games.Departing):
+    """Three agents earn what adds up to 0, as float32."""
+
+    leaves_after = 5
+
+    def step(self, actions):
+        seen, rewards, *rest = super().step(actions)
+        return seen, dict(zip(rewards, np.float32([0.1, 0.2, -0.3]), strict=True)), *rest
+
+
+def test_rewards_that_add_up_to_0_but_for_rounding_are_zero_sum():
+    assert probe(functools.partial(from_pettingzoo, Stakes)).is_zero_sum
 
 
 def test_what_follows_from_the_episode_is_set_and_said_with_its_flag():
