@@ -12,6 +12,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import Normalisation
 from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.commander import RandomFrom
@@ -112,7 +113,8 @@ class PlannerConfig(ExperimentConfig):
             raise UserError("--record and --replay exclude each other: a replay asks nobody, so there is nothing new")
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
-        model = dataclasses.replace(self.model, folder=absolute(asked or self.model.folder))
+        name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name
+        model = dataclasses.replace(self.model, name=name, folder=absolute(asked or self.model.folder))
         planner = "replay" if self.replay and self.planner == "openai" else self.planner
         paths = {name: absolute(getattr(self, name)) for name in ("manual", "record", "replay")}
         for name, value in (paths | {"model": model, "planner": planner}).items():
