@@ -129,7 +129,7 @@ class PlannerConfig(ExperimentConfig):
         """Refuse `--planner scored` without a model, and what only a model that writes can do."""
         if self.planner != "scored":
             return
-        if self.model.name == _DEFAULT_MODEL:
+        if self.model.name in ("", _DEFAULT_MODEL):
             raise UserError(
                 "--planner scored needs a language model on this machine: add --model.name smollm2-135m-instruct, "
                 "another name of `concord models`, a folder or a hub id"

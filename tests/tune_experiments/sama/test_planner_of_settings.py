@@ -104,6 +104,7 @@ def test_a_run_records_which_model_scores_and_of_an_endpoint_none(scored):
         ({"goals": "deps"}, "--goals deps"),
         ({"methods": ("sama", "code")}, "--methods code"),
         ({"model": ModelSettings()}, "--model.name"),
+        ({"model": ModelSettings(name="")}, "--model.name"),
     ],
 )
 def test_what_needs_a_model_that_writes_is_refused_where_sub_goals_are_scored(scored, changes, named):
