@@ -118,8 +118,8 @@ class PhraseScorer:
             text = tokenizer.apply_chat_template(conversation, tokenize=False, continue_final_message=is_continued)
         except Exception as error:  # jinja2 has types of its own; some templates refuse a system's message
             raise LanguageModelError(
-                f"the chat template of {self.name} refuses a planner's conversation ({first_line(error)}): name another "
-                "model"
+                f"the chat template of {self.name} refuses a planner's conversation ({first_line(error)}): name "
+                "another model"
             ) from error
         return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
 

@@ -100,7 +100,9 @@ def test_a_chat_template_that_refuses_a_systems_message_is_one_sentence(folder, 
     refusing = tmp_path / "refusing"
     shutil.copytree(folder, refusing)
     tokenizer = AutoTokenizer.from_pretrained(refusing)
-    tokenizer.chat_template = "{{ raise_exception('no system role') }}"
+    tokenizer.chat_template = (
+        TEMPLATE + "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    )
     tokenizer.save_pretrained(refusing)
     with pytest.raises(LanguageModelError, match=r"refusing.*no system role"):
         PhraseScorer(str(refusing), "token")(QUESTIONS)
