@@ -122,8 +122,8 @@ class PlannerConfig(ExperimentConfig):
 
     @property
     def pretrained_model(self) -> str:
-        """The model that a run records, if one on this machine plans."""
-        return self.model.name if self.planner == "scored" else ""
+        """The model that a run records, if one on this machine plans; a replay computes with none."""
+        return self.model.name if self.planner == "scored" and not self.replay else ""
 
     def _check_scored(self) -> None:
         """Refuse `--planner scored` without a model, and what only a model that writes can do."""

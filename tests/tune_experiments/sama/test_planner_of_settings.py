@@ -90,9 +90,10 @@ def test_a_loaded_team_is_scored_for_as_in_its_run_and_records_nothing(scored, t
     assert not (tmp_path / "record").exists()
 
 
-def test_a_run_records_which_model_scores_and_of_an_endpoint_none(scored):
+def test_a_run_records_which_model_scores_and_of_an_endpoint_or_a_replay_none(scored):
     assert pretrained_models(scored) == (scored.model.name,)
-    assert pretrained_models(dataclasses.replace(scored, planner="openai")) == ()
+    for changes in ({"planner": "openai"}, {"replay": "record"}):
+        assert pretrained_models(dataclasses.replace(scored, **changes)) == ()
 
 
 @pytest.mark.parametrize(
