@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+CAUSAL_MODEL, SENTENCE_ENCODER = "causal language model", "sentence encoder"
 FOLDER_VARIABLE = "CONCORD_MODELS"
 """Environment variable with the folder of all fetched models."""
 
@@ -44,7 +45,7 @@ class CatalogModel:
 
     Attributes:
         name: what flags such as `--model` take.
-        kind: "causal language model" or "sentence encoder".
+        kind: `CAUSAL_MODEL` or `SENTENCE_ENCODER`.
         licence: licence of the weights.
         megabytes: size of the download.
         description: one line.
@@ -86,7 +87,7 @@ def models_folder() -> Path:
 
 _SMOLLM2 = CatalogModel(
     name="smollm2-135m-instruct",
-    kind="causal language model",
+    kind=CAUSAL_MODEL,
     licence="Apache-2.0",
     megabytes=93,
     description="SmolLM2 135M Instruct: 30 layers of 576, 49,152 tokens, with a chat template",
@@ -102,7 +103,7 @@ _SMOLLM2 = CatalogModel(
 )
 _MINILM = CatalogModel(
     name="minilm",
-    kind="sentence encoder",
+    kind=SENTENCE_ENCODER,
     licence="Apache-2.0",
     megabytes=84,
     description="all-MiniLM-L6-v2: 6 layers of 384",
@@ -123,7 +124,7 @@ _GEMMA_PARTS = (
 )
 _GEMMA = CatalogModel(
     name="gemma-3-270m",
-    kind="causal language model",
+    kind=CAUSAL_MODEL,
     licence="Gemma terms of use",
     megabytes=238,
     description="Gemma 3 270M, not tuned to instructions; its terms must be accepted",

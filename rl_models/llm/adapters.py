@@ -281,7 +281,9 @@ def _adapted_layers(base: Any, lora: LoraSettings) -> list[int] | None:
         )
     layers = len(inner_model(base).layers)
     if lora.last_layers > layers:
-        raise LanguageModelError(f"--lora.last-layers is {lora.last_layers}, and this model has {layers} layers")
+        raise LanguageModelError(
+            f"--lora.last-layers is {lora.last_layers}, and this model has {layers} layers: give at most {layers}"
+        )
     return list(range(layers - lora.last_layers, layers))
 
 

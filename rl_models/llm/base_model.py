@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rl_models.errors import InputError
-from rl_models.hub.catalog import CATALOG
+from rl_models.hub.catalog import CATALOG, CAUSAL_MODEL
 from rl_models.hub.quiet import quiet_transformers
 from rl_models.text.pretrained import PretrainedError, encoder_folder
 
@@ -63,6 +63,11 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
 
 def model_folder(name: str) -> Path:
     """Folder of a language model, fetched from the hub if it is not there and may be; raises LanguageModelError."""
+    if name in CATALOG and CATALOG[name].kind != CAUSAL_MODEL:
+        others = ", ".join(one.name for one in CATALOG.values() if one.kind == CAUSAL_MODEL)
+        raise LanguageModelError(
+            f"{name} is a {CATALOG[name].kind} and predicts no tokens: name a language model, such as {others}"
+        )
     try:
         return encoder_folder(name)
     except PretrainedError as error:

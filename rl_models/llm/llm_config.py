@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import MAY_CHANGE
+from rl_models.hub.catalog import absolute_model_name
 
 Normalisation = Literal["sum", "token", "word"]
 
@@ -97,6 +98,10 @@ class LanguageModelSettings:
     """Whether a prompt is the user's turn in the model's chat template, and what follows it the assistant's answer."""
     gradient_checkpointing: bool = field(default=False, metadata=MAY_CHANGE)
     """Whether the backward pass computes layers again; it needs less memory and a third more time."""
+
+    def __post_init__(self) -> None:
+        """Make the model's folder absolute."""
+        object.__setattr__(self, "model", absolute_model_name(self.model))
 
     @property
     def pretrained_model(self) -> str:

@@ -14,6 +14,7 @@ import torch
 
 from rl_models.chat.exchange import Message
 from rl_models.llm.adapters import honours_masks
+from rl_models.llm.base_model import LanguageModelError, first_line
 from rl_models.llm.llm_config import Normalisation
 from rl_models.llm.scoring import Scorer, normalise, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, shared_base
@@ -55,7 +56,8 @@ class PhraseScorer:
             questions: conversations, the last message of which the model is to continue, with their phrases.
 
         Raises:
-            LanguageModelError: the model cannot be loaded, or a conversation is too long for it.
+            LanguageModelError: the model cannot be loaded, or a conversation is too long for it or refused by its chat
+                template.
         """
         new = [one for one in dict.fromkeys(questions) if one not in self._known]
         if new:
@@ -112,7 +114,13 @@ class PhraseScorer:
         if not tokenizer.chat_template:
             return tuple(tokenizer("\n\n".join(one.content for one in messages))["input_ids"])
         conversation = [vars(one) for one in messages]
-        text = tokenizer.apply_chat_template(conversation, tokenize=False, continue_final_message=is_continued)
+        try:
+            text = tokenizer.apply_chat_template(conversation, tokenize=False, continue_final_message=is_continued)
+        except Exception as error:  # jinja2 has types of its own; some templates refuse a system's message
+            raise LanguageModelError(
+                f"the chat template of {self.name} refuses a planner's conversation ({first_line(error)}): name "
+                "another model"
+            ) from error
         return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
 
     @cached_property

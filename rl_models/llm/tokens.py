@@ -94,7 +94,7 @@ class Tokens:
         if len(prompt) + following > self.most:
             raise LanguageModelError(
                 f"a prompt of {len(prompt)} tokens with {following} behind it is longer than the {self.most} that this "
-                "language model reads; shorten the narrator's texts or take a model with a longer context"
+                "language model reads: shorten the texts, or name a model with a longer context"
             )
 
     def _prompt(self, text: str) -> Ids:

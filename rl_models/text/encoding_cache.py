@@ -154,7 +154,8 @@ class EncodingCache:
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(content)
-            os.replace(part, file)
+            with suppress(FileNotFoundError):  # another process has deleted it, because the folder is full
+                os.replace(part, file)
         except BaseException:
             Path(part).unlink(missing_ok=True)
             raise
@@ -175,8 +176,9 @@ class EncodingCache:
         for _, size, file in sorted(files):
             if total <= most:
                 break
-            file.unlink(missing_ok=True)
-            total -= size
+            with suppress(OSError):  # another user's
+                file.unlink(missing_ok=True)
+                total -= size
 
 
 def default_folder() -> Path:

@@ -59,7 +59,10 @@ class ModelTokens:
         if (text, length) not in self._rows:
             ids = self._tokenizer(text)["input_ids"] if text.strip() else []
             if len(ids) > length:
-                raise ValueError(f"a text has {len(ids)} tokens and only {length} fit: raise max_words")
+                raise ValueError(
+                    f"a text has {len(ids)} tokens and only {length} fit: raise max_words (--max-words); it begins "
+                    f"{text[:60]!r}"
+                )
             row = np.zeros(length, np.int32)
             row[: len(ids)] = np.asarray(ids, np.int32) + 1
             self._rows[text, length] = row

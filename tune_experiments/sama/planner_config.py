@@ -12,6 +12,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import Normalisation
 from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.commander import RandomFrom
@@ -112,7 +113,8 @@ class PlannerConfig(ExperimentConfig):
             raise UserError("--record and --replay exclude each other: a replay asks nobody, so there is nothing new")
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
-        model = dataclasses.replace(self.model, folder=absolute(asked or self.model.folder))
+        name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name
+        model = dataclasses.replace(self.model, name=name, folder=absolute(asked or self.model.folder))
         planner = "replay" if self.replay and self.planner == "openai" else self.planner
         paths = {name: absolute(getattr(self, name)) for name in ("manual", "record", "replay")}
         for name, value in (paths | {"model": model, "planner": planner}).items():
@@ -120,14 +122,14 @@ class PlannerConfig(ExperimentConfig):
 
     @property
     def pretrained_model(self) -> str:
-        """The model that a run records, if one on this machine plans."""
-        return self.model.name if self.planner == "scored" else ""
+        """The model that a run records, if one on this machine plans; a replay computes with none."""
+        return self.model.name if self.planner == "scored" and not self.replay else ""
 
     def _check_scored(self) -> None:
         """Refuse `--planner scored` without a model, and what only a model that writes can do."""
         if self.planner != "scored":
             return
-        if self.model.name == _DEFAULT_MODEL:
+        if self.model.name in ("", _DEFAULT_MODEL):
             raise UserError(
                 "--planner scored needs a language model on this machine: add --model.name smollm2-135m-instruct, "
                 "another name of `concord models`, a folder or a hub id"

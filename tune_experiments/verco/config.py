@@ -195,9 +195,10 @@ class VercoConfig(
     def _find_folders(self) -> None:
         """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""
         named = self.team.language.model
-        if self.model and named and absolute_model_name(named) != absolute_model_name(self.model):
+        model = absolute_model_name(self.model)
+        if model and named and named != model:
             raise UserError(f"--model {self.model} and --team.language.model {named} differ: name one language model")
-        object.__setattr__(self, "model", absolute_model_name(self.model or named))
+        object.__setattr__(self, "model", model or named)
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
 

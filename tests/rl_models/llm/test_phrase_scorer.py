@@ -1,5 +1,7 @@
 """Phrases after a conversation: scored as every candidate alone, normalised, and each conversation once."""
 
+import shutil
+
 import pytest
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -92,6 +94,18 @@ def test_scoring_under_inference_mode_leaves_weights_that_can_be_trained_with(fo
         scorer(QUESTIONS)
     base = shared_base(str(folder), torch.float32)
     assert not any(weight.is_inference() for weight in base.model.parameters())
+
+
+def test_a_chat_template_that_refuses_a_systems_message_is_one_sentence(folder, tmp_path):
+    refusing = tmp_path / "refusing"
+    shutil.copytree(folder, refusing)
+    tokenizer = AutoTokenizer.from_pretrained(refusing)
+    tokenizer.chat_template = (
+        TEMPLATE + "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    )
+    tokenizer.save_pretrained(refusing)
+    with pytest.raises(LanguageModelError, match=r"refusing.*no system role"):
+        PhraseScorer(str(refusing), "token")(QUESTIONS)
 
 
 def test_a_model_that_is_not_there_and_a_conversation_too_long_are_refused(folder, monkeypatch):

@@ -142,6 +142,18 @@ def test_beyond_the_limit_what_was_used_longest_ago_is_deleted_and_nothing_else(
     assert encode.texts == ["a", "b", "c", "d", "e", "b"]
 
 
+def test_a_file_that_another_process_deletes_for_want_of_space_while_it_is_written_ends_no_run(
+    tmp_path, monkeypatch, encode
+):
+    def replace(part, file):
+        os.unlink(part)
+        raise FileNotFoundError(errno.ENOENT, "No such file", part)
+
+    monkeypatch.setattr(os, "replace", replace)
+    found = EncodingCache("tiny", tmp_path).get(["a b"], encode)
+    assert torch.equal(found["a b"], encoding("a b"))
+
+
 @pytest.mark.parametrize("limit", ["much", "0", "-1", "nan"])
 def test_a_limit_that_is_no_size_is_refused(limit, tmp_path, monkeypatch):
     monkeypatch.setenv(LIMIT_VARIABLE, limit)

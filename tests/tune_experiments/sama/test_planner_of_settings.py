@@ -1,6 +1,7 @@
 """The planner that settings name: rules, scores of a model, a record of their answers, and a manual of its own."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -67,6 +68,13 @@ def scored(tmp_path_factory):
     return dataclasses.replace(SMOKE, planner="scored", model=ModelSettings(name=str(folder)))
 
 
+def test_the_folder_of_a_model_means_the_same_wherever_a_run_goes_on(scored, monkeypatch):
+    folder = Path(scored.model.name)
+    monkeypatch.chdir(folder.parent)
+    changed = dataclasses.replace(scored, model=dataclasses.replace(scored.model, name=folder.name))
+    assert changed == scored
+
+
 def test_a_record_of_scores_is_replayed_without_the_model(scored, tmp_path, monkeypatch):
     recorded = plans(scored, record=str(tmp_path))
     assert (tmp_path / RECORD).read_text().count('"stage": "subgoal"') == 2 * len(STATES)
@@ -82,9 +90,10 @@ def test_a_loaded_team_is_scored_for_as_in_its_run_and_records_nothing(scored, t
     assert not (tmp_path / "record").exists()
 
 
-def test_a_run_records_which_model_scores_and_of_an_endpoint_none(scored):
+def test_a_run_records_which_model_scores_and_of_an_endpoint_or_a_replay_none(scored):
     assert pretrained_models(scored) == (scored.model.name,)
-    assert pretrained_models(dataclasses.replace(scored, planner="openai")) == ()
+    for changes in ({"planner": "openai"}, {"replay": "record"}):
+        assert pretrained_models(dataclasses.replace(scored, **changes)) == ()
 
 
 @pytest.mark.parametrize(
@@ -96,6 +105,7 @@ def test_a_run_records_which_model_scores_and_of_an_endpoint_none(scored):
         ({"goals": "deps"}, "--goals deps"),
         ({"methods": ("sama", "code")}, "--methods code"),
         ({"model": ModelSettings()}, "--model.name"),
+        ({"model": ModelSettings(name="")}, "--model.name"),
     ],
 )
 def test_what_needs_a_model_that_writes_is_refused_where_sub_goals_are_scored(scored, changes, named):
