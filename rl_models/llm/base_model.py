@@ -75,7 +75,7 @@ def model_folder(name: str) -> Path:
             raise LanguageModelError(str(error)) from error
         raise LanguageModelError(
             f"no language model {name!r}: it is neither a folder nor a model that could be had from the Hugging Face "
-            "hub; check the name and the network, or give a folder that holds the model"
+            "hub; check the name and the network, take one of `concord models`, or give a folder with the model"
         ) from error
 
 

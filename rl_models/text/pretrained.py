@@ -193,7 +193,8 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     except Exception as error:  # an interrupted download raises errors of the hub's HTTP library, not only OSError
         raise PretrainedError(
             f"no text encoder {name!r}: it is neither a folder nor a model that the Hugging Face hub could deliver "
-            f"({_first_line(error)}); check the name and the network, or give a folder that holds the model"
+            f"({_first_line(error)}); check the name and the network, take one of `concord models`, or give a "
+            "folder with the model"
         ) from error
     return Path(found)
 
