@@ -16,8 +16,8 @@ with probability p, and the pair earns V = x (1 - p) + y p.
   first of which both push right and in the second both left, comes as near to it as its Gaussians are narrow: with a
   probability e of the wrong sign, p = 1/2 and V = ((1 - e)^2 + e^2) / 2.
 
-After 16,000 games, means of 4,000 more with seeds 0, 1, 2 and the laptop's settings: sync_2 0.495, 0.496, 0.495 (its
-players share 0.66 to 0.68 nats, of log 2 = 0.69); ippo 0.240, 0.225, 0.237; mappo 0.248, 0.234, 0.228.
+After 16,000 games, means of 4,000 more with seeds 0, 1, 2 and the laptop's settings: sync_2 0.492, 0.494, 0.496 (its
+players share 0.66 to 0.67 nats, of log 2 = 0.69); ippo 0.244, 0.242, 0.240; mappo 0.246, 0.240, 0.228.
 
 A policy with memory has nothing to remember: nothing is seen, and each game is over after one env step.
 """

@@ -33,7 +33,7 @@ def test_nobody_is_told_to_install_what_somebody_else_may_have_registered():
     assert len(told) > 10
     for line in told:
         first = re.match(r"""(?:-e )?["']?([\w.-]+)""", line)[1]
-        assert first in {".", "benchmarl", "jaxmarl", "pettingzoo", "stable-baselines3", "vmas"}, line
+        assert first in {".", "benchmarl", "jaxmarl", "open_spiel", "pettingzoo", "stable-baselines3", "vmas"}, line
         assert "concord" not in line, line
         assert {name for names in re.findall(r"\.\[([\w,]+)\]", line) for name in names.split(",")} <= set(extras), line
 
