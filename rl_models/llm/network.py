@@ -134,13 +134,8 @@ class LanguageNetwork(Stateless):
     def _decision(self, prompt: Ids, phrases: list[Ids], rows: Array) -> Decision:
         actions = tuple(np.flatnonzero(rows != _ILLEGAL).tolist())
         candidates = tuple(phrases[rows[action]] for action in actions)
-        return Decision(prompt, candidates, actions, tuple(map(self._length, candidates)))
-
-    def _length(self, phrase: Ids) -> int:
-        """Length of a phrase by which its score is divided: words, tokens, or 1."""
-        if self.settings.normalisation == "word":
-            return self.language.tokens.words(phrase)
-        return len(phrase) if self.settings.normalisation == "token" else 1
+        tokens, by = self.language.tokens, self.settings.normalisation
+        return Decision(prompt, candidates, actions, tuple(tokens.length(phrase, by) for phrase in candidates))
 
     def _score_decisions(self, decisions: list[Decision]) -> tuple[Tensor, Tensor]:
         """Scores [U, A], 0 where illegal, and states [U, F] for the critic."""

@@ -81,7 +81,8 @@ class PhraseScorer:
         score = functools.partial(score_trie, encode=self._prefix(prefix)) if prefix else self._scorer(prompts)
         scored = score(self._base.model, prompts, candidates)
         most = scored.log_probs.shape[1]
-        lengths = torch.tensor([[*map(self._length, each), *[1] * (most - len(each))] for each in candidates])
+        found = [[self._tokens.length(phrase, self.normalisation) for phrase in each] for each in candidates]
+        lengths = torch.tensor([[*each, *[1] * (most - len(each))] for each in found])
         rows = normalise(scored.log_probs.cpu(), lengths).tolist()
         return [
             Scored(tuple(row[: len(phrases)]), len(prompt) + sum(map(len, phrases)))
@@ -92,11 +93,6 @@ class PhraseScorer:
         """Without a prefix cache: as a trie where the model obeys masks, which a sliding window replaces."""
         window = getattr(self._base.model.config, "sliding_window", None) or max(map(len, prompts))
         return score_trie if self._base.honours_masks and max(map(len, prompts)) <= window else score_alone
-
-    def _length(self, phrase: Ids) -> int:
-        if self.normalisation == "word":
-            return self._tokens.words(phrase)
-        return len(phrase) if self.normalisation == "token" else 1
 
     def _tokenise(self, messages: Sequence[Message], phrases: Sequence[str]) -> Tokenised:
         prompt, candidates = self._ids(messages, True), tuple(map(self._tokens.completion, phrases))

@@ -10,6 +10,7 @@ import functools
 from typing import Any, TypeAlias
 
 from rl_models.llm.base_model import LanguageModelError, first_line, model_folder
+from rl_models.llm.llm_config import Normalisation
 
 Ids: TypeAlias = tuple[int, ...]
 """Token ids of one text."""
@@ -125,6 +126,12 @@ class Tokens:
     def _lines(self, ids: Ids) -> list[str]:
         written: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return written.strip().splitlines()
+
+    def length(self, phrase: Ids, normalisation: Normalisation) -> int:
+        """Length of a phrase by which its score is divided: words, tokens, or 1."""
+        if normalisation == "word":
+            return self.words(phrase)
+        return len(phrase) if normalisation == "token" else 1
 
     def _words(self, ids: Ids) -> int:
         """Number of words in generated ids, at least 1."""
