@@ -17,6 +17,11 @@ def pretrained_models(config: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, _named(config))))
 
 
+def model_identities(config: Any) -> list[dict[str, str | None]]:
+    """Identities of the pretrained models that a configuration names."""
+    return [model_identity(name) for name in pretrained_models(config)]
+
+
 def model_identity(name: str) -> dict[str, str | None]:
     """Name, revision and sha256 of the weights of a model on this machine; null for unknown values.
 

@@ -285,9 +285,9 @@ class Session(Generic[Config]):
 
     def _note_models(self) -> None:
         """Print and write down which pretrained weights this session trains with."""
-        from rl_models.text.weights_identity import model_identity, pretrained_models  # torch is slow to import
+        from rl_models.text.weights_identity import model_identities  # torch is slow to import
 
-        if models := [model_identity(name) for name in pretrained_models(self.config)]:
+        if models := model_identities(self.config):
             self.folder.record(MODELS, models)
         for model in models:
             known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])

@@ -145,10 +145,10 @@ class Doctor(PolicyArgs):
 
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
-    from rl_models.text.weights_identity import model_identity, pretrained_models
+    from rl_models.text.weights_identity import model_identities
     from tune_experiments.play.loading import load_policy
     from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
-    from tune_experiments.run.model_notes import describe_models, with_model_notes
+    from tune_experiments.run.model_notes import MODELS, describe_models, with_model_notes
 
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
@@ -158,9 +158,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
     found = make_evaluations(experiment, loaded.config, loaded.method, curriculum, loaded.trial_folder)
     for tested, episodes in evaluate_all(found, loaded.method, loaded.policy):
         rows += make_results(experiment, loaded.method, loaded.seed, tested, episodes, trained)
-    models = describe_models(
-        [{"pretrained_models": [model_identity(name) for name in pretrained_models(loaded.config)]}]
-    )
+    models = describe_models([{MODELS: model_identities(loaded.config)}])
     for table in with_model_notes(loaded.experiment.tables(rows), models):
         console.print(table.for_terminal(console.width), crop=False)
 
