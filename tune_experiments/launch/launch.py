@@ -64,12 +64,10 @@ def launch(
     """
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
-    config = check_run(experiment, config, options)
+    kind = "_search" if options.searches else ""
+    out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
+    config = check_run(experiment, config, options, out)
     search = Search(experiment, config, options) if options.searches else None
-    out = (
-        options.out
-        or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{'_search' if search else ''}"
-    )
     # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
     rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
