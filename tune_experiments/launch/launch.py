@@ -216,7 +216,7 @@ class Session(Generic[Config]):
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
-        self._note_models()
+        knows_models = self._note_models()
         if self.sync is not None:
             self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
@@ -236,6 +236,8 @@ class Session(Generic[Config]):
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # Tune's error at the end of a session is not the cause
                 raise
+        if not knows_models:
+            self._note_models()
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
@@ -281,8 +283,8 @@ class Session(Generic[Config]):
             self.folder.record(PARTS, list(dict.fromkeys(parts)))
         return begun
 
-    def _note_models(self) -> None:
-        """Print and write down which pretrained weights this session trains with."""
+    def _note_models(self) -> bool:
+        """Print and write down which pretrained weights this session trains with; whether all are on this machine."""
         from rl_models.text.weights_identity import model_identities  # torch is slow to import
 
         if models := model_identities(self.config):
@@ -290,6 +292,7 @@ class Session(Generic[Config]):
         for model in models:
             known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])
             self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
+        return all(model["weights_sha256"] for model in models)
 
     def _run_local_trials(
         self, requests: list[Request], plans: Mapping[str, Plan], watch: TrialWatch | None
