@@ -66,6 +66,7 @@ demo: $(STAMP) ## a trained team at once: three episodes on a page, build/demo.h
 	@mkdir -p build
 	$(BIN)/python -m tune_experiments show $(or $(ARGS),pretrained/endi_rtfm_matching --beside pretrained/endi_rtfm_divided) --out build/demo.html
 	@echo "open build/demo.html in a browser"
+	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then $(BIN)/python -m webbrowser -t build/demo.html; fi
 
 check test slow bench: export OMP_NUM_THREADS = 1
 # Tests start hundreds of processes: all but the first of them find our modules compiled.

@@ -55,6 +55,7 @@ class World(ABC):
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
+        story: what the agents must do and how they win, in a few sentences for people.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
             the world stays in its final state (for example to be rendered) until `next_episode` is called.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because a custom environment
@@ -71,6 +72,7 @@ class World(ABC):
     metric_names: tuple[str, ...] = ()
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     colours: Sequence[tuple[int, int, int]] = ()
+    story: str = ""
     max_episode_steps: int
     auto_resets: bool = True
     restarted: Array | None = None
@@ -95,6 +97,11 @@ class World(ABC):
     def num_agents(self) -> int:
         """N."""
         return len(self.agents)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour, for images that do not say it themselves."""
+        return {}
 
     def reset(self, seed: int) -> Arrays:
         """Begin the first episode of every world.

@@ -1,6 +1,7 @@
 """Overcooked (Carroll et al., NeurIPS 2019; SAMA's experiments): two chefs make onion soup, by the older rules.
 
 The chefs put three onions into a pot, let them cook for 20 steps, take the soup with a dish and serve it at the hatch.
+The team serves as many soups as it can in 400 steps. A chef's nose shows where it looks, and what it holds lies on it.
 
 | | |
 |---|---|
@@ -20,7 +21,7 @@ The chefs put three onions into a pot, let them cook for 20 steps, take the soup
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +29,7 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT
 from rl_envs.core.spec import Array, Arrays, ArraySpec, whole
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.observation import Lossless, SymbolGrid
@@ -50,6 +52,7 @@ class Overcooked(World):
         kitchen: the layout and its tables.
     """
 
+    story = module_story(__name__)
     agents = ("agent_0", "agent_1")
     colours = CHEF_COLOURS
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
@@ -151,6 +154,13 @@ class Overcooked(World):
     def describe(self, index: int = 0) -> str:
         """State of world `index` as text; `text.read_states` reads it back."""
         return describe(self.kitchen, self.state, index)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour."""
+        from rl_envs.overcooked.render import LEGEND  # only rendering needs Pillow
+
+        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index`, [H, W, 3] uint8."""

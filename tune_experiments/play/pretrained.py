@@ -156,7 +156,7 @@ def model_card(card: dict[str, Any], place: str = "") -> str:
         "",
         f"# {card['name']}",
         "",
-        f"{card['caption']}: method `{card['method']}`, seed {card['seed']}, trained for {card['env_steps']:,} env steps.",
+        f"{card['caption']}: `{card['method']}`, seed {card['seed']}, trained for {card['env_steps']:,} env steps.",
         "",
         f"* Given: {card['given']}",
         f"* Seed: {card['seed_choice']}",
