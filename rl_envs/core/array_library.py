@@ -20,13 +20,14 @@ class ArrayLibrary:
     """NumPy.
 
     Attributes:
-        name: value of a world's argument `arrays`.
+        name, device: values of a world's arguments `arrays` and `device`.
         has_fixed_shapes: whether no shape may depend on values.
         can_read_values: whether the host can read values without waiting for a device.
         word: dtype of 64 bits in which products and sums wrap.
     """
 
     name = "numpy"
+    device = "cpu"
     has_fixed_shapes = False
     can_read_values = True
     uint8: Any = np.uint8
@@ -40,6 +41,9 @@ class ArrayLibrary:
     ones: Any = staticmethod(np.ones)
     zeros_like: Any = staticmethod(np.zeros_like)
     where: Any = staticmethod(np.where)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return get_array_library, (self.name, self.device)
 
     def asarray(self, values: Any) -> Array:
         """An array of the library, on its device, from a NumPy array or one of the library."""
@@ -105,7 +109,7 @@ class TorchArrays(ArrayLibrary):
             raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda', not {device!r}") from None
         if found.type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"device={device!r} needs a GPU and there is none: leave it out, or write device='cpu'")
-        self._torch, self._device = torch, found
+        self.device, self._torch, self._device = device, torch, found
         self.can_read_values = found.type == "cpu"
         self.uint8, self.int32, self.int64, self.float64 = torch.uint8, torch.int32, torch.int64, torch.float64
         self.word = torch.int64

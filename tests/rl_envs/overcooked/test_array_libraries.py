@@ -1,5 +1,7 @@
 """Kitchens in torch play as those in NumPy, to the bit, and ask the host for nothing."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -87,6 +89,14 @@ def test_a_state_goes_from_one_library_to_the_other():
         same(*(each.restore(first.snapshot()) for each in worlds))
         same_step(worlds, choose())
         same(first.snapshot(), second.snapshot())
+
+
+def test_a_pickled_world_goes_on_as_the_original():
+    world = make("overcooked-v0", 2, arrays="torch")
+    world.reset(0)
+    actions = torch.full((2, 2), 3)
+    same_as = pickle.loads(pickle.dumps(world))
+    same(*({name: np.asarray(value) for name, value in each.step(actions)[0].items()} for each in (world, same_as)))
 
 
 def test_worlds_that_are_left_ended_are_equal():
