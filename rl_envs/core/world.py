@@ -57,6 +57,7 @@ class World(ABC):
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
         array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too.
+        starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
             the world stays in its final state (for example to be rendered) until `next_episode` is called.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because a custom environment
@@ -75,6 +76,7 @@ class World(ABC):
     colours: Sequence[tuple[int, int, int]] = ()
     max_episode_steps: int
     array_libraries: tuple[str, ...] = ("numpy",)
+    starts_alike: bool = False
     auto_resets: bool = True
     restarted: Array | None = None
 
@@ -92,6 +94,7 @@ class World(ABC):
         self.first_world = whole("first_world", first_world, 0)
         self.chance = Chance(0, self.first_world, self.num_worlds, xp)
         self._all_rows: Array = xp.arange(self.num_worlds)
+        self._first: tuple[Arrays, Arrays] | None = None
         self.state: Arrays = {}
         self.tables: Arrays = {}
         self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
@@ -190,13 +193,22 @@ class World(ABC):
         info |= {"final_obs": observations, "episode": self._ended(self._all_rows)}
         if self.auto_resets:
             self.chance.next_episode_where(ended)
-            kept, self.state = self.state, self._blank_state(self.num_worlds)
-            self._begin(self._all_rows)
-            for name, value in kept.items():
-                self.xp.copyto(value, self.state[name], where=ended.reshape(-1, *[1] * (value.ndim - 1)))
-            self.state = kept
-            observations = self.observe()
+            if self._first is None or not self.starts_alike:
+                self._first = self._starts_of_all()
+            state, seen = self._first
+            for name, value in self.state.items():
+                self.xp.copyto(value, state[name], where=_like(ended, value))
+            observations = {k: self.xp.where(_like(ended, one), seen[k], one) for k, one in observations.items()}
         return observations, reward, terminated, truncated, info
+
+    def _starts_of_all(self) -> tuple[Arrays, Arrays]:
+        """State and observations of all worlds if each began an episode now, name -> [B, ...]; [1, ...] if alike."""
+        kept, self.state = self.state, self._blank_state(self.num_worlds)
+        self._begin(self._all_rows)
+        state, seen, self.state = self.state, self.observe(), kept
+        if not self.starts_alike:
+            return state, seen
+        return {name: value[:1] for name, value in state.items()}, {key: value[:1] for key, value in seen.items()}
 
     def observe(self) -> Arrays:
         """The present observations, dict of fresh `[B, N, ...]` arrays."""
@@ -363,6 +375,11 @@ class World(ABC):
             draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
             if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
                 raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
+
+
+def _like(mask: Array, array: Array) -> Array:
+    """A mask [B] with as many axes as an array [B, ...]."""
+    return mask.reshape(-1, *[1] * (array.ndim - 1))
 
 
 def _clock(chance: Chance) -> Arrays:

@@ -56,6 +56,7 @@ class Overcooked(World):
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, COUNT))
     array_libraries = ("numpy", "torch")
+    starts_alike = True
 
     def __init__(
         self,
