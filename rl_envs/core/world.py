@@ -105,6 +105,11 @@ class World(ABC):
         """N."""
         return len(self.agents)
 
+    @property
+    def gives_tensors(self) -> bool:
+        """Whether arrays are torch's tensors, and the info of a step has the form for these."""
+        return self.xp.has_fixed_shapes
+
     def reset(self, seed: int) -> Arrays:
         """Begin the first episode of every world.
 
