@@ -284,7 +284,7 @@ class Collector:
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and encodings of their texts."""
         if self._texts is None:
-            columns = {key: value[:, None] for key, value in obs.items()}
+            columns: dict[str, Any] = {key: value[:, None] for key, value in obs.items()}
             tensors = columns if self.world.gives_tensors else to_device(columns, self.device)
         else:
             tensors = self._texts.inputs(obs)

@@ -7,6 +7,7 @@ host, and changes tensors that stay where they are. So a GPU captures it as one 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -27,6 +28,9 @@ from rl_models.training.collector import (
     world_actions,
 )
 
+Tensors: TypeAlias = dict[str, Any]
+"""Name -> tensor, where the protocols of worlds, collectors and fragments have arrays."""
+
 _STEP, _OBS, _EPISODE, _ENDED = "step", "obs/", "episode/", "ended"
 
 
@@ -39,7 +43,7 @@ class DeviceRollout:
         state: the policy's recurrent state, name -> [B, ...].
     """
 
-    def __init__(self, collector: Collector, obs: dict[str, Tensor], is_first: Tensor, state: State) -> None:
+    def __init__(self, collector: Collector, obs: Tensors, is_first: Any, state: State) -> None:
         """Begin with copies of these observations, which the rollout then changes in place.
 
         Raises:
@@ -52,11 +56,12 @@ class DeviceRollout:
         if place != team:
             raise ValueError(f"device={place!r} of the environment must be where the team is: write device={team!r}")
         self.obs = {key: value.clone() for key, value in obs.items()}
-        self.is_first, self.state = is_first.clone(), {name: value.clone() for name, value in state.items()}
+        self.is_first: Any = is_first.clone()
+        self.state = {name: value.clone() for name, value in state.items()}
         with torch.inference_mode():
             collector._draws = collector._output(self._inputs()).policy.num_uniforms
 
-    def step(self) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]:
+    def step(self) -> tuple[Tensors, Tensors, Tensors]:
         """Play one step; the present observations, `is_first` and state become those of the next.
 
         Returns:
@@ -64,8 +69,8 @@ class DeviceRollout:
             the episodes that ended, name -> [B, ...]; final observations, key -> [B, N, ...]. The last two count where
             an episode ended.
         """
-        world = self._collector.world
-        said = self._collector.compute_decision(self._inputs())
+        world: Any = self._collector.world
+        said: Tensors = self._collector.compute_decision(self._inputs())
         state = {name.removeprefix(STATE): said.pop(name) for name in list(said) if name.startswith(STATE)}
         record = {name: value[:, 0] for name, value in said.items()}
         actions = {name: value for name, value in said.items() if name.partition("/")[0] == "actions"}
@@ -81,7 +86,7 @@ class DeviceRollout:
         """Inputs of the policy's decision, with T = 1."""
         collector = self._collector
         masks = [self.obs[key] for key in ("decides", "alive") if key in self.obs]
-        beside = {IS_FIRST: self.is_first, UNIFORMS: collector._uniforms()}
+        beside: Tensors = {IS_FIRST: self.is_first, UNIFORMS: collector._uniforms()}
         beside |= {DECIDING: torch.stack(masks).all(0)} if masks else {}
         return collector._inputs(self.obs | beside, self.state)
 
@@ -105,11 +110,11 @@ class DeviceCollector(Collector):
         super().restore(snapshot)
         self._begin_rollout(torch.from_numpy(self._is_first).to(self.device))
 
-    def _begin_rollout(self, is_first: Tensor) -> None:
+    def _begin_rollout(self, is_first: Any) -> None:
         self._rollout = DeviceRollout(self, self._obs, is_first, self._state)
         self._obs, self._is_first, self._state = self._rollout.obs, self._rollout.is_first, self._rollout.state
-        self._kept: dict[str, Tensor] = {}  # name -> [B, T, ...], or [B, T + 1, ...] of observations
-        self._finals: dict[str, Tensor] = {}  # name -> [B, K, ...] of the truncated episodes
+        self._kept: Tensors = {}  # name -> [B, T, ...], or [B, T + 1, ...] of observations
+        self._finals: Tensors = {}  # name -> [B, K, ...] of the truncated episodes
         self._step = torch.zeros(1, dtype=torch.int64, device=self.device)
         self._stops = torch.zeros(self.world.num_worlds, dtype=torch.int64, device=self.device)
         self.graphed = None  # a capture would change the tensors before these
@@ -117,7 +122,7 @@ class DeviceCollector(Collector):
 
     def _fragment(self) -> Iterator[Fragment | None]:
         self._begin_reading()
-        ends = {STATE + name: value.clone() for name, value in self._state.items()}
+        ends: Tensors = {STATE + name: value.clone() for name, value in self._state.items()}
         self._step.zero_()
         self._stops.zero_()
         for _ in range(self.fragment_length):
@@ -135,7 +140,7 @@ class DeviceCollector(Collector):
         with torch.inference_mode(False):  # for the learner, and the next fragment is written into the same places
             kept, ends = ({name: value.clone() for name, value in each.items()} for each in (kept, ends))
         obs = {name.removeprefix(_OBS): kept.pop(name) for name in list(kept) if name.startswith(_OBS)}
-        versions = torch.full((self.world.num_worlds,), self.version, device=self.device)
+        versions: Any = torch.full((self.world.num_worlds,), self.version, device=self.device)
         yield Fragment(obs, kept.pop(IS_FIRST), kept, ends, {}, versions)
 
     def _play(self, inputs: Inputs) -> Outputs:
@@ -152,13 +157,13 @@ class DeviceCollector(Collector):
         seen = {_OBS + key: value for key, value in self._obs.items()} | {IS_FIRST: self._is_first}
         self._write(step, seen, self.fragment_length + 1)
 
-    def _write(self, step: Tensor, values: dict[str, Tensor], length: int) -> None:
+    def _write(self, step: Tensor, values: Tensors, length: int) -> None:
         for name, value in values.items():
             if name not in self._kept:
                 self._kept[name] = value.new_empty(len(value), length, *value.shape[1:])
             self._kept[name].index_copy_(1, step, value[:, None])
 
-    def _keep_finals(self, step: Tensor, truncated: Tensor, final_obs: dict[str, Tensor]) -> None:
+    def _keep_finals(self, step: Tensor, truncated: Tensor, final_obs: Tensors) -> None:
         """Keep final observations of truncated episodes, the state after them, and the step."""
         places = torch.arange(self._most_stops, device=self.device)
         is_next = truncated[:, None] & (self._stops[:, None] == places)
@@ -172,8 +177,7 @@ class DeviceCollector(Collector):
 
     def _final_values(self) -> Tensor:
         """Values of final observations where an episode was truncated, else 0, [B, T, N]."""
-        found = torch.zeros_like(self._kept["reward"])
-        goes_on = torch.zeros_like(self._is_first)
+        found, goes_on = torch.zeros_like(self._kept["reward"]), torch.zeros_like(self._rollout.is_first)
         for number in range(self._most_stops):
             final = {name: value[:, number] for name, value in self._finals.items()}
             obs = {name.removeprefix(_OBS): value for name, value in final.items() if name.startswith(_OBS)}
@@ -183,7 +187,7 @@ class DeviceCollector(Collector):
             found.scatter_add_(1, final[_STEP][:, None, None].expand_as(values[:, None]), values[:, None])
         return found
 
-    def _value(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Tensor:
+    def _value(self, obs: Tensors, state: State, is_first: Any) -> Tensor:
         """V of every agent in the game, [B, N]."""
         return self._value_tensor(self._inputs(all_deciding(obs) | {IS_FIRST: is_first}, state))
 
@@ -194,7 +198,7 @@ class DeviceCollector(Collector):
             self.episodes.append(found)
 
 
-def ended_episodes(metrics: dict[str, Tensor], most: int | None = None) -> dict[str, Array]:
+def ended_episodes(metrics: Tensors, most: int | None = None) -> dict[str, Array]:
     """Metrics of the episodes that ended, in the order in which they did, name -> [K, ...]; empty if none did.
 
     Args:
@@ -218,6 +222,6 @@ def play_episodes(collector: Collector, seed: int, episodes_per_world: int) -> d
     return ended_episodes(metrics, episodes_per_world)
 
 
-def _replace(places: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+def _replace(places: Tensors, values: Tensors) -> None:
     for name, place in places.items():
         place.copy_(values[name])
