@@ -95,7 +95,10 @@ def table(command: Table, console: Console) -> None:
     elif command.path is None:
         raise UserError("write concord table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):
-        console.print(saved_results.read_saved(command.path).markdown())
+        saved = saved_results.read_saved(command.path)
+        for one in saved.tables():
+            console.print(one.for_terminal(console.width), crop=False)
+        console.print(saved.source())
     else:
         _show_run(command.path, command, console)
 

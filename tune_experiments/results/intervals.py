@@ -46,18 +46,18 @@ class Interval:
     kind: str = NONE
     seeds: tuple[Interval, ...] = ()
 
-    def text(self, separator: str = " ") -> str:
-        """The number with its interval, or all seeds (`each` where they read the same); `separator` is between them."""
+    def text(self) -> str:
+        """The number with its interval in one line; without one `mean (lowest to highest)` of the seeds, or `each`."""
         digits = 1 if abs(self.value) >= 10 else 3
         number = f"{self.value:.{digits}f}"
         if self.seeds:
-            texts = [seed.text(separator) for seed in self.seeds]
-            if len(set(texts)) == 1:
-                return f"each {texts[0]}"
-            return f"{number}:{separator}" + f",{separator}".join(texts)
+            if len(same := {seed.text() for seed in self.seeds}) == 1:
+                return f"each {same.pop()}"
+            values = [seed.value for seed in self.seeds]
+            return f"{number} ({min(values):.{digits}f} to {max(values):.{digits}f})"
         if self.low is None or self.high is None:
             return number
-        return f"{number}{separator}[{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{number} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:

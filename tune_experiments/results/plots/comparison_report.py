@@ -17,7 +17,7 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
 from tune_experiments.results.intervals import STUDENT, Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
-from tune_experiments.results.tables import LISTED
+from tune_experiments.results.tables import RANGES
 
 _MAX_COLUMNS, _MAX_WIDTH = 3, 15.0
 _PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
@@ -27,7 +27,7 @@ _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by
 _NOTE = (
     f"{_INTERVALS} A row of one seed has the interval over its episodes instead, if any, and its difference has none. "
     "A cell is `mean [low, high]`, the ends of the interval, or the mean alone where there is none."
-    f"{LISTED} IQM: mean of the middle half of the seeds; with fewer than four seeds it is the mean. Share of pairs "
+    f"{RANGES} IQM: mean of the middle half of the seeds; with fewer than four seeds it is the mean. Share of pairs "
     "above: of all pairs of a seed of the row and a seed of the first row, the share in which the row's number is "
     "larger; equal ones count half. "
     "These comparisons are exploratory: they were not named before the runs.\n"
