@@ -3,7 +3,7 @@
     concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
     concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
     concord envs | methods | models         # what there is for train
-    concord evaluate|show|play|render|table|compare|doctor|export-adapters|pack PATH
+    concord evaluate|show|play|render|table|compare|export|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
 and documents (`launch/saved_results.py`). No Ray is started for these. A run of an experiment or environment from
@@ -37,19 +37,20 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
+from tune_experiments.launch.export import Export, export
 from tune_experiments.launch.models import Models, models
 from tune_experiments.play.team_commands import (
     DeviceArgs,
     Doctor,
     Evaluate,
-    Export,
+    ExportAdapters,
     Pack,
     Play,
     Render,
     Show,
     doctor,
     evaluate,
-    export,
+    export_adapters,
     pack_team,
     play,
     render,
@@ -142,7 +143,8 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
     "table": (Table, table),
     "compare": (Compare, compare),
     "doctor": (Doctor, doctor),
-    "export-adapters": (Export, export),
+    "export": (Export, export),
+    "export-adapters": (ExportAdapters, export_adapters),
     "pack": (Pack, pack_team),
     "models": (Models, models),
 }
@@ -165,6 +167,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   render PATH          write a video of an episode
   table PATH           make tables and figures of a run again
   compare PATH PATH    compare methods of several runs
+  export RUN ...       print or write results as CSV, LaTeX or Parquet
   doctor PATH          say what limits a trial's speed, and what its environment gives
   export-adapters PATH write the adapters of a language model for peft
   pack PATH NAME       put a team into the package

@@ -114,7 +114,7 @@ class Render(DeviceArgs):
 
 
 @dataclass(frozen=True)
-class Export(PolicyArgs):
+class ExportAdapters(PolicyArgs):
     """Write a team's adapters of a language model as folders that peft reads."""
 
     out: Path | None = None
@@ -258,7 +258,7 @@ def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, co
     console.print(f"wrote {written}")
 
 
-def export(command: Export, console: Console) -> None:
+def export_adapters(command: ExportAdapters, console: Console) -> None:
     """Write what another library reads."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
 

@@ -60,6 +60,15 @@ class PaperTable:
     caption: str
     missing: Mapping[str, str] = field(default_factory=dict)
 
+    def texts(self) -> list[tuple[str, list[str]]]:
+        """Label of each row, and the text of its cell for each metric; the paper's rows have no words in cells."""
+        found = []
+        for label, cells in self.rows:
+            words = {} if label.endswith(_PAPER) else self.missing
+            pairs = zip(self.metrics, cells, strict=True)
+            found.append((label, [words.get(metric, "") if cell is None else cell.text() for metric, cell in pairs]))
+        return found
+
     def markdown(self) -> str:
         """The table in Markdown."""
         lines = [
@@ -68,7 +77,7 @@ class PaperTable:
             f"| method | {' | '.join(self.metrics)} |",
             f"|---|{'---:|' * len(self.metrics)}",
         ]
-        lines += [f"| {label} | {' | '.join(self._cells(label, cells))} |" for label, cells in self.rows]
+        lines += [f"| {label} | {' | '.join(cells)} |" for label, cells in self.texts()]
         return "\n".join([*lines, "", self.caption, ""])
 
     def for_terminal(self, width: int) -> rich.console.Group:
@@ -84,7 +93,7 @@ class PaperTable:
 
     def _blocks(self, width: int) -> list[rich.table.Table]:
         """The fewest tables that fit."""
-        cells = [self._cells(label, numbers) for label, numbers in self.rows]
+        cells = [texts for _, texts in self.texts()]
         widths = [_width(column) + _GAP for column in zip(self.metrics, *cells, strict=True)]
         room = width - max(widths)
         folded = [label.replace(" · ", "\n· ").replace(_PAPER, ",\npaper") for label, _ in self.rows]
@@ -108,12 +117,6 @@ class PaperTable:
                     table.add_row(Text(label), *map(Text, numbers), style="dim" if is_paper else None)
             tables.append(table)
         return tables
-
-    def _cells(self, label: str, numbers: Sequence[Interval | None]) -> list[str]:
-        """One row; the paper's own rows have no words in place of numbers."""
-        words = {} if label.endswith(_PAPER) else self.missing
-        pairs = zip(self.metrics, numbers, strict=True)
-        return [words.get(metric, "") if number is None else number.text() for metric, number in pairs]
 
 
 def make_table(
