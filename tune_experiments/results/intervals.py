@@ -100,7 +100,7 @@ def interval_over_seeds(
     sample = _sample([seed.value for seed in seeds])
     if len(seeds) == 1:
         return seeds[0]
-    mean, half = float(sample.mean()), _student_half_width(sample)
+    mean, half = float(sample.mean()), float(student_half_width(sample))
     limits = lowest, highest = _limits(bounds)
     leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
     if leaves or np.ptp(sample) <= _EQUAL:
@@ -139,11 +139,13 @@ def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndar
     return Interval(value, float(found.low), float(found.high), WELCH)
 
 
-def _student_half_width(sample: np.ndarray) -> float:
+def student_half_width(samples: np.ndarray) -> np.ndarray:
+    """Half the width of Student's t interval of the mean of `[n, ...]` seeds, n at least 2; `[...]`."""
     from scipy import stats
 
-    count = len(sample)
-    return float(stats.t.ppf(0.975, count - 1)) * float(sample.std(ddof=1)) / count**0.5
+    count = len(samples)
+    half: np.ndarray = stats.t.ppf(0.975, count - 1) * samples.std(axis=0, ddof=1) / count**0.5
+    return half
 
 
 def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:
