@@ -20,6 +20,7 @@ if __name__ == "__main__":
 
 # isort: split
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
-from tune_experiments.launch.export import Export, export
+from tune_experiments.launch.export import Export, check_metrics, export
 from tune_experiments.launch.models import Models, models
 from tune_experiments.play.team_commands import (
     DeviceArgs,
@@ -78,10 +79,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare methods, from the results of runs and searches: means, differences, shares of pairs above."""
+    """Compare methods of runs: means, differences, IQM, median and probability of improvement, with intervals."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of runs or searches; comparison.md and a plot go into the first."""
+    """Run folders; comparison.md and plots go into the first."""
+    metrics: tuple[str, ...] = ()
+    """Metrics to compare (default: all)."""
 
 
 def table(command: Table, console: Console) -> None:
@@ -124,13 +127,16 @@ def _show_run(path: Path, command: Table, console: Console) -> None:
 
 def compare(command: Compare, console: Console) -> None:
     """Compare methods in whatever two of them were measured in."""
-    from tune_experiments.results.plots.comparison_report import write_comparison
+    from tune_experiments.results.plots.comparison_report import NOTE, write_comparison
 
     if not command.paths:
         raise UserError("write concord compare RUN [RUN ...]")
-    comparisons = comparison.compare(comparison.read_runs(command.paths))
+    runs = comparison.read_runs(command.paths)
+    check_metrics(command.metrics, runs)
+    comparisons = comparison.compare(runs, command.metrics)
     for one in comparisons:
-        console.print(one.markdown())
+        console.print(one.table().for_terminal(console.width), crop=False)
+    console.print(textwrap.fill(NOTE, console.width))
     for line in describe_drawings(write_comparison(command.paths[0], comparisons)):
         console.print(line)
 

@@ -51,7 +51,7 @@ def export(command: Export, console: Console) -> None:
         raise UserError("--format parquet is binary: name a file with --out")
     names = _names(command.paths)
     results = {name: _read(path) for name, path in names.items()}
-    _check_metrics(command.metrics, results)
+    check_metrics(command.metrics, results)
     content: str | bytes
     if chosen == "latex":
         tables = {name: _tables(path, results[name], command.allow) for name, path in names.items()}
@@ -90,7 +90,12 @@ def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequ
     return make_tables(experiment, config, results, read_sessions(path, may_be_missing=True))
 
 
-def _check_metrics(metrics: Sequence[str], results: Mapping[str, Sequence[Result]]) -> None:
+def check_metrics(metrics: Sequence[str], results: Mapping[str, Sequence[Result]]) -> None:
+    """Refuse metrics that no run has.
+
+    Raises:
+        UserError: the first of them.
+    """
     known = list(dict.fromkeys(line.metric for lines in results.values() for line in lines))
     for metric in metrics:
         if metric not in known:

@@ -7,9 +7,10 @@
 | episodes of one seed, each 0 or 1 | Wilson's for a share |
 | episodes of one seed, any numbers | 1.96 sd / sqrt(n), as in "A Cordial Sync" |
 | episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |
+| seeds, of rliable's measures in `comparison.py` | percentiles of a bootstrap stratified by task |
 
-A percentile bootstrap of three seeds is exactly from the lowest to the highest and covers the mean 75 times of 100, so
-there is none here. Episodes of several seeds are never put together: they are not independent.
+A percentile bootstrap of three seeds of one task is exactly from the lowest to the highest and covers the mean 75 times
+of 100, so no mean of one task has it. Episodes of several seeds are never put together: they are not independent.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 
 STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
-BOOTSTRAP = "bootstrap over episodes"
+BOOTSTRAP, STRATIFIED = "bootstrap over episodes", "stratified bootstrap over seeds"
 NORMAL_QUANTILE = 1.96
 _EQUAL = 1e-12
 

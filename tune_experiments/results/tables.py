@@ -87,9 +87,9 @@ class PaperTable:
         too narrow for one method's name and one metric gets longer lines.
         """
         spaced = [piece for block in self._blocks(width) for piece in (block, "")]
-        paragraphs = self.caption.replace("**", "").split("\n")
-        caption = "\n".join(textwrap.fill(one, width, break_on_hyphens=False) for one in paragraphs)
-        return rich.console.Group(Text(self.title, "italic"), *spaced, Text(caption, "dim"), "")
+        title, caption = (_filled(text, width) for text in (self.title, self.caption.replace("**", "")))
+        captions = [Text(caption, "dim"), ""] if caption else []
+        return rich.console.Group(Text(title, "italic"), *spaced, *captions)
 
     def _blocks(self, width: int) -> list[rich.table.Table]:
         """The fewest tables that fit."""
@@ -259,6 +259,11 @@ def _kind(lines: Sequence[Result], rules: str) -> str:
     if all(line.ci_low is None for line in lines):
         return "one seed, none"
     return f"over {played}{' of one seed' * bool(seeds)} ({rules})"
+
+
+def _filled(text: str, width: int) -> str:
+    """Paragraphs in lines of at most `width` characters."""
+    return "\n".join(textwrap.fill(one, width, break_on_hyphens=False) for one in text.split("\n"))
 
 
 def _width(texts: Iterable[str]) -> int:
