@@ -35,6 +35,7 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
+from tune_experiments.experiment.config_file import read_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
@@ -196,10 +197,20 @@ def _run(words: Sequence[str], prog: str) -> int:
         print(f"usage: concord run EXPERIMENT [--flag value ...]\n\nexperiments:\n  {f'{chr(10)}  '.join(known)}")
         print("  package.module:NAME, an experiment of your own")
         return 0
+    if words[0].partition("=")[0] == "--config":
+        words = [_experiment_of(words), *words]
     name = spelled(words[0], known)
     if ":" not in name and name not in known:
         raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
     return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
+
+
+def _experiment_of(words: Sequence[str]) -> str:
+    """The experiment that a configuration file names."""
+    path = Path([*words[0].split("=", 1), *words[1:]][1]) if len(words) > 1 or "=" in words[0] else Path()
+    if not (experiment := read_config_file(path).experiment):
+        raise UserError(f"{path} names no experiment: write concord run EXPERIMENT --config {path}")
+    return experiment
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
