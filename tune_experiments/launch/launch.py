@@ -23,6 +23,7 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.config_file import CONFIG_YAML, write_config_file
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.launch.finished_run import Callback, Run
@@ -74,6 +75,7 @@ def launch(
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
+        write_config_file(folder.path / CONFIG_YAML, experiment.entry_point, config, options)
         console = Terminal()
         session = Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:

@@ -11,6 +11,7 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.config_file import refuse_secrets
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.ray_cluster import check_this_machine
@@ -25,10 +26,11 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
         the configuration, with what the experiment has found out about its environment.
 
     Raises:
-        UserError: a room, name or number that a world refuses, a seed of the test, or too many processes.
+        UserError: a room, name or number that a world refuses, a seed of the test, too many processes, or a secret.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
+    refuse_secrets(config)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
         config = experiment.inspect(config, Terminal().print, stored)
