@@ -12,9 +12,20 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
+BOOSTS = {
+    "index.md": 5,
+    "quickstart.md": 5,
+    "tutorials/": 5,
+    "watching.md": 3,
+    "cluster.md": 3,
+    "api/": 0.5,
+    "decisions.md": 0.2,
+}
+"""Weight in the search of a page, or of all pages of a folder."""
 
 
 def module_of(path: Path) -> str:
@@ -103,3 +114,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for page, text in config.extra["generated"].items():
         files.append(File.generated(config, page, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let the search show guides before reasons and reference."""
+    boost = next((boost for path, boost in BOOSTS.items() if page.file.src_uri.startswith(path)), 1)
+    page.meta.setdefault("search", {"boost": boost})
+    return markdown
