@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import UserError, one_line
@@ -13,10 +14,11 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.ray_cluster import check_this_machine
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.weight_transfer import check_transfers
 
 
-def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> Config:
+def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions, out: Path) -> Config:
     """Build the worlds that the run will build, and count this machine's CPUs where it will run here.
 
     Returns:
@@ -28,7 +30,8 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     try:
-        config = experiment.inspect(config, Terminal().print)
+        stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
+        config = experiment.inspect(config, Terminal().print, stored)
         experiment.check(config)
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)
