@@ -15,7 +15,6 @@ from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
-from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import continuation_rules, grown_values
@@ -32,7 +31,6 @@ from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.local_trials import describe_ignored_processes, run_local_trials
@@ -41,7 +39,7 @@ from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
-from tune_experiments.run.run_folder import ANNOUNCED, PARTS, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
@@ -253,34 +251,14 @@ class Session(Generic[Config]):
             raise KeyboardInterrupt
         return failures
 
-    def _finished_otherwise(self, unfinished: Collection[str]) -> list[str]:
-        """How updates differ from those of trials that have finished."""
-        parts: list[str] = []
-        for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
-            for seed, folder in by_seed.items():
-                if folder.name not in unfinished and (newest := newest_checkpoint(folder)) is not None:
-                    entry = self.experiment.entry_point
-                    request = make_request(entry, self.config, method, seed, self.folder, folder.name)
-                    plan = make_plan(self.experiment, request)
-                    parts += describe_update_changes(self.experiment, request, plan, load_state(newest))
-        return parts
-
     def _continued(self, requests: list[Request], plans: Mapping[str, Plan]) -> dict[str, int]:
-        """Print which trials continue and what changed; env steps of each by name."""
-        parts: list[str] = []
+        """Print which trials continue; env steps of each by name."""
         begun: dict[str, int] = {}
         for request in requests:
             name, plan = request["name"], plans[request["name"]]
             if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
                 begun[name] = get_checkpoint_step(newest)
                 self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
-                parts += describe_training_changes(self.experiment, request, plan, load_state(newest))
-        if not self.options.searches:
-            parts += self._finished_otherwise({request["name"] for request in requests})
-        for part in dict.fromkeys(parts):
-            self.console.print(f"  {part}")
-        if parts:
-            self.folder.record(PARTS, list(dict.fromkeys(parts)))
         return begun
 
     def _note_models(self) -> None:

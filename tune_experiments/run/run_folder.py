@@ -36,8 +36,8 @@ CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concor
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
 that it has trained nothing."""
-PARTS = "trained_on_with"
-"""Key of a session in the manifest: in what its training differs from that of the sessions before."""
+CHANGED = "changed"
+"""Key of a session in the manifest: flags with which it trains on, with their former values."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
@@ -53,7 +53,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
     Attributes:
         continued: Whether it held this run already.
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
-        changed: flags with their old and new values, where this session has others than the one before.
+        changed: Flags with their old and new values with which this session trains on; none for added methods.
     """
 
     path: Path
@@ -252,10 +252,11 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
             return True, ()
         if not is_trained:
             _set_trials_aside(out)
+            found = []
     else:
         refuse_foreign(out, (path.name for path in out.iterdir()))
     write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
-    return is_old, tuple(one.words for one in found)
+    return is_old, tuple(one.words for one in found if one.rule != "gains")
 
 
 def _set_trials_aside(out: Path) -> None:
@@ -274,7 +275,7 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequ
     run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
     if not isinstance(run_id, str):
         raise UserError(f"{path} has no run_id; restore it or give --out another folder")
-    session = describe_session(seeds) | {ANNOUNCED: None} | ({"changed": list(changed)} if changed else {})
+    session = describe_session(seeds) | {ANNOUNCED: None} | ({CHANGED: list(changed)} if changed else {})
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
