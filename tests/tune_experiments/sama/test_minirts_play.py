@@ -19,8 +19,7 @@ from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import make_results
 from tune_experiments.sama.minirts.config import RtsConfig
-from tune_experiments.sama.minirts.executors import FORMS, scripted
-from tune_experiments.sama.minirts.play import METRICS, RtsPlay
+from tune_experiments.sama.minirts.play import FORMS, METRICS, RtsPlay, scripted
 from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.minirts.tables import table_title, tables
@@ -106,7 +105,7 @@ def play(commands, recoveries=0, min_steps=2, max_steps=4, limit=9, watch=None):
     world = worlds(1, max_episode_steps=limit)
     planner = make_planner(SMOKE, "2", 0)
     loop = Told(commands, recoveries)
-    with open_book("builtin", planner, SMOKE.game("2")) as book:
+    with open_book("builtin", planner) as book:
         found = PlannedPlay(RtsPlay(world, book), scripted, loop, max_steps, min_steps).run(3, watch)
     return {name: float(value[0]) for name, value in found.items()}, loop
 

@@ -24,7 +24,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 from tune_experiments.sama.overcooked.domain import DONE, command_texts
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
-from tune_experiments.sama.overcooked.executors import ScriptedExecutor
+from tune_experiments.sama.overcooked.play import ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan

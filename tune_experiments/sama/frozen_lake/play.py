@@ -30,13 +30,12 @@ def walker(world: CommandedLake) -> Array:
 
 
 class LakePlay(PlayAdapter[CommandedLake]):
-    """B lakes."""
+    """The play loop's adapter of B lakes."""
 
     metrics = ("success", "arrivals", "fell", "rounds", "undone_steps")
     undone_metric = "undone_steps"
 
     def __init__(self, world: CommandedLake, domain: LakeDomain) -> None:
-        """Prepare to play; the domain reads sub-goals."""
         super().__init__(world)
         self._domain = domain
 

@@ -29,12 +29,7 @@ NEAR = 9
 
 
 def in_words(view: View, decision: int) -> str:
-    """A moment as text.
-
-    Args:
-        view: view of the whole team (`text.team_view`), with `enemy_average`.
-        decision: number of decisions before this one.
-    """
+    """A moment as text: a view of the whole team (`text.team_view`) and the number of decisions before this one."""
     return f"{describe(view)}\n{last_line(decision, view['enemy_average'])}"
 
 
@@ -85,11 +80,6 @@ class Scene:
     """
 
     def __init__(self, num_agents: int, text: str) -> None:
-        """Read a state.
-
-        Raises:
-            StateTextError: it is none, or of another number of agents.
-        """
         body, _, last = text.rpartition("\n")
         found = LAST_LINE.fullmatch(last)
         if found is None:

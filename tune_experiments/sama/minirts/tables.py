@@ -33,11 +33,7 @@ def table_title(method: str) -> str:
 
 
 def tables(results: Sequence[Result]) -> list[PaperTable]:
-    """One table for each team that was tested.
-
-    Args:
-        results: rows of results.jsonl.
-    """
+    """One table for each tested team."""
     return [_table(results, method) for method in dict.fromkeys(line.method for line in results)]
 
 

@@ -41,27 +41,21 @@ class GameSnapshot:
 class PlannedRts(CommandedRts):
     """B games whose agents get a planner's commands.
 
+    Args:
+        num_worlds: B.
+        first_world: Number of the first world in the run.
+        sight: What the planner sees: `fair`, `full` or `types`.
+        is_read: Whether a network reads observations; without them a step costs less.
+        game: Further arguments of `CommandedRts`.
+
     Attributes:
-        sight: information that the planner gets.
-        seen: the game's own observations now, name -> [B, N, ...].
-        headlines: line of text above the picture of each game.
+        seen: The game's own observations now, name -> [B, N, ...].
+        headlines: Line of text above the image of each game.
     """
 
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, sight: Sight = "fair", is_read: bool = False, **game: Any
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            sight: `fair`, `full` or `types`.
-            is_read: whether a network reads observations; without them a step costs less.
-            game: further arguments of `CommandedRts`.
-
-        Raises:
-            ValueError: an argument out of range.
-        """
         if sight not in get_args(Sight):
             raise ValueError(f"sight must be one of {', '.join(get_args(Sight))}, got {sight!r}")
         self.sight, self._is_read = sight, is_read
@@ -134,10 +128,7 @@ class PlannedRts(CommandedRts):
 
 
 def compute_features(seen: Arrays) -> dict[str, Any]:
-    """Features of B games on which tests of sub-goals look.
-
-    Args:
-        seen: the games' own observations, name -> [B, N, ...].
+    """Features of B games for the tests of sub-goals, from observations name -> [B, N, ...].
 
     Returns:
         `team` [B, 16] finished objects of the team by type, `own` [B, N, 16] of each agent, `idle`, `gathering` and

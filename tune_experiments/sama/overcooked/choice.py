@@ -27,12 +27,9 @@ _TURNS = 2
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
-    """All compatible ways to occupy the chefs, in their order, the best first; ties by the order of sub-goals.
+    """All compatible combinations of sub-goals, one for each chef, the best first; ties by the order of sub-goals.
 
-    Args:
-        scene: the state.
-        subgoals: sub-goals of the kitchen.
-        goal: goal that the sub-goals should belong to, before all else; None for any.
+    Those of the `goal`, if one is given, come before all others.
     """
     emptied = frozenset(scene.ways.pots)
     options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]

@@ -1,4 +1,4 @@
-"""Records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
+"""Videos and records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_envs.core.spec import Array
+from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.trials import BLIND, split_method
+from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import PlannedPlay
+
+_VIDEO_STEPS = 160
 
 
 class PlannerSpectator(Spectator):
@@ -91,3 +96,29 @@ class _Cook:
         assert self._recorder is not None
         now = world.state["episode_return"][0].tolist()
         self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
+
+
+def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
+    """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
+    row, layout = split_method(policy.method)
+    if row in UNPLANNED:
+        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
+    frames: list[np.ndarray] = []
+
+    def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
+        if len(frames) <= _VIDEO_STEPS:
+            frames.append(world.render(0))
+
+    planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
+    return frames
+
+
+def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
+    """Such a team plays the game itself, so the run's rounds are no world for it."""
+    obs = world.reset(seed)
+    policy.reset(seed, world.texts)
+    frames = [world.render(0)]
+    for _ in range(_VIDEO_STEPS):
+        obs = world.step(policy.act(obs))[0]
+        frames.append(world.render(0))
+    return frames

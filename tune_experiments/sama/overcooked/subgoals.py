@@ -117,13 +117,9 @@ def emptied_pots(subgoals: Iterable[Subgoal]) -> frozenset[str]:
 
 
 def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = frozenset()) -> int:
-    """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin with it now.
+    """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin now.
 
-    Args:
-        scene: the state.
-        agent: number of the chef.
-        one: the sub-goal.
-        emptied: pots whose soups another chef takes out meanwhile, so that an onion goes in afterwards.
+    `emptied` are pots that another chef empties in the same round, so that an onion fits in afterwards.
     """
     ways, here, holds = scene.ways, scene.at[agent], scene.holds[agent]
     if one.kind == "wait":

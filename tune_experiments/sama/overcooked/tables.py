@@ -50,9 +50,9 @@ PLANNED_BY_RULES = (
 
 
 def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Env steps that a trial needed, and how often built-in rewards stood in for a model's, where one wrote them.
+    """Env steps that a trial needed, and how often built-in rewards replaced written ones.
 
-    Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
+    Sub-goals are the largest mean of a row of the log; queries are the mean over rows.
     """
     from tune_experiments.sama.overcooked.trials import split_method
 
@@ -79,12 +79,7 @@ def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table for each kitchen that was tested.
-
-    Args:
-        results: rows of results.jsonl.
-        caption: caption of the experiment.
-    """
+    """One table for each tested kitchen."""
     kitchens = dict.fromkeys(line.world for line in results)
     return [_table(results, kitchen, caption) for kitchen in kitchens]
 

@@ -1,7 +1,6 @@
-"""Training run of one row in one kitchen, built from settings.
+"""Plan of a trial: one method in one kitchen, `sama-cramped_room`.
 
-A method is a row and a kitchen, `sama-cramped_room`. What is asked of a planner before training is asked by the process
-that leads the trial, when it begins; worlds that are only looked at have pairs by rule.
+The planner is asked when the trial begins, in its own process; environments that are only shown have pairs by rule.
 """
 
 from __future__ import annotations
@@ -32,15 +31,13 @@ from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, world_arguments
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
-from tune_experiments.sama.manuals import read_manual
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain, manual_sentences
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.planning import make_planner
-from tune_experiments.sama.play import PlannedPlay, learned_executor
-from tune_experiments.sama.team_with_seed import TeamWithSeed
+from tune_experiments.sama.planning import make_planner, read_manual
+from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_executor
 
 SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 VALIDATION_SEED = 500
@@ -60,10 +57,10 @@ def split_method(method: str) -> tuple[str, str]:
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-    """One method with one seed; `trial_folder` as for `Experiment.plan`.
+    """Plan of a trial; `trial_folder` as for `Experiment.plan`.
 
     Raises:
-        UserError: no method is called so.
+        UserError: An unknown method.
     """
     if method not in method_names(config):
         raise UserError(f"a method must be one of {', '.join(method_names(config))}, not {method!r}")
@@ -106,11 +103,6 @@ def make_rounds(
         max_episode_steps=config.round_steps,
         **arguments,
     )
-
-
-def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
-    """Rounds in the run's first kitchen, to look at; the test itself plays whole episodes (`evaluation.py`)."""
-    return make_rounds(config, config.tasks[0], num_worlds)
 
 
 def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
@@ -195,7 +187,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 
 def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
-    """No training, and the tests; the team is never asked."""
+    """Tests only; the policy is never used."""
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout),
