@@ -22,7 +22,6 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
@@ -101,19 +100,19 @@ def parse(
     seeds: tuple[int, ...] = (0,),
     prog: str = "",
 ) -> tuple[Config, RunOptions]:
-    """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
+    """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
     Args:
-        experiment_presets: name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
+        experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
             One that checks itself in `__post_init__` raises UserError there.
-        arguments: The command line without the program's name.
-        description: What `--help` says first.
-        seeds: The default of `--seeds`.
-        prog: name of the program in its help; by default that of the script.
+        arguments: Command line without the program's name.
+        description: First lines of the help.
+        seeds: Default of `--seeds`.
+        prog: Name of the program in its help; by default the script's.
 
     Raises:
-        UserError: a value that no run can have.
-        SystemExit: help was asked for (code 0), or tyro refuses the command line and has said why (code 2).
+        UserError: A value that no run can have.
+        SystemExit: Help was printed (code 0), or tyro refuses the command line and has said why (code 2).
     """
     preset = _preset(experiment_presets, arguments)
     default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
@@ -129,7 +128,7 @@ def check_options(options: RunOptions) -> None:
     """Refuse options that are out of range or contradict each other.
 
     Raises:
-        UserError: which flag, and what it must be.
+        UserError: The flag, and what it must be.
     """
     check_ranges(options, also_types=True)
     check_some(options, "seeds")
@@ -163,15 +162,14 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
     words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
-    _check_names(words, default.config)
     read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
     return typing.cast(_Arguments, read)
 
 
 def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one.
+    """The command line with the names of preset and methods as declared; `-` and `_` are equal there.
 
-    `--network emma` stands for `--network.name emma`, as for every group of fields that has a name.
+    `--network emma` stands for `--network.name emma`, as for every group of fields with a name.
     """
     words: list[str] = []
     flag = ""
@@ -189,22 +187,8 @@ def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
     return words
 
 
-def _check_names(words: Sequence[str], config: Any) -> None:
-    """Refuse methods and networks that do not exist, with the nearest name that does."""
-    flag = ""
-    for word in words:
-        if word.startswith("--"):
-            flag, _, word = word.partition("=")
-        path = {"--methods": "methods", "--network.name": "network.name"}.get(flag)
-        known = _choices(config, path) if word and path else []
-        if known and word not in known:
-            hint = f"{did_you_mean(word, known, '')} ".lstrip()
-            cure = "`concord methods` lists them" if hasattr(config, "env") else f"choose from {', '.join(known)}"
-            raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
-
-
 def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
-    """The preset is read first, because the defaults of all other flags depend on it."""
+    """The preset, which is read first because the defaults of all other flags depend on it."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--preset", default=DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets)))
     try:
@@ -217,7 +201,7 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
 
 
 def _first_page(default: _Arguments, presets: Sequence[str], description: str, prog: str) -> str:
-    """The page of `--help`: presets, and the flags that most people use, with their values in the chosen preset."""
+    """The page of `--help`: presets, and the most used flags with their values in the chosen preset."""
     lines = [f"usage: {prog} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
     lines += [f"  --preset {default.options.preset}", f"      values to start from: {', '.join(presets)}"]
     for path, meaning in _FIRST_PAGE.items():

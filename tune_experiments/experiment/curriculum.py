@@ -1,12 +1,10 @@
 """Training in stages: the same policy learns in one environment after another.
 
-    Curriculum((
-        Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)),
-        Stage(name="moving", plan=..., frozen=("network.attention.*",)),
-    ))
+    Curriculum(( Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)), Stage(name="moving",
+    plan=..., frozen=("network.attention.*",)), ))
 
-Budgets, schedules and intervals count the stage's own env steps; the log counts all of them. The next stage begins with
-the weights (by name and shape), and with new environments, a new recurrent state and, by default, a new optimiser.
+Budgets, schedules and intervals count the stage's own env steps; the log counts all. The next stage starts with the
+weights (by name and shape), new environments, a new recurrent state and, by default, a new optimiser.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ class Curriculum:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what no trial could train.
+        """Check the stages.
 
         Raises:
-            ValueError: one sentence that names the stage.
+            ValueError: One sentence that names the stage.
         """
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
@@ -51,11 +49,11 @@ class Curriculum:
 
     @property
     def workers(self) -> Workers:
-        """Workers of all stages: a trial occupies the same processes from its beginning to its end."""
+        """Workers of all stages: a trial keeps the same processes from start to end."""
         return self.stages[0].plan.workers
 
     def with_gpus(self, per_learner: float, per_runner: float) -> Curriculum:
-        """The same stages with other GPUs."""
+        """The same stages with other numbers of GPUs per process."""
         stages = (dataclasses.replace(each, plan=each.plan.with_gpus(per_learner, per_runner)) for each in self.stages)
         return Curriculum(tuple(stages))
 
@@ -66,7 +64,7 @@ class Curriculum:
 
     @property
     def budget_env_steps(self) -> int:
-        """Sum of the stages' budgets in env steps; promotions may save some."""
+        """Sum of the stages' budgets in env steps; a promotion ends a stage early."""
         return sum(stage.plan.budget_env_steps for stage in self.stages)
 
 

@@ -24,8 +24,8 @@ class SearchSpace:
     Attributes:
         domains: Dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; all combinations of
             `tune.grid_search([...])` are tried equally often.
-        uses: `(config, method, path)` -> whether the method reads the value; a path stands after those it depends on.
-        objective: Key of the trials' log that is maximised.
+        uses: `(config, method, path)` -> whether the method uses the value; a path comes after those it depends on.
+        objective: Key of the log that is maximised.
     """
 
     domains: Mapping[str, Any]

@@ -33,7 +33,6 @@ from tune_experiments.results.rows import Result, read_results, remove_rows, rep
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.local_trials import describe_ignored_processes, run_local_trials
 from tune_experiments.run.model_notes import MODELS
 from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
@@ -44,7 +43,7 @@ from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_st
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import run_trials
+from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import Part, Search
 
@@ -54,11 +53,11 @@ DEFAULT_OUT = "runs"
 def launch(
     experiment: BaseExperiment[Config], config: Config, options: RunOptions, callbacks: Sequence[Callback] = ()
 ) -> Run[Config]:
-    """Train every method with every seed, evaluate it, and leave tables, figures and videos; or search.
+    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search.
 
     Raises:
-        UserError: before anything is trained, what is wrong.
-        KeyboardInterrupt: it was stopped; the same call continues it.
+        UserError: What is wrong, before anything is trained.
+        KeyboardInterrupt: The run was stopped; the same call continues it.
     """
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
@@ -262,7 +261,7 @@ class Session(Generic[Config]):
         return begun
 
     def _note_models(self) -> None:
-        """Print and write down which pretrained weights this session trains with."""
+        """Print and record the pretrained weights of this session."""
         from rl_models.text.weights_identity import model_identities  # torch is slow to import
 
         if models := model_identities(self.config):
@@ -302,9 +301,9 @@ class Session(Generic[Config]):
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run trials on the cluster that this process has joined, as many at once as it holds, one part after another.
+        """Run trials on the cluster, as many at once as fit, one part after another.
 
-        In a part, what has begun goes on first; one that does not come to its end was stopped.
+        In a part, trials that have begun come first.
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
@@ -341,7 +340,7 @@ def trial_requests(
 ) -> list[Request]:
     """Requests for every method with every seed; a method that does not depend on seeds is run once.
 
-    Sessions with other seeds must not run such a method again: its trials would count as several seeds.
+    Sessions with other seeds do not run such a method again, because its trials would count as several seeds.
     """
     there = trial_folders(experiment, config, folder.path)
     trials = [

@@ -23,10 +23,10 @@ from tune_experiments.run.run_folder import CHANGED, read_sessions, with_announc
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Tables and figures from what lies in a run folder, which may be a temporary copy of an object store.
+    """Write and print tables and figures of a run folder, which may be a temporary copy of an object store.
 
     Returns:
-        the rows, and the tables made of them.
+        The rows, and the tables made of them.
     """
     results = read_results(out)
     if not results:

@@ -29,11 +29,11 @@ def test_who_waits_says_after_a_while_what_for_and_how_to_mend_it(asked):
     assert asked == [], "the cluster is not asked at every look"
     trial, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 3 * 60)
     assert trial == "first"
-    for said in ("3 minutes", "3 CPUs and 1 GPU", "1 of its 4 CPUs free and 0 of its 1 GPU free", "cluster.submit"):
+    for said in ("3 minutes", "3 CPU and 1 GPU", "1 of its 4 CPU free and 0 of its 1 GPU free", "cluster.submit"):
         assert said in sentence
     assert pending.look({"first": NEEDED, "second": NEEDED}, 5.9 * 60) is None
     _, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 6 * 60)
-    assert "6 minutes" in sentence and "1 more trial" in sentence
+    assert "6 minutes" in sentence and "1 others" in sentence
 
 
 def test_who_has_run_meanwhile_begins_to_wait_anew(asked):
@@ -76,4 +76,4 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
     assert main(EXPERIMENT, [*flags, "--out", str(tmp_path / "out")]) == 0
     leaving.join()
     printed = capsys.readouterr().out
-    assert re.search(r"sync-seed0: has waited \d+ minutes for 1 CPU, and the cluster has 0 of its 4 CPUs free", printed)
+    assert re.search(r"sync-seed0: has waited \d+ minutes for 1 CPU, and the cluster has 0 of its 4 CPU free", printed)
