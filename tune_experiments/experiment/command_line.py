@@ -44,7 +44,7 @@ _FIRST_PAGE = {
     "workers.worlds_per_runner": "environments that each of them steps at once",
     "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
     "max_concurrent_trials": "most trials that train at once; None: as many as CPUs and GPUs hold",
-    "slice_seconds": "stop at checkpoints after so many seconds, the same command goes on; None: no limit",
+    "slice_seconds": "stop at checkpoints after so many seconds, and the same command continues; None: no limit",
 }
 """Dotted path -> what `--help` says of it, beside `--preset`."""
 _PAGE_WIDTH = 100

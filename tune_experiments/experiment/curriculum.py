@@ -41,11 +41,15 @@ class Curriculum:
             _check(stage, self.workers)
         first = self.stages[0]
         if first.keeps_optimiser:
-            raise ValueError(f"stage {first.name} is the first: no earlier optimiser exists that it could keep")
+            raise ValueError(
+                f"stage {first.name} is the first, so there is no optimiser to keep; leave keeps_optimiser out"
+            )
         for before, stage in pairwise(self.stages):
             ours, theirs = stage.plan.optimiser, before.plan.optimiser
             if stage.keeps_optimiser and (ours.optimiser, ours.amsgrad) != (theirs.optimiser, theirs.amsgrad):
-                raise ValueError(f"stage {stage.name} cannot keep the optimiser of {before.name}: it is another")
+                raise ValueError(
+                    f"stage {stage.name} cannot keep the optimiser of {before.name}: their optimisers differ"
+                )
 
     @property
     def workers(self) -> Workers:
@@ -75,9 +79,11 @@ Plan: TypeAlias = TrialPlan | Curriculum
 def _check(stage: Stage, workers: Workers) -> None:
     plan = stage.plan
     if not _NAME.fullmatch(stage.name):
-        raise ValueError(f"a stage's name is small letters, digits and single '_', not {stage.name!r}")
+        raise ValueError(f"a stage's name must be in snake case, not {stage.name!r}")
     if _processes(plan.workers) != _processes(workers):
-        raise ValueError(f"stage {stage.name} has other runners, learners or GPUs than the first; give all the same")
+        raise ValueError(
+            f"stage {stage.name} has other runners, learners or GPUs than the first; give all stages the same"
+        )
     if plan.budget_env_steps < 1:
         raise ValueError(f"stage {stage.name} needs a budget of 1 env step or more, not {plan.budget_env_steps}")
 

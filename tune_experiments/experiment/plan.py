@@ -174,9 +174,9 @@ class Promotion:
     def __post_init__(self) -> None:
         """Check the values."""
         if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
-            raise ValueError(f"a promotion looks at valid/NAME or episode/NAME, not at {self.metric!r}")
+            raise ValueError(f"metric of a promotion must be valid/NAME or episode/NAME, not {self.metric!r}")
         if self.over < 1:
-            raise ValueError(f"a promotion looks at the mean over 1 or more values, not {self.over}")
+            raise ValueError(f"over of a promotion must be at least 1, not {self.over}")
 
     def is_met(self, values: Sequence[float]) -> bool:
         """Whether the stage is passed, from the metric's values in it, the latest last."""

@@ -197,7 +197,7 @@ class Session(Generic[Config]):
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
         if not self._left(parts, ()):
-            self.console.print("all trials are trained; making the report again")
+            self.console.print("all trials are trained; making the report")
             return {}
         return self._train(parts)
 

@@ -13,7 +13,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.run.doctor import playing_and_learning
+from tune_experiments.run.doctor import sampling_and_learning
 
 _WARM_UPS = 2
 """Updates that are not timed: the first one includes start-up, the second one the capture of CUDA graphs."""
@@ -44,10 +44,10 @@ def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = la
     )
 
 
-def seconds_per_env_step(playing: float, learning: float, workers: Workers, takes_turns: bool) -> float:
+def seconds_per_env_step(sampling: float, learning: float, workers: Workers, takes_turns: bool) -> float:
     """Seconds of a trial per env step, from the sampling and learning seconds of single processes."""
-    playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
-    return playing_and_learning(playing, learning, takes_turns or not workers.runners)
+    sampling, learning = sampling / max(1, workers.runners), learning / max(1, workers.learners)
+    return sampling_and_learning(sampling, learning, takes_turns or not workers.runners)
 
 
 def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:

@@ -122,7 +122,7 @@ class CurriculumState:
         if rule.metric in row:
             self.values = [*self.values, float(row[rule.metric])][-rule.over :]
         elif known:
-            raise ValueError(f"stage {self.stage.name} waits for {rule.metric!r}; what is logged is {', '.join(known)}")
+            raise ValueError(f"stage {self.stage.name} is passed by {_not_logged(rule.metric, known)}")
 
     def better_value(self, row: Mapping[str, float | None]) -> float | None:
         """Validation value of a row if it is the stage's best and weights are selected, else None; NaN never is."""
@@ -131,9 +131,7 @@ class CurriculumState:
         if self.plan.chosen_by is None or not known:
             return None
         if (value := row.get(key)) is None:
-            raise ValueError(
-                f"stage {self.stage.name} chooses weights by {key!r}; what is logged is {', '.join(known)}"
-            )
+            raise ValueError(f"stage {self.stage.name} selects weights by {_not_logged(key, known)}")
         if math.isnan(value):
             return None
         if self.choice is None or value > self.choice.value or (self.plan.chooses_last and value == self.choice.value):
@@ -231,6 +229,10 @@ def restore_curriculum(declared: Plan, state: Mapping[str, Any]) -> CurriculumSt
     if curriculum.is_staged:
         curriculum.restore(state)
     return curriculum
+
+
+def _not_logged(key: str, known: Sequence[str]) -> str:
+    return f"{key!r}, which is not logged; name one of {', '.join(known)}"
 
 
 def _describe_stages(names: Sequence[str | None]) -> str:

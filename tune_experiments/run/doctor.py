@@ -42,7 +42,7 @@ class Diagnosis:
 
     Attributes:
         speed: Env steps per second.
-        playing: Seconds of all runners, in parallel, for 1,000 env steps.
+        sampling: Seconds of all runners, in parallel, for 1,000 env steps.
         learning: Seconds of the learner for 1,000 env steps.
         takes_turns: Whether sampling and learning wait for each other.
         lag: Number of updates between the weights that sampled and those that learn.
@@ -50,7 +50,7 @@ class Diagnosis:
     """
 
     speed: float
-    playing: float
+    sampling: float
     learning: float
     takes_turns: bool
     lag: float
@@ -64,23 +64,23 @@ class Diagnosis:
     @property
     def other(self) -> float:
         """Seconds for 1,000 env steps in other work: validation, checkpoints, transfer of weights."""
-        return max(0.0, self.whole - playing_and_learning(self.playing, self.learning, self.takes_turns))
+        return max(0.0, self.whole - sampling_and_learning(self.sampling, self.learning, self.takes_turns))
 
     @property
     def bottleneck(self) -> str:
         """The largest of the three parts."""
-        parts = {"playing": self.playing, "learning": self.learning, "neither": self.other}
+        parts = {"sampling": self.sampling, "learning": self.learning, "other": self.other}
         return max(parts, key=lambda name: parts[name])
 
     def expected(self, runners: float, learners: float) -> float:
         """Env steps per second with so many times the runners and learners, if each has a core of its own."""
-        used = playing_and_learning(self.playing / runners, self.learning / learners, self.takes_turns)
+        used = sampling_and_learning(self.sampling / runners, self.learning / learners, self.takes_turns)
         return 1000 / (used + self.other)
 
 
-def playing_and_learning(playing: float, learning: float, takes_turns: bool) -> float:
+def sampling_and_learning(sampling: float, learning: float, takes_turns: bool) -> float:
     """Seconds of both together: their sum if they take turns, else the longer of the two."""
-    return playing + learning if takes_turns else max(playing, learning)
+    return sampling + learning if takes_turns else max(sampling, learning)
 
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
@@ -93,7 +93,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
-            f"updates with this version (a trial without RLlib has no runners and learners to choose)"
+            f"updates with this version (a trial without RLlib has none of these)"
         )
 
     def middle(name: str) -> float:
@@ -102,7 +102,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     speed, runners = middle(SPEED), max(1, workers.runners)
     return Diagnosis(
         speed=speed,
-        playing=1000 / (middle(RUNNER_SPEED) * runners),
+        sampling=1000 / (middle(RUNNER_SPEED) * runners),
         learning=1000 * middle(BUSY) / speed,
         takes_turns=takes_turns,
         lag=middle(LAG),
@@ -120,7 +120,7 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
     worlds = max(1, workers.runners) * workers.worlds_per_runner
     max_runners = max(1, worlds // _MIN_WORLDS)
     proposed: list[tuple[float, str]] = []
-    factor = found.playing / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
+    factor = found.sampling / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
     runners = min(max_runners, max(1, math.ceil(factor * max(1, workers.runners))))
     if runners > max(1, workers.runners):
         share = math.ceil(worlds / runners)
@@ -128,7 +128,7 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
         proposed.append((speed, f"{flags}, {_where(replace(workers, runners=runners))}"))
     learners = 2 * max(1, workers.learners)
-    if found.learning > found.playing:
+    if found.learning > found.sampling:
         flags = f"--workers.learners {learners}"
         proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
         if not workers.gpus_per_learner:
@@ -152,12 +152,12 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     how = "in turns" if found.takes_turns else "side by side"
     lines = [
         f"{shape}: {found.speed:,.0f} env steps/s, {found.whole:.2f} s for 1,000",
-        f"playing {found.playing:.2f} s, learning {found.learning:.2f} s ({how}), neither {found.other:.2f} s",
+        f"sampling {found.sampling:.2f} s, learning {found.learning:.2f} s ({how}), other {found.other:.2f} s",
         f"policy lag {found.lag:.1f} updates, {found.queue:.1f} batches wait for the learner",
         f"bottleneck: {_MEANINGS[found.bottleneck]}",
     ]
     proposed = proposals(found, workers)
-    if found.bottleneck == "neither" and not found.takes_turns and workers.learners and not workers.aggregators:
+    if found.bottleneck == "other" and not found.takes_turns and workers.learners and not workers.aggregators:
         proposed.append(f"--workers.aggregators 1, {_where(replace(workers, aggregators=1))}: {_AGGREGATORS}")
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
@@ -214,9 +214,9 @@ def environment_report(make_world: MakeWorld) -> list[str]:
 
 
 _MEANINGS = {
-    "playing": "playing; more runners help",
+    "sampling": "sampling; more runners help",
     "learning": "learning; a GPU, more learners, fewer epochs or a smaller network help, runners do not",
-    "neither": "other work: validation, checkpoints, transfer of weights, other processes on the machine",
+    "other": "other work: validation, checkpoints, transfer of weights, other processes on the machine",
 }
 _AGGREGATORS = "separate processes then assemble the batches; the log does not show how much that gains"
 _NOTHING = "more or fewer runners or learners would change little: use the CPUs for more trials (--seeds, --methods)"

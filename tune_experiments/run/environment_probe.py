@@ -166,7 +166,7 @@ class Probe:
             ("actions", self._actions_in_words()),
             ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or "nobody"),
             ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {_SECONDS:.0f} s'}"),
-            ("time limit", f"{self.limit:,} env steps, {'as it is set' if self.limit_from is None else limit_from}"),
+            ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
             ("memory", "not known" if self.megabytes is None else f"{_megabytes(self.megabytes)} a copy"),

@@ -77,7 +77,11 @@ class Claim:
         found = now = self._read()
         deadline = time.monotonic() + PATIENCE_SECONDS
         if not found["is_over"]:
-            logger.warning("%s is claimed: waiting %.0f seconds for a sign of its run", self._uri, PATIENCE_SECONDS)
+            logger.warning(
+                "%s is claimed by another run: waiting %.0f seconds to see whether it is alive",
+                self._uri,
+                PATIENCE_SECONDS,
+            )
         while now == found and not now["is_over"] and time.monotonic() < deadline:
             time.sleep(min(1.0, BEAT_SECONDS))
             now = self._read()

@@ -65,7 +65,7 @@ def open_run(
             sync.pull()
             with RunFolder.open(sync.folder, config_json, experiment, seeds, rules) as folder, _pushed_at_end(sync):
                 if not sync.push():
-                    raise UserError(f"{uri} cannot be written; see to the store and run again")
+                    raise UserError(f"{uri} cannot be written; check the store and run again")
                 yield folder, sync
 
 
@@ -88,7 +88,8 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
         yield sync
     except BaseException as error:
         if sync is not None and sync.has_pending_uploads and folder.is_dir():
-            kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
+            place = f"{folder} on {socket.gethostname()}"
+            kept = f"; files that were not uploaded are kept in {place}: copy them to {uri} and run again"
         if isinstance(error, UserError):
             raise type(error)(str(error).replace(str(folder), uri) + kept) from error
         if kept:  # the last line of a trial's traceback is all that a user sees of it
@@ -243,7 +244,7 @@ class RemoteSync:
         except (OSError, ValueError) as error:
             stays = isinstance(error, FileNotFoundError | ValueError)
             raise (UserError if stays else StoreUnavailableError)(
-                f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or see to the store, and run again"
+                f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or check the store, and run again"
             ) from error
 
     def names(self, recursive: bool = True) -> list[str]:

@@ -62,7 +62,7 @@ class WandbLogger:
 
     def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
         self._report, self._identity, self._name = report, identity, name
-        # A trial that goes on elsewhere is the same run there, and no other run's trial is, wherever it lies.
+        # A trial that continues elsewhere is the same run there; a trial of another run never is.
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
 

@@ -165,9 +165,7 @@ class _Clock:
     def check_progress(self) -> None:
         """Fail after too long without an update: a failed trial is restarted, a waiting one would never end."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
-            raise RuntimeError(
-                f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"
-            )
+            raise RuntimeError(f"no update for {_PATIENCE_SECONDS / 60:.0f} minutes: env runners or learners have died")
 
     def speed(self, env_steps: int) -> float:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]

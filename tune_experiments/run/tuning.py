@@ -34,7 +34,7 @@ from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3
 _KEPT_FOR_TUNE = 3
-"""Copies of a member's checkpoints that Tune keeps: with two it may delete one that another member is to take over."""
+"""Copies of a member's checkpoints that Tune keeps: with two it may delete one that another member needs."""
 
 
 def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:

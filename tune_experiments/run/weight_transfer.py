@@ -80,7 +80,7 @@ def _sentence(
     curriculum: CurriculumState, transfer: WeightTransfer, frozen: list[str], kept: list[str], path: Path
 ) -> str:
     held = f", {len(frozen)} frozen" if frozen else ""
-    goes_on = f", the optimiser goes on with {len(kept)}" if kept else ""
+    with_optimiser = f", {len(kept)} with their optimiser state" if kept else ""
     where = f"stage {len(curriculum.ended) + 1} of {len(curriculum.stages)}, {curriculum.stage.name}"
     after = f"after {curriculum.ended[-1].name}"
-    return f"{where}, {after}: {transfer.sentence()}{held}{goes_on} (every name is in {path})"
+    return f"{where}, {after}: {transfer.sentence()}{held}{with_optimiser} (every name is in {path})"

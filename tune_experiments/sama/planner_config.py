@@ -1,11 +1,11 @@
-"""Settings of the planner, which all games have in common: who plans, and what is in its prompts."""
+"""Settings of the planner, common to all games: the planner, and the content of its prompts."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from types import ModuleType
+from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -36,8 +36,8 @@ class GameDomain(Domain, Protocol):
     """Common name of the game, for questions about papers."""
     map: str
     """Text of the map, below a manual that was written from a paper."""
-    source: ModuleType
-    """Package with the source code of the game."""
+    source: Path
+    """Folder with the source code of the game."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class ModelSettings:
     kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
     cache."""
     concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
-    """Number of questions under way at the same time, of all trials together."""
+    """Largest number of concurrent calls of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""
+    """Limits of a call, and budget of all trials of a run together; its fields model and record have no effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,9 @@ class PlannerConfig(ExperimentConfig):
         """Check the values, and make paths absolute: trials run and continue in other folders."""
         super().__post_init__()
         if self.record and self.replay:
-            raise UserError("--record and --replay exclude each other: a replay asks nobody, so there is nothing new")
+            raise UserError(
+                "--record and --replay exclude each other, because a replay has nothing new to record: leave one out"
+            )
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
         name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name

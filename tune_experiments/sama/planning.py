@@ -12,7 +12,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rl_models.chat.client import ChatClient
@@ -78,9 +77,9 @@ def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path
 
 
 @functools.cache
-def game_code(source: ModuleType) -> CodeIndex:
+def game_code(source: Path) -> CodeIndex:
     """Index of the source code of a game, to be searched by words."""
-    return CodeIndex.from_folder(Path(str(source.__file__)).parent)
+    return CodeIndex.from_folder(source)
 
 
 def check_planner(config: PlannerConfig) -> None:

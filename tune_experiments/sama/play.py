@@ -214,6 +214,6 @@ class TeamWithSeed(TeamPolicy):
         self.seed = seed
 
 
-def planner_seed(team: TeamPolicy, base: int) -> int:
+def planner_seed(team: TeamPolicy | None, base: int) -> int:
     """Seed of the planner in a team's test, different for each trial; `base` for a team without a seed."""
     return base + _TRIALS_APART * (1 + team.seed) if isinstance(team, TeamWithSeed) else base

@@ -40,11 +40,11 @@ _SEEDS_OF_A_FULL_RUN = 3
 _JUDGED = {
     "all": "A score is the mean over the validations in the last quarter of training, then over seeds. Setting 0 is "
     "the configuration that the search started from. The best of many is partly luck, so each command trains its "
-    "winner anew, with other seeds.",
+    "winner again, with other seeds.",
     "asha": "ASHA judges single trials: a row is a setting with one seed, and a lucky seed passes a rung where an "
     "unlucky one is stopped. Only trials that reached their end are ranked, by the mean over the validations in the "
     "last quarter of training. Setting 0 is the configuration that the search started from. Each command trains its "
-    "winner anew, with other seeds.",
+    "winner again, with other seeds.",
     "pbt": "Each seed is a population, in which setting 0 began with the configuration that the search started from. A "
     "score is the mean over the validations of the last generation; values are those of the end. Each "
     f"exploit is in {EXPLOITS_FILE} of its trial.",
@@ -96,8 +96,8 @@ class Search:
         at_once, members = self._options.max_concurrent_trials, self._options.search or 1
         if self.by == "pbt" and at_once is not None and at_once < members:
             raise UserError(
-                f"--max-concurrent-trials {at_once} is not for --search-by pbt, whose {members} members take turns on "
-                f"the CPUs that there are; leave it out"
+                f"--max-concurrent-trials {at_once} is not for --search-by pbt, whose {members} members share the "
+                f"CPUs; leave it out"
             )
         varied = [path for path in self.space.domains if path.split(".")[0] == "workers"]
         if varied and self.by in ("optuna", "pbt"):

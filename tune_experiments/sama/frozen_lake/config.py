@@ -28,8 +28,8 @@ class LakeConfig(
 ):
     """One run on one map.
 
-    Rules plan with what each of their tests says that they know. Any other planner has two further tests: told the
-    rules of the game alone (`blind`), and told where holes and targets are as well (`privileged`).
+    Each test of planners by rule names what they know. Any other planner has two more tests: with the rules of the game
+    alone (`blind`), and with the places of holes and targets (`privileged`).
     """
 
     methods: tuple[LakeRow, ...] = ("sama", "mappo")

@@ -1,9 +1,8 @@
-"""The frozen lake for the planner: words, and rules that answer where no language model does.
+"""The frozen lake for the planner: words, and rules instead of a language model.
 
-What the rules know is one of three things. `blind`: nothing but where the agents are, so they send them to far corners,
-which is what common sense says of a target. `remembering`: they look around near the agents, and avoid all cells of the
-rounds that failed and are remembered (three, as in SAMA). `privileged`: the map. States come and go in the world's own
-line (`rl_envs/frozen_lake_spread/text.py`).
+The rules know one of three things. `blind`: only the places of the agents, so they send them to far corners, as common
+sense would. `remembering`: they explore near the agents, and avoid all cells of the remembered failed rounds (three, as
+in SAMA). `privileged`: the map. States are the environment's text (`rl_envs/frozen_lake_spread/text.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import itertools
 import random
 import re
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -48,7 +48,7 @@ _MAP = "\nHoles are at {holes}. Targets are at {targets}."
 class LakeDomain:
     """`GameDomain` of one map, whose rules know as much as `knowledge` says; states are checked against the map."""
 
-    title, source = "two-agent FrozenLake", rl_envs.frozen_lake_spread
+    title, source = "two-agent FrozenLake", Path(rl_envs.frozen_lake_spread.__file__).parent
     agents: tuple[str, ...] = _AGENTS
     objects: tuple[str, ...] = ("ice", "hole", "target")
     goal_verbs: tuple[str, ...] = ("reach", "stand")

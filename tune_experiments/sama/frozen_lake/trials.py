@@ -46,7 +46,7 @@ _RULES: dict[str, tuple[Knowledge, dict[str, Any]]] = {
 """Planner by rule -> what its rules know, and changed settings; reflection would replace random commands."""
 PLANNERS = tuple(_RULES)
 _TOLD: tuple[Knowledge, ...] = ("blind", "privileged")
-"""What other planners are told, in a test each."""
+"""Knowledge of other planners, one test each."""
 _BY_RULE: dict[str, Any] = {
     "planner": "offline",
     "goals": "sama",
@@ -60,7 +60,7 @@ _BY_RULE: dict[str, Any] = {
 }
 GAME = "frozen_lake_spread"
 BY = ", "
-"""Between a planner and who carries its sub-goals out, in the condition of a test."""
+"""Between planner and executor in the condition of a test."""
 
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:

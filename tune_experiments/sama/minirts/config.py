@@ -35,7 +35,7 @@ class RtsConfig(PlannerConfig):
     """Run folder, trial folder or checkpoint of red_minirts.py, whose team carries commands out in the rows learned_2
     and learned_3."""
     tests: tuple[Test, ...] = ("plain", "commanders", "sights", "reflections", "erring", "random", "goals")
-    """Groups of tests: plain, the planner as it is set; commanders, RED's oracle and silence; sights, what the planner
+    """Groups of tests: plain, the planner as configured; commanders, RED's oracle and silence; sights, what the planner
     sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
     random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
     tests of sub-goals in Python that the planner's model writes."""

@@ -1,7 +1,4 @@
-"""MiniRTS for the planner: words, and rules in the place of a language model.
-
-States come and go in the world's sentences and one line more (`scene.py`).
-"""
+"""MiniRTS for the planner: words, and rules instead of a language model; `scene.py` has the text of states."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import rl_envs.minirts
@@ -68,7 +66,7 @@ _OBJECTS = (
 class RtsDomain(RuleDomain[Subgoal]):
     """`GameDomain` for a team of one to three agents."""
 
-    title, source = "MiniRTS", rl_envs.minirts
+    title, source = "MiniRTS", Path(rl_envs.minirts.__file__).parent
     agent, everybody, far = "agent", "all agents", FAR
     goal_order = (FIGHT, TRAIN, EQUIP, SCOUT, EARN, REST)
     kinds = OF_TEXT

@@ -19,7 +19,7 @@ MAX_FRAMES = 400
 
 
 def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.ndarray]:
-    """A game as it is tested, [H, W, 3] uint8 a decision."""
+    """Frames of a test game, [H, W, 3] uint8 a decision."""
     frames: list[np.ndarray] = []
 
     def watch(world: PlannedRts, loop: PlanningLoop) -> None:
@@ -49,7 +49,7 @@ def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
 
 
 class _Recorder:
-    """Looks on (`play.Watch`) and keeps the agents' commands, and what the planner's transcript says."""
+    """Observer (`play.Watch`) that records the agents' commands and the planner's transcript."""
 
     def __init__(self, title: str, most: int) -> None:
         self._title, self._most, self._read = title, most, 0

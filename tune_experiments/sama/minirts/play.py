@@ -1,7 +1,6 @@
 """MiniRTS for the play loop, and its scripted executor; an env step is a decision.
 
-A sub-goal is reached if its test holds at some decision of the round. A game that ends within a round is over; its loss
-is not taken back.
+A sub-goal is reached if its test holds at some decision of the round. A game that ends within a round is not undone.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
                 self.world.tell(index, agent, OF_TEXT[text].phrase)
 
     def reached(self, is_playing: Array) -> Array:
-        """Judge the moment; an agent that was to make one thing and has made it gets no further command."""
+        """Judge the moment; an agent that has made the thing of its command gets no further command."""
         self._moment = self._now()
         asked = np.where(is_playing[:, None] & ~self._reached, self._commands, -1)
         fresh = self._book.reached(asked, self._before, self._moment)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-import rl_envs.minirts
 from rl_envs.minirts.symbols import ARMY, FACTORY
 from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from tune_experiments.red.commanders import ASKING
+from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.play import FORMS, scripted
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
 from tune_experiments.sama.minirts.world import PlannedRts, compute_features
@@ -37,7 +37,7 @@ def open_book(source: RewardSource, planner: Planner) -> RewardBook:
 def design_rewards(planner: Planner) -> list[DesignedReward]:
     """Tests by the planner's model, except for waiting, which is always reached."""
     domain = planner.domain
-    play, code = transitions(len(domain.agents)), game_code(rl_envs.minirts)
+    play, code = transitions(len(domain.agents)), game_code(RtsDomain.source)
     designer = RewardDesigner(planner.caller, domain, TESTS, play, planner.manual, code)
     return designer.design([text for text in domain.subgoals if text != WAIT])
 

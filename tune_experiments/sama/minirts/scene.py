@@ -1,7 +1,7 @@
 """Facts for the planner's rules on one moment of MiniRTS: the world's sentences, parsed and counted.
 
-The state's text is `rl_envs/minirts/text.py`'s, with one line more: the number of the decision and the running average
-of enemies seen, which the world observes and its sentences leave out.
+The state's text is that of `rl_envs/minirts/text.py`, with one more line: the number of the decision and the running
+average of enemies seen.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Scene:
 
     @property
     def text(self) -> str:
-        """The state as it is written."""
+        """The state as text."""
         average = np.zeros(len(UNITS))
         for kind, share in self.lately.items():
             average[kind] = share / 100

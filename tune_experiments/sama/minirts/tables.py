@@ -1,4 +1,4 @@
-"""Games won under every planner and commander, one table a team; below it stands who planned and who carried out."""
+"""Games won under every planner and commander, one table a team; the caption names planner and executor."""
 
 from __future__ import annotations
 

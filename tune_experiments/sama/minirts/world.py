@@ -1,8 +1,8 @@
 """MiniRTS under a planner: agents get commands, the planner sees so much of the game, and rounds can be undone.
 
-`sight` says what the planner's state holds: `fair`, what the team sees or remembers; `full`, all enemies and resources,
-whatever the fog hides; `types`, what the team sees and, in the place of whom it saw lately, the types that the
-enemy's script trains. The executor of the commands sees through the fog in no case.
+`sight` is what the planner sees: `fair`, what the team sees or remembers; `full`, all enemies and resources, in the
+fog, too; `types`, what the team sees and, instead of recently seen enemies, the types that the enemy's script trains.
+The executor never sees through the fog.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOCK = ("key", "episode", "step")
 
 @dataclass(frozen=True)
 class GameSnapshot:
-    """One game as it was: everything that its future depends on."""
+    """Snapshot of one game."""
 
     record: np.void
     learned: Array
@@ -79,7 +79,7 @@ class PlannedRts(CommandedRts):
         return found
 
     def snapshot_game(self, world: int) -> GameSnapshot:
-        """A game as it is now."""
+        """Snapshot of one game."""
         games = self.games
         others = {
             name: value[world].copy() for name, value in games.items() if name not in (*GAME_NAMES, *LEARNED_KEYS)
@@ -88,7 +88,7 @@ class PlannedRts(CommandedRts):
         return GameSnapshot(games.records[world].copy(), games.learned[world].copy(), others, clock)
 
     def restore_game(self, world: int, snapshot: GameSnapshot) -> None:
-        """Restore one game; the others go on. `observe` shows it afterwards."""
+        """Restore one game; the others continue. `observe` shows it afterwards."""
         games = self.games
         games.records[world] = snapshot.record
         games.learned[world] = 0

@@ -1,7 +1,4 @@
-"""Overcooked's kitchens for the planner: words, and rules in the place of a language model.
-
-States come and go in the world's sentences.
-"""
+"""Overcooked's kitchens for the planner: words, and rules instead of a language model; states are the world's text."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,20 +45,20 @@ from tune_experiments.sama.overcooked.subgoals import (
 from tune_experiments.sama.rule_domain import RuleDomain
 
 DONE = "your task is done: keep out of the other chef's way"
-"""Told to a chef whose sub-goal is reached."""
+"""Command of a chef that has reached its sub-goal."""
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
 _OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
 _SCENES_KEPT = 4096
 _MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
 _LYING = ("onion", "onion", "onion", "dish", "dish", "soup")
-"""Things to draw for counters of diverse states; a thing that stands here twice is twice as likely."""
+"""Things to draw for counters of diverse states; a repeated one is more likely."""
 
 
 class KitchenDomain(RuleDomain[Subgoal]):
     """`GameDomain` of a kitchen with two chefs: a layout by name, or its rows; `kinds` are the sub-goals by text."""
 
-    title, source = "Overcooked", rl_envs.overcooked
+    title, source = "Overcooked", Path(rl_envs.overcooked.__file__).parent
     agent, everybody, far = "chef", "both chefs", FAR
     goal_order = (SERVE, PREPARE, MAKE, WAIT)
     goals: tuple[str, ...] = GOALS

@@ -25,7 +25,7 @@ _VIDEO_STEPS = 160
 
 
 class PlannerSpectator(Spectator):
-    """Tells at each moment what has been added to the transcript since the last one."""
+    """Shows what has been added to the transcript since the last step."""
 
     def __init__(self, loaded: LoadedPolicy, loop: PlanningLoop) -> None:
         super().__init__(loaded)
@@ -42,7 +42,7 @@ class PlannerSpectator(Spectator):
 
 
 def record_planned(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
-    """Episodes of a team under its planner, one after another; steps of rounds that were undone are in them."""
+    """Episodes of a team under its planner, one after another, with the steps of undone rounds."""
     return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
 
 
@@ -60,7 +60,7 @@ def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
 
 
 class _Cook:
-    """Chefs who are recorded while they carry out their commands (`play.Executor`)."""
+    """Executor that records the chefs."""
 
     def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
         self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps
@@ -92,14 +92,14 @@ class _Cook:
         return self._recorder.end(metrics)
 
     def _pay(self, world: CommandedKitchen) -> None:
-        """Record the reward of the last step; a step whose round was undone afterwards pays nothing."""
+        """Record the reward of the last step; 0 for a step whose round was undone."""
         assert self._recorder is not None
         now = world.state["episode_return"][0].tolist()
         self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
-    """The beginning of an episode as it is tested, [H, W, 3] uint8 a step; rounds that fail are seen, too."""
+    """Frames of the beginning of a test episode with its undone rounds, [H, W, 3] uint8 each."""
     row, layout = split_method(policy.method)
     if row in UNPLANNED:
         return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
@@ -114,7 +114,7 @@ def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
 
 
 def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
-    """Such a team plays the game itself, so the run's rounds are no world for it."""
+    """Frames of a team that plays the game itself, without a planner."""
     obs = world.reset(seed)
     policy.reset(seed, world.texts)
     frames = [world.render(0)]

@@ -69,17 +69,16 @@ def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
 
 
 def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:
-    """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
+    """Episodes in which nothing is learned: sub-goals by rule, and scripted chefs."""
     ruled = dataclasses.replace(config, planner="offline", manual="")
-    loop = make_planning_loop(ruled, layout, EVALUATION_SEED)
-    found = play_under(loop, ruled, f"{SAMA}-{layout}", ScriptedExecutor(layout), config.test_episodes)
-    return {Tested(layout, method=RULES_SCRIPTED): found | planning_metrics(loop, ruled, config.test_episodes)}
+    found = planned_episodes(ruled, f"{SCRIPTED}-{layout}", None, config.test_episodes)
+    return {Tested(layout, method=RULES_SCRIPTED): found}
 
 
 def planned_episodes(
     config: SamaConfig,
     method: str,
-    team: TeamPolicy,
+    team: TeamPolicy | None,
     episodes: int,
     trial_folder: Path | None = None,
     watch: Watch | None = None,
@@ -89,7 +88,7 @@ def planned_episodes(
     Args:
         config: Planner, reflections and limits.
         method: Method and kitchen.
-        team: The chefs.
+        team: The chefs; None for scripted ones.
         episodes: B, played side by side.
         trial_folder: Folder of the trial's written manual.
         watch: Observer.
@@ -99,7 +98,10 @@ def planned_episodes(
     """
     row, layout = split_method(method)
     loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)
-    executor = ScriptedExecutor(layout) if row == SCRIPTED else learned_executor(team, config.is_greedy)
+    if row == SCRIPTED or team is None:
+        executor: Executor = ScriptedExecutor(layout)
+    else:
+        executor = learned_executor(team, config.is_greedy)
     found = play_under(loop, config, method, executor, episodes, watch)
     warn_about_fallbacks(loop, config)
     return found | planning_metrics(loop, config, episodes)

@@ -1,7 +1,7 @@
 """Overcooked for the play loop, and its scripted chefs; soups are counted twice.
 
-`soups` are those that stand when as many env steps as an episode has were played in all, undone ones included, so
-undone rounds cost steps. `standing_soups` is the paper's count, at the end of the rounds that stand.
+`soups` are those after an episode's number of env steps, undone ones included. `standing_soups` is the paper's count,
+which leaves undone env steps out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
         self.world.command(list(rounds), [each.plan.commands for each in rounds.values()])
 
     def has_changed(self, worlds: Sequence[int]) -> Array:
-        """Whether a thing was moved or has cooked: chefs who both only wait, while nothing cooks, wait for ever."""
+        """Whether a thing was moved or has cooked; if not, both chefs wait for ever."""
         changed = [(self.world.state[name][worlds] != self._starts[name][worlds]).any(-1) for name in _THINGS]
         return np.logical_or.reduce(changed)
 
@@ -64,10 +64,10 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
 
 
 class ScriptedExecutor:
-    """Each chef walks the shortest way to what its sub-goal needs next, and uses it.
+    """Scripted chefs: each walks the shortest way to the next thing of its sub-goal, and uses it.
 
-    Chance is the kitchens' own, so that an undone round repeats.
-    A chef that cannot go on with its sub-goal, because it holds something else or the pot is not ready, rests.
+    Chance is the kitchens' own, so that an undone round repeats. A chef that holds something else, or whose pot is not
+    ready, rests.
     """
 
     def __init__(self, layout: str) -> None:
@@ -84,7 +84,7 @@ class ScriptedExecutor:
         return np.stack(chosen)
 
     def _targets(self, world: CommandedKitchen, index: int, chef: int) -> Array:
-        """[H * W] bool, the cells that a chef would use next; none where it is done, waits or cannot begin."""
+        """Cells that a chef would use next, [H * W] bool; none if it is done, waits or cannot begin."""
         state, nothing = world.state, np.zeros(world.kitchen.size, bool)
         if state["reached"][index, chef]:
             return nothing
@@ -110,7 +110,7 @@ class ScriptedExecutor:
 
 
 def _faces(world: CommandedKitchen, index: int, chef: int, one: Subgoal) -> bool:
-    """Whether a chef looks at the place of its sub-goal already: it must wait, and not use the place."""
+    """Whether a chef already faces the place of its sub-goal, where it must wait."""
     state, kitchen = world.state, world.kitchen
     front = kitchen.front[state["agent_cells"][index, chef] * STAY + state["headings"][index, chef]]
     return bool(kitchen.place_cells(one.target)[front])

@@ -1,6 +1,6 @@
-"""Trained teams of SAMA tested again, under other planners and conditions, without training them anew.
+"""Trained teams of SAMA tested again, under other planners and conditions, without training.
 
-A team's weights do not depend on who plans in its test, so a finished run serves every table of tests.
+Weights do not depend on the planner of the test, so a finished run serves every table of tests.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import rl_envs.overcooked
 from rl_envs.overcooked.text import read_states
 from rl_models.chat.client import ChatClient
 from rl_models.planners.calling import Caller
@@ -66,7 +65,7 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
     """Tests by the model for the sub-goals that are planned, without doubles."""
     domain, play = get_domain(layout), random_play(layout, seed)
-    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(rl_envs.overcooked))
+    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
     planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
     return designer.design(planned)
 

@@ -1,14 +1,14 @@
 """Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
 
 `SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
-In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Until its next command it may then walk, to
-make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
-learned or done with a thing after the sub-goal. (To stand still as well would block a kitchen with one way to its pot.)
+In `CommandedKitchen` each chef has a sub-goal and observes when it is reached. Until its next command it may then walk,
+to make way, but use nothing, by the mask of legal cells in training and in play. (A chef that stood still would block a
+kitchen with one way to its pot.)
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
-for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
+for reaching them, and ends when both chefs have, or at its time limit. No planner is asked here.
 
-State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, how often it was asked in
-this episode whether a sub-goal is reached, and `fallen_back`, how often a built-in test answered in place of a model's.
+State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, number of tests of
+sub-goals in this episode, and `fallen_back`, number of those that a built-in test answered instead of a written one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
-"""Metrics of worlds with rewards by a model: sub-goals for which the built-in test stands in, and the share of an
-episode's queries that it has answered."""
+"""Metrics of environments with written rewards: sub-goals with the built-in test instead, and its share of an episode's
+queries."""
 _COUNTS = ("queries", "fallen_back")
 _DRAWN = ("agent_cells", "headings", "held", "contents")
-"""Arrays of the world that a drawn state sets; its clock does not matter to a round."""
+"""Arrays of the environment that a random state sets; a round does not depend on its clock."""
 
 
 class SymbolKitchen(Overcooked):
