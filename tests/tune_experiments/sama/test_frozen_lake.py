@@ -169,17 +169,9 @@ def test_both_rows_learn_from_what_they_should_see():
         assert len(tests) == (2 if method == "mappo" else 2 * len(PLANNERS))
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"map": "5x5"}, "--map must be one of 4x4"),
-        ({"methods": ()}, "--methods"),
-        ({"test_episodes": 0}, "--test-episodes"),
-    ],
-)
-def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
-    with pytest.raises(UserError, match=sentence):
-        LakeConfig(**changes)
+def test_a_map_that_does_not_exist_is_refused_in_a_sentence():
+    with pytest.raises(UserError, match="--map must be one of 4x4"):
+        LakeConfig(map="5x5")
 
 
 @pytest.mark.slow

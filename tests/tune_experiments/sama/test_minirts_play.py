@@ -341,9 +341,6 @@ def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch
         ({"tests": ()}, "--tests"),
         ({"min_round_steps": 13}, "--min-round-steps must be at most --round-steps"),
         ({"record": "a", "replay": "b"}, "--record and --replay exclude each other"),
-        ({"reflections": 4}, "--reflections"),
-        ({"random_share": 1.5}, "--random-share"),
-        ({"test_episodes": 0}, "--test-episodes"),
     ],
 )
 def test_settings_that_no_run_can_have_are_refused_in_a_sentence(changes, sentence):
