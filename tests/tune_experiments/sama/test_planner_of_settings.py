@@ -96,23 +96,6 @@ def test_a_run_records_which_model_scores_and_of_an_endpoint_or_a_replay_none(sc
         assert pretrained_models(dataclasses.replace(scored, **changes)) == ()
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"reward_source": "code"}, "--reward-source code"),
-        ({"manual": "paper.tex"}, "--manual"),
-        ({"translates_states": True}, "--translates-states"),
-        ({"goals": "deps"}, "--goals deps"),
-        ({"methods": ("sama", "code")}, "--methods code"),
-        ({"model": ModelSettings()}, "--model.name"),
-        ({"model": ModelSettings(name="")}, "--model.name"),
-    ],
-)
-def test_what_needs_a_model_that_writes_is_refused_where_sub_goals_are_scored(scored, changes, named):
-    with pytest.raises(UserError, match=named):
-        dataclasses.replace(scored, **changes)
-
-
 def test_a_model_that_is_not_here_is_refused_before_a_run(scored, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(UserError, match="nobody/has-this"):

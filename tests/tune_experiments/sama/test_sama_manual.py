@@ -7,9 +7,7 @@ import pytest
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
 from tests.tune_experiments.sama.kitchens import PAPER
-from tune_experiments.core.errors import EXIT_CODE, UserError
-from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.launch.experiment import main
+from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan, with_training_data
@@ -83,16 +81,6 @@ def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
 def test_a_paper_about_something_else_ends_the_trial_with_a_sentence(trial, tmp_path):
     with pytest.raises(UserError, match=r"paper.tex: none of 1 paragraphs tells how Overcooked is played"):
         make_planner(trial(WEATHER), LAYOUT, 0, tmp_path / "trial")
-
-
-@pytest.mark.parametrize(("text", "reason"), [(None, "cannot be read"), ("too short", "no paragraph of prose")])
-def test_a_run_without_a_paper_to_read_is_refused_at_once(text, reason, tmp_path, capsys):
-    if text:
-        (tmp_path / "paper.tex").write_text(text)
-    words = ["--preset", "smoke", "--manual", str(tmp_path / "paper.tex"), "--out", str(tmp_path / "run")]
-    assert main(find_experiment("sama_overcooked"), words) == EXIT_CODE
-    assert reason in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
 
 
 def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):
