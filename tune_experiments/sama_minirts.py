@@ -129,7 +129,7 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Games under the planner, with its goals and reflections."""
-        return episode_records.record_games(loaded, seed, episodes, most_steps)
+        return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
         """Games of a team, or of the first one, without its planner.

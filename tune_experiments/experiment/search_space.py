@@ -13,10 +13,6 @@ DEFAULT_OBJECTIVE = "valid/success"
 """Objective of a search where an experiment shows no validation metric of its own."""
 
 
-def _uses_all(config: object, method: str, path: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class SearchSpace:
     """Domains and objective of a search.
@@ -29,7 +25,7 @@ class SearchSpace:
     """
 
     domains: Mapping[str, Any]
-    uses: Callable[[Any, str, str], bool] = _uses_all
+    uses: Callable[[Any, str, str], bool] = lambda config, method, path: True
     objective: str = DEFAULT_OBJECTIVE
 
     def values(self, config: DataclassInstance, method: str) -> dict[str, Any]:

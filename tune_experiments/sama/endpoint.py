@@ -58,15 +58,11 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
 
 def get_endpoint(model: ModelSettings) -> Transport:
     """The shared endpoint in a trial of a run, else the endpoint of this process."""
-    return _shared(model) or own_endpoint(model)
-
-
-def _shared(model: ModelSettings) -> Transport | None:
     if not _ray_runs():
-        return None
+        return own_endpoint(model)
     from rl_models.rllib.chat_service import find_chat_service
 
-    return find_chat_service(_name(model))
+    return find_chat_service(_name(model)) or own_endpoint(model)
 
 
 def _ray_runs() -> bool:

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_models.chat.client import ChatClient
-from rl_models.chat.endpoint import ChatSettingsError, Endpoint
+from rl_models.chat.endpoint import Endpoint
 from rl_models.chat.exchange import ChatRequest, Transport
 from rl_models.chat.meter import Meter
-from rl_models.chat.record import Recorded, RecordError, Replay
-from rl_models.errors import InputError
+from rl_models.chat.record import Recorded, Replay
 from rl_models.llm.llm_config import Normalisation
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
@@ -27,7 +26,7 @@ from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.domain import Domain
 from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals
-from rl_models.planners.manual import LatexError, read_paragraphs, write_manual
+from rl_models.planners.manual import read_paragraphs, write_manual
 from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
@@ -62,7 +61,7 @@ def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path
         trial_folder: Folder of the trial's written manual.
 
     Raises:
-        UserError: The endpoint or its record cannot be used, or the model cannot score.
+        InputError: The endpoint or its record cannot be used, or the model cannot score.
     """
     domain = config.domain(task)
     caller = _caller(config, domain, seed)
@@ -86,21 +85,18 @@ def check_planner(config: PlannerConfig) -> None:
     """Refuse a planner that could not answer, without a call to it.
 
     Raises:
-        UserError: What is missing: package or key of the endpoint, record, paper, or model.
+        InputError: What is missing: package or key of the endpoint, record, paper, or model.
     """
     if config.manual:
         _read_paper(config)
-    try:
-        if config.planner == "openai":
-            Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
-        elif config.planner == "replay":
-            Replay(record_folder(config.model) / RECORD)
-        elif config.replay:
-            Replay(Path(config.replay) / RECORD)
-        elif config.planner == "scored":
-            scorer(config.model.name, config.model.normalisation).check()
-    except InputError as error:
-        raise UserError(str(error)) from error
+    if config.planner == "openai":
+        Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
+    elif config.planner == "replay":
+        Replay(record_folder(config.model) / RECORD)
+    elif config.replay:
+        Replay(Path(config.replay) / RECORD)
+    elif config.planner == "scored":
+        scorer(config.model.name, config.model.normalisation).check()
 
 
 def make_planning_loop(
@@ -154,8 +150,6 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         transport = get_endpoint(config.model) if is_asked else Replay(record_folder(config.model) / RECORD)
         transcript = Transcript(_new_transcript(folder) if is_asked else None)
         return Caller(ChatClient(transport, config.model.concurrency), config.model.name, transcript, seed)
-    except (ChatSettingsError, RecordError) as error:
-        raise UserError(str(error)) from error
     except OSError as error:
         raise UserError(
             f"{folder} cannot be written ({error.strerror}): choose another folder with --model.folder"
@@ -175,14 +169,11 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         if not config.replay:
             scored = ScoredBackend(domain, scorer(config.model.name, config.model.normalisation))
             transport, prepare = scored, scored.prepare
-    try:
-        if config.replay:
-            otherwise = None if config.planner == "scored" else transport  # its rules would be asked for scores
-            transport = Replay(Path(config.replay) / RECORD, otherwise)
-        elif config.record:
-            transport = Recorded(Path(config.record) / RECORD, transport)
-    except RecordError as error:
-        raise UserError(str(error)) from error
+    if config.replay:
+        otherwise = None if config.planner == "scored" else transport  # its rules would be asked for scores
+        transport = Replay(Path(config.replay) / RECORD, otherwise)
+    elif config.record:
+        transport = Recorded(Path(config.record) / RECORD, transport)
     return Caller(ChatClient(transport, 1), name, prepare=prepare)
 
 
@@ -204,10 +195,7 @@ def _new_transcript(folder: Path) -> Path:
 
 def _read_paper(config: PlannerConfig) -> list[str]:
     """Paragraphs of the paper that `--manual` names."""
-    try:
-        found = read_paragraphs(Path(config.manual))
-    except LatexError as error:
-        raise UserError(str(error)) from error
+    found = read_paragraphs(Path(config.manual))
     if not found:
         raise UserError(f"{config.manual} holds no paragraph of prose: give --manual the LaTeX of a paper's text")
     return found

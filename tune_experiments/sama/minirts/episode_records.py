@@ -30,12 +30,8 @@ def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.nd
     return frames
 
 
-def record_games(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
-    """Games under the planner, one after another; decisions that were undone are in them."""
-    return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
-
-
-def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
+def record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
+    """A game under the planner, with its undone decisions."""
     recorder = _Recorder(f"seed {seed}", most)
     found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder, loaded.trial_folder)
     episode = recorder.episode

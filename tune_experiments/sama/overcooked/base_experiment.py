@@ -126,7 +126,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         if row == sama_trials.SCRIPTED:
             raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")
         if row not in sama_trials.UNPLANNED:
-            return episode_records.record_planned(loaded, seed, episodes, most_steps)
+            return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
         game = sama_trials.UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
         return record_episodes(loaded, seed, episodes, most_steps, game)
 

@@ -41,12 +41,8 @@ class PlannerSpectator(Spectator):
         return self.notes(world, index)
 
 
-def record_planned(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
-    """Episodes of a team under its planner, one after another, with the steps of undone rounds."""
-    return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
-
-
-def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+    """An episode of a team under its planner, with the steps of undone rounds."""
     config, (row, layout) = loaded.config, split_method(loaded.method)
     loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
     limit = min(config.max_episode_steps, most_steps)
