@@ -88,7 +88,7 @@ class PaperTable:
         """
         spaced = [piece for block in self._blocks(width) for piece in (block, "")]
         title, caption = (_filled(text, width) for text in (self.title, self.caption.replace("**", "")))
-        captions = [Text(caption, "dim"), ""] if caption else []
+        captions: list[rich.console.RenderableType] = [Text(caption, "dim"), ""] if caption else []
         return rich.console.Group(Text(title, "italic"), *spaced, *captions)
 
     def _blocks(self, width: int) -> list[rich.table.Table]:
