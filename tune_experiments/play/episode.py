@@ -45,7 +45,7 @@ class AgentStep:
             marginals.
         message: text that it wrote to the others; "" for none.
         attention: maps over what it reads.
-        entities: names of the entities that its mask keeps; None for a network that does not divide.
+        entities: names of the entities that its mask keeps; None without an entity divider.
     """
 
     action: str
