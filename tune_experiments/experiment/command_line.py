@@ -1,7 +1,7 @@
 """An experiment's command line: its frozen dataclass is the list of flags, and tyro reads them.
 
-    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--out DIR] [--seeds 0 1 2] [--search 12]
-        [--any.field value ...]
+    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--config FILE.yaml] [--out DIR] [--seeds 0 1 2]
+        [--search 12] [--any.field value ...]
 
 `--help` is a page of our own with the flags that most people use, `--help-all` is tyro's with all of them. What tyro
 refuses it says itself, and exits with code 2.
@@ -28,6 +28,7 @@ from tune_experiments.core.checks import check_ranges, check_some
 from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
+from tune_experiments.experiment.config_file import ConfigFile, read_config_file
 
 Config = TypeVar("Config")
 DEFAULT_PRESET = "laptop"
@@ -40,12 +41,13 @@ _FIRST_PAGE = {
     "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
+    "config": "YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file",
     "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
     "workers.runners": "env runner processes of a trial; 0: the trial's own process plays",
     "workers.worlds_per_runner": "environments that each of them steps at once",
     "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
     "max_concurrent_trials": "most trials that train at once; None: as many as CPUs and GPUs hold",
-    "slice_seconds": "stop at checkpoints after so many seconds, the same command goes on; None: no limit",
+    "slice_seconds": "stop at checkpoints after so many seconds, and the same command continues; None: no limit",
 }
 """Dotted path -> what `--help` says of it, beside `--preset`."""
 _PAGE_WIDTH = 100
@@ -60,6 +62,8 @@ class RunOptions:
     numbers), authors or reference (constants of the authors' code); the choices of this script are listed above."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file."""
     seeds: tuple[_Seed, ...] = (0,)
     """Seeds of the trials, at least 0: one trial for each method and seed."""
     device: DeviceChoice = "auto"
@@ -100,23 +104,27 @@ def parse(
     description: str,
     seeds: tuple[int, ...] = (0,),
     prog: str = "",
+    experiment: str = "",
 ) -> tuple[Config, RunOptions]:
-    """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
+    """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
     Args:
-        experiment_presets: name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
+        experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
             One that checks itself in `__post_init__` raises UserError there.
-        arguments: The command line without the program's name.
-        description: What `--help` says first.
-        seeds: The default of `--seeds`.
-        prog: name of the program in its help; by default that of the script.
+        arguments: Command line without the program's name.
+        description: First lines of the help.
+        seeds: Default of `--seeds`.
+        prog: Name of the program in its help; by default the script's.
+        experiment: Name of the experiment, which a configuration file must be of if it names one.
 
     Raises:
-        UserError: a value that no run can have.
-        SystemExit: help was asked for (code 0), or tyro refuses the command line and has said why (code 2).
+        UserError: A value that no run can have.
+        SystemExit: Help was printed (code 0), or tyro refuses the command line and has said why (code 2).
     """
-    preset = _preset(experiment_presets, arguments)
-    default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
+    file = _config_file(arguments, experiment)
+    preset = _preset(experiment_presets, arguments, file)
+    options, config = RunOptions(preset, seeds=seeds), experiment_presets[preset]
+    default = _Arguments(*(file.apply(options, config) if file else (options, config)))  # type: ignore[type-var]
     if {"-h", "--help"} & {*arguments}:
         print(_first_page(default, list(experiment_presets), description, prog or Path(sys.argv[0]).name))
         raise SystemExit(0)
@@ -129,7 +137,7 @@ def check_options(options: RunOptions) -> None:
     """Refuse options that are out of range or contradict each other.
 
     Raises:
-        UserError: which flag, and what it must be.
+        UserError: The flag, and what it must be.
     """
     check_ranges(options, also_types=True)
     check_some(options, "seeds")
@@ -169,9 +177,9 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
 
 
 def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one.
+    """The command line with the names of preset and methods as declared; `-` and `_` are equal there.
 
-    `--network emma` stands for `--network.name emma`, as for every group of fields that has a name.
+    `--network emma` stands for `--network.name emma`, as for every group of fields with a name.
     """
     words: list[str] = []
     flag = ""
@@ -203,21 +211,44 @@ def _check_names(words: Sequence[str], config: Any) -> None:
             raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
 
 
-def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
-    """The preset is read first, because the defaults of all other flags depend on it."""
+def _early(arguments: Sequence[str], flag: str) -> str | None:
+    """Value of a flag that is read first, because the defaults of all others depend on it."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--preset", default=DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets)))
+    first.add_argument(flag, dest="value")
     try:
-        preset = spelled(first.parse_known_args(list(arguments))[0].preset, presets)
+        found: str | None = first.parse_known_args(list(arguments))[0].value
     except argparse.ArgumentError:
-        preset = ""
+        return ""
+    return found
+
+
+def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None:
+    path = _early(arguments, "--config")
+    if path is None:
+        return None
+    file = read_config_file(Path(path))
+    if experiment and file.experiment not in ("", experiment):
+        raise UserError(f"{path} belongs to the experiment {file.experiment}, not {experiment}: name another --config")
+    return file
+
+
+def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFile | None) -> str:
+    named = file.values.get("preset") if file else None
+    given = _early(arguments, "--preset")
+    if file and named is not None and given is not None:
+        raise UserError(
+            f"--preset {given} has no effect beside the preset {named} of {file.path}: leave one of them out"
+        )
+    default = DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets))
+    preset = spelled(str(given if given is not None else named if named is not None else default), presets)
     if preset not in presets:
-        raise UserError(f"--preset must be one of {', '.join(presets)}, not {preset!r}")
+        where = f"{file.path}: preset" if file and given is None else "--preset"
+        raise UserError(f"{where} must be one of {', '.join(presets)}, not {preset!r}")
     return preset
 
 
 def _first_page(default: _Arguments, presets: Sequence[str], description: str, prog: str) -> str:
-    """The page of `--help`: presets, and the flags that most people use, with their values in the chosen preset."""
+    """The page of `--help`: presets, and the most used flags with their values in the chosen preset."""
     lines = [f"usage: {prog} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
     lines += [f"  --preset {default.options.preset}", f"      values to start from: {', '.join(presets)}"]
     for path, meaning in _FIRST_PAGE.items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -14,26 +16,22 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.continuation import with_continuation_notes
 from tune_experiments.run.model_notes import describe_models, with_model_notes
-from tune_experiments.run.run_folder import read_sessions, with_announcement_times
+from tune_experiments.run.run_folder import CHANGED, read_sessions, with_announcement_times
 
 
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Tables and figures from what lies in a run folder, which may be a temporary copy of an object store.
+    """Write and print tables and figures of a run folder, which may be a temporary copy of an object store.
 
     Returns:
-        the rows, and the tables made of them.
+        The rows, and the tables made of them.
     """
     results = read_results(out)
     if not results:
         return [], []
-    sessions = read_sessions(out, may_be_missing=True)
-    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_model_notes(experiment.tables(results), describe_models(sessions))
-    tables = with_continuation_notes(with_verdicts(tables, comparisons, results), sessions)
+    tables = make_tables(experiment, config, results, read_sessions(out, may_be_missing=True))
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
@@ -49,3 +47,20 @@ def show_results(
     folder = "FOLDER" if uri else out / "trials"
     console.print(f"curves: {where}tensorboard --logdir {folder}")
     return results, tables
+
+
+def make_tables(
+    experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], sessions: Sequence[Mapping[str, Any]]
+) -> Sequence[PaperTable]:
+    """The tables of a run, with verdicts and notes from its sessions."""
+    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
+    tables = with_model_notes(experiment.tables(results), describe_models(sessions))
+    return _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
+
+
+def _with_changed_flags(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
+    """The tables, with captions that name the flags which changed between sessions of the run."""
+    lists = (session.get(CHANGED) for session in sessions)
+    changed = dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one)
+    note = f" Continued with other flags: {'; '.join(changed)}." if changed else ""
+    return [dataclasses.replace(table, caption=table.caption + note) for table in tables]

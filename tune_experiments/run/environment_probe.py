@@ -1,4 +1,4 @@
-"""An environment in one episode of random play: agents, spaces, ranges, masks, who leaves, limit, rewards, costs.
+"""An environment in one episode of random play: agents, spaces, ranges, masks, leaving, limit, rewards, costs.
 
 A run probes its environment before it starts, `doctor` afterwards. All values of a custom environment are checked.
 """
@@ -39,7 +39,7 @@ _TOLD_ELSEWHERE = ("agent", _LEGAL, _ALIVE, _DECIDES)
 
 @dataclass(frozen=True)
 class SeenArray:
-    """One key of the observations: shape and type of one agent's array, its declared range and the one seen."""
+    """A key of the observations: shape and type of one agent's array, its declared range and the observed one."""
 
     key: str
     shape: tuple[int, ...]
@@ -58,29 +58,28 @@ class SeenArray:
 
 
 class Probe:
-    """Random play in some copies of an environment until the first one's episode ends, and what it showed.
+    """Random play in copies of an environment until the first one's episode ends, and the findings.
 
     Attributes:
-        agents: their names.
-        is_own: whether it is a `World` and no environment of another package.
-        spaces: agent -> its observation space in words, where they differ.
-        actions: number of actions of each agent; of actions that are no such number, the space of each agent in words,
-            or in a world of `rl_envs` that of each part.
-        limit: env steps after which an episode is cut.
-        limit_from: attribute of the environment that says so; empty where the limit is assumed; None where the world
-            or the user sets it.
-        observations: keys with arrays.
-        texts: keys with texts, each as a phrase.
-        legal_share: share of the actions that were legal; None where there are no masks.
-        seconds: longest time of play.
-        env_steps: length of the first copy's episode, or what was played of it in this time.
-        ended: how it ended, `terminated` or `truncated`; empty where it was not played to its end.
-        left: agent -> env step after which it left before the others.
-        waits: whether an agent did not act at some env steps.
-        lowest_reward, highest_reward: of one agent at one env step.
-        team_return: sum of the rewards of the first copy.
-        env_steps_per_second: env steps per second of one process.
-        megabytes: memory of one copy; None where the system does not tell.
+        agents: Names of the agents.
+        is_own: Whether it is a `World`, not an environment of another package.
+        spaces: Agent -> its observation space in words, where they differ.
+        actions: Agent -> its number of actions, or its action space in words.
+        limit: Time limit in env steps.
+        limit_from: Attribute of the environment with the limit; empty if it is assumed; None if the world or the user
+            sets it.
+        observations: Keys with arrays.
+        texts: Keys with texts, each as a phrase.
+        legal_share: Share of legal actions; None without masks.
+        seconds: Longest time of play.
+        env_steps: Length of the first copy's episode, or of what was played of it in this time.
+        ended: `terminated`, `truncated`, or empty if it was not played to its end.
+        left: Agent -> env step after which it left before the others.
+        waits: Whether an agent did not act at some env steps.
+        lowest_reward, highest_reward: Of one agent at one env step.
+        team_return: Sum of the rewards of the first copy.
+        env_steps_per_second: Env steps per second of one process.
+        megabytes: Memory of one copy; None where it is unknown.
     """
 
     def __init__(self, world: World, seconds: float) -> None:
@@ -135,7 +134,7 @@ class Probe:
         return np.concatenate(rewards), stepping
 
     def _may_mislead(self, obs: Arrays, played: int) -> bool:
-        """Whether more episodes may show an agent that leaves, or that the team's sum is not always 0."""
+        """Whether more episodes may show an agent that leaves, or rewards whose sum is not 0."""
         if self._episodes >= _MOST_EPISODES or played > self.env_steps + _MORE_ENV_STEPS or len(self.agents) == 1:
             return False
         return (_ALIVE in obs and not self.left) or self.is_zero_sum
@@ -149,7 +148,7 @@ class Probe:
         self.waits |= _DECIDES in obs and not obs[_DECIDES].all()
 
     def _note_leaving(self, obs: Arrays, over: Array, info: dict[str, Any], length: Array) -> None:
-        """Note who is not in the game while others are; at the last env step others must still have been in it."""
+        """Note agents that are out of the game while others are in it."""
         if _ALIVE not in obs:
             return
         alive = obs[_ALIVE].astype(bool)
@@ -173,7 +172,7 @@ class Probe:
             ("actions", self._actions_in_words()),
             ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or nobody),
             ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {self.seconds:.0f} s'}"),
-            ("time limit", f"{self.limit:,} env steps, {'as it is set' if self.limit_from is None else limit_from}"),
+            ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
             ("memory", "not known" if self.megabytes is None else f"{_megabytes(self.megabytes)} a copy"),
@@ -201,11 +200,10 @@ class Probe:
 def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
     """Play random legal actions until the first copy's episode ends, with all checks, or the time is over.
 
-    If agents could leave and nobody does, or all rewards add up to 0, it plays on for some episodes: an agent may leave
-    seldom, and in a short game one wins by chance what another loses.
+    If agents could leave and none does, or all rewards sum to 0, more episodes are played.
 
     Raises:
-        CustomEnvError: what the environment gives does not fit.
+        CustomEnvError: What the environment returns does not match its spaces.
     """
     with contextlib.ExitStack() as stack:
 
