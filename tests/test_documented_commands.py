@@ -105,7 +105,9 @@ def read(module, flags, patch):
         if flags[0] in after_training.COMMANDS:
             return str(after_training.read_command(flags) and "")
         flags = flags[1:] if flags[0] == after_training.RUN else flags
-        return "" if flags[0].isupper() else of_experiment(find_experiment(flags[0]), flags[1:])
+        return (
+            "" if flags[0].isupper() or flags[0] == "--config" else of_experiment(find_experiment(flags[0]), flags[1:])
+        )
     if module == "cluster.submit":
         patch.setattr(submit, "Jobs", stop)  # which would look for its cluster
         patch.setattr(submit, "own_code", lambda modules: ([], []))  # modules of users are not here
