@@ -164,7 +164,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   train                train any methods in any environment, and compare them:
                        concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
-  envs                 list the environments of this package, and how others are named
+  envs [NAME ...]      list the environments of this package, or describe some of them
   methods              list the methods of train, and what each needs
   models               list pretrained models; `models fetch NAME` brings one onto this machine
 
@@ -220,9 +220,15 @@ def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
 
 
 def _list(words: Sequence[str]) -> int:
-    """List environments or methods."""
-    from tune_experiments.teams.listing import environment_lines, method_lines
+    """List environments or methods, or describe some environments."""
+    from tune_experiments.teams.listing import describe_environments, environment_lines, method_lines
 
+    if words[1:] and words[0] == ENVS:
+        try:
+            print("\n".join(describe_environments(words[1:])))
+        except ValueError as error:
+            raise UserError(f"concord envs: {error}") from error
+        return 0
     if words[1:]:
         raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")
     for line in environment_lines() if words[0] == ENVS else method_lines():

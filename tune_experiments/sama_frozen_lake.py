@@ -27,7 +27,8 @@ from rl_envs.core.metrics import COUNT, PROPORTION
 from rl_envs.frozen_lake_spread.world import FrozenLakeSpread
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.drawing import Drawn, attempt
+from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
@@ -35,11 +36,14 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.frozen_lake.config import LakeConfig
 from tune_experiments.sama.planned_experiment import PlannedExperiment
-from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS, write_transcripts
+from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.trial_figures import Trials
+    from tune_experiments.sama.frozen_lake import trials as lake_trials
+else:
+    lake_trials = LazyModule("tune_experiments.sama.frozen_lake.trials")
 
 LAPTOP = LakeConfig()
 SMOKE = dataclasses.replace(
@@ -72,20 +76,15 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
 
     def plan(self, config: LakeConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO."""
-        from tune_experiments.sama.frozen_lake.trials import plan
-
-        return plan(config, method, seed)
+        return lake_trials.plan(config, method, seed)
 
     def evaluate_trial(self, config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """Whole episodes under every planner, or without one."""
-        from tune_experiments.sama.frozen_lake.trials import evaluate
-
-        return evaluate(config, method, policy, trial_folder)
+        return lake_trials.evaluate(config, method, policy, trial_folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, and the transcripts of planners that are no rules."""
-        transcripts = attempt("transcripts", lambda: write_transcripts(run_folder, trials))
-        return [*super().figures(run_folder, _with_policies(trials)), *transcripts]
+        """The same of teams that have a policy."""
+        return super().figures(run_folder, _with_policies(trials))
 
     def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """An episode of each team that has a policy."""
@@ -93,17 +92,15 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
 
     def main_comparisons(self, config: LakeConfig) -> Sequence[MainComparison]:
         """Learning the game against a planner that does not know the map."""
-        from tune_experiments.sama.frozen_lake.trials import BY, GAME, MAPPO, PLANNERS, SAMA
-
-        both = {MAPPO, SAMA} <= set(config.methods)
-        blind = f"{PLANNERS[0]}{BY}learned"
-        return (MainComparison(MAPPO, SAMA, "success", GAME, against_condition=blind),) if both else ()
+        pair = lake_trials.MAPPO, lake_trials.SAMA
+        if not set(pair) <= set(config.methods):
+            return ()
+        blind = f"{lake_trials.PLANNERS[0]}{lake_trials.BY}learned"
+        return (MainComparison(*pair, "success", lake_trials.GAME, against_condition=blind),)
 
     def evaluation_seeds(self, config: LakeConfig) -> Sequence[int]:
         """Those of validation and test."""
-        from tune_experiments.sama.frozen_lake.trials import TEST_SEED, VALIDATION_SEED
-
-        return VALIDATION_SEED, TEST_SEED
+        return lake_trials.VALIDATION_SEED, lake_trials.TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One row a planner and executor."""
@@ -112,28 +109,22 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
 
     def deviation_notes(self, config: LakeConfig) -> Sequence[str]:
         """Against the paper."""
-        from tune_experiments.sama.frozen_lake.trials import MAPPO
-
         others = "" if config.planner == "offline" else f" (beside them: {config.planner} {config.model.name})"
         planned = [
             f"planners are rules, not a language model{others}, and commands are two numbers, not a sentence",
             "an agent that has reached its sub-goal rests until the round is over; the game has no such action",
         ]
         ours = "the paper draws a map and gives no rule, size or horizon: those here are ours"
-        return [ours, *(planned if set(config.methods) - {MAPPO} else [])]
+        return [ours, *(planned if set(config.methods) - {lake_trials.MAPPO} else [])]
 
     def test_world(self, config: LakeConfig, num_worlds: int, method: str = "") -> FrozenLakeSpread:
         """Worlds in which the method, or the first one, learns."""
-        from tune_experiments.sama.frozen_lake.trials import make_world
-
-        return make_world(config, method or config.methods[0], num_worlds)
+        return lake_trials.make_world(config, method or config.methods[0], num_worlds)
 
 
 def _with_policies(trials: Trials) -> Trials:
     """Trials whose agents have a policy to show."""
-    from tune_experiments.sama.frozen_lake.trials import WALKER
-
-    return {method: seeds for method, seeds in trials.items() if method != WALKER}
+    return {method: seeds for method, seeds in trials.items() if method != lake_trials.WALKER}
 
 
 EXPERIMENT = SamaFrozenLake()

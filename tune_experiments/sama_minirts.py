@@ -29,8 +29,8 @@ import numpy as np
 from rl_envs import World
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
-from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.play.episode import MAX_STEPS, Episode
@@ -42,12 +42,15 @@ from tune_experiments.sama.minirts.config import RtsConfig
 from tune_experiments.sama.minirts.tables import ERRING, RANGES, table_title, tables
 from tune_experiments.sama.planned_experiment import PlannedExperiment
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings
-from tune_experiments.sama.planning_metrics import write_transcripts
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.play.trial_figures import Trials
+    from tune_experiments.sama.minirts import episode_records
+    from tune_experiments.sama.minirts import trials as rts_trials
+else:
+    episode_records = LazyModule("tune_experiments.sama.minirts.episode_records")
+    rts_trials = LazyModule("tune_experiments.sama.minirts.trials")
 
 LAPTOP = RtsConfig()
 SMOKE = dataclasses.replace(
@@ -79,15 +82,11 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
 
     def plan(self, config: RtsConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """No training; the tests alone."""
-        from tune_experiments.sama.minirts.trials import plan
-
-        return plan(config, method, seed)
+        return rts_trials.plan(config, method, seed)
 
     def evaluate_trial(self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
         """Whole games under every planner and commander."""
-        from tune_experiments.sama.minirts.trials import evaluate
-
-        return evaluate(config, method, policy, trial_folder)
+        return rts_trials.evaluate(config, method, policy, trial_folder)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a team."""
@@ -95,64 +94,42 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
 
     def main_comparisons(self, config: RtsConfig) -> Sequence[MainComparison]:
         """Reflection against as many tries without a memory, for each team, under a planner that errs."""
-        from tune_experiments.red.trials import GAME
-        from tune_experiments.sama.minirts.trials import with_sight
-
         if "erring" not in config.tests:
             return ()
         tests = (f"{ERRING}, {MAX_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
-        reflections, retries = (with_sight(config, test) for test in tests)
+        reflections, retries = (rts_trials.with_sight(config, test) for test in tests)
         return [
-            MainComparison(method, method, "win_rate", GAME, table_title(method), reflections, retries)
+            MainComparison(method, method, "win_rate", rts_trials.GAME, table_title(method), reflections, retries)
             for method in config.methods
         ]
 
     def check(self, config: RtsConfig) -> None:
         """See that the planner can answer, and that the team fits."""
-        from tune_experiments.sama.minirts.trials import check_team
-
         super().check(config)
-        check_team(config)
+        rts_trials.check_team(config)
 
     def deviation_notes(self, config: RtsConfig) -> Sequence[str]:
         """Against the paper."""
-        from tune_experiments.sama.minirts.trials import FAIR, SIGHTS, is_learned
-
         by_rule = "rules, written by hand; the paper has a language model"
         planner = by_rule if config.planner in RULES else f"the language model {config.model.name}"
         scripted = "a script of fixed rules carries commands out; the paper has a team that RED has trained"
         return [
             *([f"planner: {planner}"] if set(config.tests) - {"commanders"} else []),
-            *([scripted] if not all(map(is_learned, config.methods)) else []),
+            *([scripted] if not all(map(rts_trials.is_learned, config.methods)) else []),
             "how objects are shared out, how long a round takes and when a phrase is done is ours; the paper is silent",
             "a game that is lost within a round is over; a round is undone if its judge calls it a failure",
-            *([f"the planner: {SIGHTS[config.sight]}"] if config.sight != FAIR else []),
+            *([f"the planner: {rts_trials.SIGHTS[config.sight]}"] if config.sight != rts_trials.FAIR else []),
         ]
-
-    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """The planner's transcripts, and a game of each team."""
-        from tune_experiments.play.trial_figures import draw_teams
-        from tune_experiments.play.video import write_gif
-
-        def video(method: str, team: LoadedPolicy) -> Path:
-            return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
-
-        transcripts = attempt("transcripts", lambda: write_transcripts(run_folder, trials))
-        return [*transcripts, *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """A game under the planner, with the commands above the map."""
-        from tune_experiments.sama.minirts.episode_records import video
-
-        return video(loaded, seed)
+        return episode_records.video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Games under the planner, with its goals and reflections."""
-        from tune_experiments.sama.minirts.episode_records import record_games
-
-        return record_games(loaded, seed, episodes, most_steps)
+        return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
         """Games of a team, or of the first one, without its planner.
@@ -160,11 +137,9 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         Raises:
             UserError: rules carry commands out, and no policy acts.
         """
-        from tune_experiments.sama.minirts.trials import is_learned, make_world
-
-        if method and not is_learned(method):
+        if method and not rts_trials.is_learned(method):
             raise UserError(f"{method} has no policy to play with: `show` and `render` show it under its planner")
-        return make_world(config, method or config.methods[0], num_worlds)
+        return rts_trials.make_world(config, method or config.methods[0], num_worlds)
 
 
 EXPERIMENT = SamaMinirts()

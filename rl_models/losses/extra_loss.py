@@ -25,9 +25,6 @@ class ExtraLoss(Protocol):
     A GPU captures the loss as a graph and replays it. So it is a function of what it is given: it multiplies by
     `schedule.coefficient(progress)`, and its attributes do not change while a team learns. Constant tables are moved to
     the device of the batch in the call; once they are there this copies nothing, as a graph requires.
-
-    A loss that compares steps of a minibatch with each other, as a contrast does, has the attribute `is_contrastive =
-    True`: it changes with the number of parts of a minibatch.
     """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
@@ -49,8 +46,3 @@ class MeanLoss:
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
         """See `ExtraLoss`."""
         return self.loss(output, batch, progress)
-
-
-def is_contrastive(loss: ExtraLoss) -> bool:
-    """Whether a loss, also one within a `MeanLoss`, compares steps of a minibatch with each other."""
-    return is_contrastive(loss.loss) if isinstance(loss, MeanLoss) else getattr(loss, "is_contrastive", False)

@@ -9,7 +9,6 @@ This loss is a deviation from EMMA's paper, and results that use it must say so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -81,7 +80,6 @@ class GroundingLoss:
         weight: schedule of the loss's weight; while it is 0 nothing is computed.
     """
 
-    is_contrastive: ClassVar[bool] = True
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:

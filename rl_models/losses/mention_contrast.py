@@ -8,7 +8,6 @@ document equal where they are two tables. With one table they are equal from the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -43,7 +42,6 @@ class MentionContrast:
         weight: schedule of the loss's weight.
     """
 
-    is_contrastive: ClassVar[bool] = True
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_models.chat.client import RejectedReplyError
+from rl_models.errors import InputError
 from rl_models.planners import offline_reading
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain
@@ -35,23 +36,19 @@ _COMMAND = re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\]]*\])?")
 _ESCAPED = re.compile(r"\\([%&_#$])")
 
 
-class LatexError(ValueError):
-    """A file cannot be read; the sentence says which and how to mend it."""
-
-
 def read_paragraphs(path: Path) -> list[str]:
     """Paragraphs of a LaTeX file as plain text.
 
     Raises:
-        LatexError: it cannot be read or is too large.
+        InputError: It cannot be read or is too large.
     """
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise LatexError(f"{path} cannot be read ({error.strerror}): check the path") from None
+        raise InputError(f"{path} cannot be read ({error.strerror}): check the path") from None
     if len(raw) > MAX_FILE_BYTES:
-        raise LatexError(f"{path} is larger than {MAX_FILE_BYTES} bytes: hand in the paper's text alone")
+        raise InputError(f"{path} is larger than {MAX_FILE_BYTES} bytes: hand in the paper's text alone")
     return paragraphs(raw.decode("utf-8", "replace"))
 
 

@@ -11,6 +11,7 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.experiment.finding import find_experiment
 
 DEEP = VisualConfig(channels=(4,) * 6)
+SCORED = {"planner": "scored", "model.name": "smollm2-135m-instruct"}
 SETTINGS = {
     "furnmove_sync": [
         ({"cordial.decline_episodes": 5, "cordial.decline_optimiser_steps": 5},
@@ -45,6 +46,26 @@ SETTINGS = {
         ({"methods": ()}, "--methods"),
         ({"budget_env_steps": 0}, "--budget-env-steps"),
     ],
+    "sama_overcooked": [
+        ({"tasks": ("kitchen",)}, "--tasks", "kitchen", "cramped_room"),
+        ({"methods": ()}, "--methods"),
+        ({"planner": "scored"}, "--model.name"),
+        ({"planner": "scored", "model.name": ""}, "--model.name"),
+        (SCORED | {"reward_source": "code"}, "--reward-source code"),
+        (SCORED | {"manual": "paper.tex"}, "--manual"),
+        (SCORED | {"translates_states": True}, "--translates-states"),
+        (SCORED | {"goals": "deps"}, "--goals deps"),
+        (SCORED | {"methods": ("sama", "code")}, "--methods code"),
+    ],
+    "sama_minirts": [
+        ({"methods": ("learned_2",)}, "--methods", "--team"),
+        ({"team": "runs/red"}, "--team"),
+        ({"opponents": ("medum",)}, "--opponents", "medum"),
+        ({"tests": ()}, "--tests"),
+        ({"min_round_steps": 13}, "--min-round-steps", "--round-steps"),
+        ({"record": "a", "replay": "b"}, "--record", "--replay"),
+    ],
+    "sama_frozen_lake": [({"map": "5x5"}, "--map", "5x5", "4x4")],
     "verco_salad": [
         ({"task": "soup"}, "--task", "soup", "tomato_a"),
         ({"methods": ()}, "--methods"),
@@ -77,6 +98,15 @@ CHECKS = [
     ("verco_salad", {"replay": "/nowhere", "teacher": "endpoint"}, ("--replay", "/nowhere")),
     ("verco_salad", {"methods": ("api",)}, ("OPENAI_API_KEY", "--replay")),
     ("verco_salad", {"teacher": "endpoint"}, ("OPENAI_API_KEY", "--replay")),
+    ("sama_overcooked", {"planner": "openai"}, ("OPENAI_API_KEY",)),
+    ("sama_overcooked", {"planner": "replay", "model.folder": "/nowhere"}, ("/nowhere",)),
+    ("sama_overcooked", {"manual": "/nowhere.tex"}, ("/nowhere.tex",)),
+    ("sama_overcooked", {"manual": "/dev/null"}, ("/dev/null", "--manual")),
+    ("sama_minirts", {"replay": "/nowhere"}, ("/nowhere",)),
+    *(
+        ("sama_minirts", {"methods": ("learned_2",), "team": team}, (team,))
+        for team in ("/nowhere", "pretrained/overcooked_selfplay")
+    ),
 ]
 
 

@@ -34,15 +34,15 @@ def _ranged_fields(cls: type) -> dict[str, Any]:
 
 
 def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = False) -> None:
-    """Refuse values outside the ranges that their fields are annotated with, here and in the dataclasses below.
+    """Refuse values outside the annotated ranges of their fields, here and in nested dataclasses.
 
     Args:
         config: A dataclass.
-        path: Prefix of the names of its fields: empty, or a dotted path that ends with a dot.
-        also_types: Whether a value of another type is refused here, too, and not only where it is read.
+        path: Prefix of its fields' names: empty, or a dotted path that ends with a dot.
+        also_types: Whether values of a wrong type are refused, too.
 
     Raises:
-        UserError: which flag, and what it must be.
+        UserError: The flag, and what it must be.
     """
     hints = typing.get_type_hints(type(config), include_extras=True) if also_types else _ranged_fields(type(config))
     for name in config.__dataclass_fields__:
@@ -69,7 +69,7 @@ def check_some(config: DataclassInstance, *paths: str) -> None:
 
 
 def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
-    """Refuse bfloat16 where a network's last matrix product gives the action values, which Q-learning compares."""
+    """Refuse bfloat16 for networks whose last layer computes action values for Q-learning."""
     for path in paths:
         wanted = "float32, because action values and their targets are computed in no other data type"
         _require(value_at(config, path) == "float32", path, wanted, value_at(config, path))

@@ -1,7 +1,7 @@
 """Configurations as JSON: nested frozen dataclasses are written, read and checked by pydantic.
 
-A value is read as its type and written again; what is then not the same was missing, or had another type. Nothing is
-pickled, so a configuration from an untrusted folder can be read.
+What is read is written again and compared, so missing fields and values of another type are found. Nothing is pickled,
+so a configuration from an untrusted folder can be read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Config = TypeVar("Config", bound=DataclassInstance)
 
 
 def is_configuration(value: object) -> TypeGuard[DataclassInstance]:
-    """Whether a value is an instance of a dataclass, as a part of a configuration may be."""
+    """Whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -64,13 +64,13 @@ def config_from_json(
 
     Args:
         cls: A dataclass.
-        data: What `json.loads` gave.
-        where: What the errors call it, e.g. the path of the file.
-        has_all: Whether a field that is missing is an error although it has a default.
-        name_path: What the errors call the field at a dotted path; by default `where` and the path.
+        data: Result of `json.loads`.
+        where: Name of the data in errors, e.g. the path of the file.
+        has_all: Whether a missing field is an error although it has a default.
+        name_path: Name in errors of the field at a dotted path; by default `where` and the path.
 
     Raises:
-        UserError: a missing, unknown or ill-typed field, by its dotted path.
+        UserError: A missing, unknown or ill-typed field, by its dotted path.
     """
     name_path = name_path or (lambda path: f"{where}.{path}".removesuffix("."))
     try:
@@ -90,7 +90,7 @@ def config_from_json(
 
 
 def fault_in_words(fault: Mapping[str, Any]) -> str:
-    """Pydantic's complaint about a value, as the end of a sentence that begins with the value's name."""
+    """Pydantic's error on a value, as the end of a sentence that begins with the value's name."""
     if fault["type"] == "missing":
         return " is missing: add it"
     said = f": {fault['msg']}".replace(": Input should be", " must be")
@@ -98,7 +98,7 @@ def fault_in_words(fault: Mapping[str, Any]) -> str:
 
 
 def _is_alike(given: Any, read: Any) -> bool:
-    """Whether a JSON value was read as its own type; 1 may be a float, and a configuration may change values itself."""
+    """Whether a JSON value was read as its own type; 1 may be a float."""
     if isinstance(given, list) and isinstance(read, list):
         return all(map(_is_alike, given, read))
     return given is None or (type(given), type(read)) in ((type(read), type(read)), (int, float))
@@ -111,7 +111,7 @@ def first_differences(old: Any, new: Any, limit: int = 5) -> list[str]:
 
 
 def differences(old: Any, new: Any, path: str = "") -> Sequence[tuple[str, Any, Any]]:
-    """Dotted path, old and new value of every leaf in which two JSON values differ; what is not there is `ABSENT`."""
+    """Dotted path, old and new value of every leaf in which two JSON values differ; a missing one is `ABSENT`."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = [*old, *(key for key in new if key not in old)]
         parts = (differences(old.get(key, ABSENT), new.get(key, ABSENT), f"{path}.{key}".lstrip(".")) for key in keys)

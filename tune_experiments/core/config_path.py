@@ -1,4 +1,4 @@
-"""Fields of a configuration by dotted path, `learner.gamma`: to read them, to replace them, and as flags."""
+"""Fields of a configuration by dotted path, `learner.gamma`: read, replaced, and written as flags."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     """Copy of a configuration with other values, each checked against its field's type.
 
     Args:
-        config: a (nested) frozen dataclass.
-        overrides: dotted path -> value; a group of fields may be given as a mapping of some of them.
+        config: A (nested) frozen dataclass.
+        overrides: Dotted path -> value; a group of fields may be given as a mapping of some of them.
 
     Raises:
-        UserError: no such field (with the nearest one), or a value that it cannot have.
+        UserError: No such field (with the nearest one), or a value that it cannot have.
     """
     data = config_to_json(config)
     for path, value in _one_by_one(config, overrides):
@@ -55,32 +55,29 @@ def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -
 
 
 def spelled_rows(names: Any) -> Any:
-    """Names of methods as they are declared, where a list of them may be written like flags: `sync-4`."""
+    """Names of methods as declared, where they may be written like flags: `sync-4`."""
     if not isinstance(names, list | tuple):
         return names
     return [name.replace("-", "_") if isinstance(name, str) else name for name in names]
 
 
 def spelled(name: str, known: Collection[str]) -> str:
-    """The known name that differs from this one by `-` and `_` alone; else the name as it is."""
+    """The known name that differs from this one by `-` and `_` alone; else the name itself."""
     return next((one for one in known if one.replace("-", "_") == name.replace("-", "_")), name)
 
 
 def with_flags(sentence: str, config: object) -> str:
-    """A sentence of an environment or a network, with flags in place of the names of configuration fields.
-
-    Names of one word are left alone: they are words of the sentence, too.
-    """
+    """A sentence with flags in place of the names of configuration fields; names of one word stay."""
     named = {path.rpartition(".")[2]: flag_name(path) for path, _ in leaves(config)}
     flags = {name: flag for name, flag in named.items() if "_" in name}
     return re.sub(r"(?<![\w.'\"/-])[a-z]+(?:_[a-z]+)+(?![\w.'\"/])", lambda word: flags.get(word[0], word[0]), sentence)
 
 
 def checked_path(config: object, name: str) -> str:
-    """The dotted path of a field as it is declared, from one that may be written like a flag.
+    """Dotted path of a field as declared, from one that may be written like a flag.
 
     Raises:
-        UserError: no such field (with the nearest one).
+        UserError: No such field (with the nearest one).
     """
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in leaves(config)]
@@ -113,7 +110,7 @@ def _plain(path: str, value: Any) -> Any:
 
 
 def flag_name(path: str) -> str:
-    """The field's flag as tyro writes it, which keeps an underscore at the end."""
+    """Flag of a field as tyro writes it, with an underscore only at the end."""
     return f"--{path.rstrip('_').replace('_', '-')}{'_' * path.endswith('_')}"
 
 
@@ -147,7 +144,7 @@ def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
 
 
 def flag_words(path: str, value: Any) -> list[str]:
-    """Command-line words of a field with a value, as Python or JSON has it."""
+    """Command-line words of a field with a value."""
     if isinstance(value, bool):
         group, dot, name = path.rpartition(".")
         return [flag_name(path if value else f"{group}{dot}no_{name}")]

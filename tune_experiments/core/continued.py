@@ -34,7 +34,7 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """Flag with the old and the new value, and a limit if one was broken."""
+        """Flag with the old and the new value, and the rule that was broken."""
         limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
         return f"{self.old_flag} -> {_value(self.path, self.new)}{'' if self.is_allowed else limit}"
 
@@ -67,7 +67,7 @@ def find_differences(old: Any, new: Any, rules: Rules) -> list[Difference]:
 
 
 def grown_values(config: DataclassInstance) -> dict[str, Any]:
-    """Values of all fields that may grow, by dotted path; results with other values must not be mixed."""
+    """Values of all fields that may grow, by dotted path; results with other values are not mixed."""
     return {path: value_at(config, path) for path, rule in _rules(config).items() if rule == "grows"}
 
 
@@ -79,6 +79,6 @@ def _rule(cls: type, name: str) -> str | None:
 
 
 def _value(path: str, value: Any) -> str:
-    """A value without its flag, unless it is a switch, which has no other value."""
+    """A value without its flag; a switch is its flag."""
     flag, *values = flag_words(path, value)
     return " ".join(values) if values or not isinstance(value, bool) else flag

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Missing:
-    """A figure, video or page, or a part of a page, that could not be made, and the cause in one line."""
+    """A figure, video or page, or a part of one, that could not be made, and the cause in one line."""
 
     what: str
     why: str
@@ -28,7 +28,7 @@ Drawn: TypeAlias = Path | Missing
 
 
 def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:
-    """Files that `make` writes; where it fails, those it had written, and what is missing."""
+    """Files that `make` writes; if it fails, those before, and what is missing."""
     try:
         made = make()
         yield from [made] if isinstance(made, Path) else made
@@ -37,10 +37,7 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
 
 
 def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
-    """A part of something that is drawn; `otherwise`, and its cause in `missing`, where it cannot be made.
-
-    An environment that does not render is not asked for a picture, so nothing is missing then.
-    """
+    """A part of a drawing; if it fails, `otherwise`, with the cause in `missing` unless nothing can be rendered."""
     try:
         return make()
     except NotImplementedError:
@@ -58,7 +55,7 @@ def short_reason(error: BaseException) -> str:
 
 
 def describe_drawings(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:
-    """A line for each file, and one for each cause with all that it left out."""
+    """A line for each file, and one for each cause of missing ones."""
     by_cause: dict[str, list[str]] = {}
     for one in drawn:
         if isinstance(one, Missing):

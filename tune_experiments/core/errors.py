@@ -19,11 +19,11 @@ P = ParamSpec("P")
 
 
 class UserError(Exception):
-    """Bad input: one sentence that says what is wrong, where, and how to mend it."""
+    """A user's error: one sentence that says what is wrong, where, and how to mend it."""
 
 
 class StoreUnavailableError(UserError):
-    """A store that does not answer at present; the same call may succeed later, so a trial starts again."""
+    """A store that does not answer at present; a trial is restarted after it."""
 
 
 def first_line(error: BaseException) -> str:
@@ -72,16 +72,13 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
 
 
 def _sentence_for(error: OSError) -> str:
-    """The sentence for a file or folder that was not checked before it was used."""
+    """Sentence for a file or folder that cannot be used."""
     advice = "check that it is there, that you may read and write it, and that its disk has room"
     return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
 def close_broken_pipes() -> list[TextIO]:
-    """Close stdout and stderr if their reader has gone; the closed streams.
-
-    The rest of the output is then discarded, also at the interpreter's end.
-    """
+    """Close stdout and stderr if their reader has gone, and discard further output; the closed streams."""
     gone = []
     for stream in (sys.stdout, sys.stderr):
         poll = select.poll()

@@ -16,7 +16,7 @@ from tune_experiments.core.errors import UserError
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Replace `path` so that a crash leaves either the old or the new content, never a part."""
+    """Replace `path` so that a crash leaves the old or the new content, never a part."""
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -34,10 +34,10 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def refuse_other_files(out: Path, own: Collection[str] = ()) -> None:
-    """Refuse a folder that holds other files than those of these names; one that is missing is accepted.
+    """Refuse a folder with files of other names than `own`; a missing folder is accepted.
 
     Raises:
-        UserError: there are others; the sentence names the first.
+        UserError: There are others.
     """
     if others := sorted(path.name for path in out.glob("*") if path.name not in own):
         raise UserError(f"{out} holds other files ({others[0]}, ...); give --out a new folder")
@@ -49,10 +49,10 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object that a run wrote; it is checked, because the folder may come from another user.
+    """A JSON object from a run folder, perhaps of another user.
 
     Raises:
-        UserError: it is not a JSON object.
+        UserError: It is not a JSON object.
     """
     try:
         document = json.loads(path.read_bytes())
@@ -64,10 +64,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of an `.npz` that a trial wrote, never pickled objects.
+    """Arrays of an `.npz` file, never pickled objects.
 
     Raises:
-        UserError: it holds anything else.
+        UserError: It holds anything else.
     """
     try:
         with np.load(path, allow_pickle=False) as arrays:

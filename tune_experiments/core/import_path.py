@@ -13,9 +13,9 @@ _SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def current_folder_last() -> None:
-    """Look for modules in the current folder after all others, and not in the folder of our scripts.
+    """Import modules of the current folder after all others, and none from the folder of our scripts.
 
-    The folder that holds this package stays where it is, for its packages are of one version.
+    The folder that holds this package keeps its place, because its packages are of one version.
     """
     here, first = os.getcwd(), os.path.realpath(sys.path[0] if sys.path else "")
     if first == _SCRIPTS or (first == os.path.realpath(here) != os.path.dirname(_SCRIPTS)):

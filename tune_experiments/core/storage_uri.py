@@ -1,6 +1,6 @@
 """Whether a place on the command line is a folder or a URI of an object store.
 
-Whatever looks like a URI of an unknown scheme is refused everywhere, for `az://...` means no folder called `az:`.
+URIs of unknown schemes are refused everywhere: `az://...` is no folder called `az:`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def parse_uri(out: Path | str) -> str | None:
     """The URI that `--out` names, or None for a folder; `Path` makes one slash of two.
 
     Raises:
-        UserError: it looks like a URI but has an unknown scheme, or names nothing in its store.
+        UserError: It looks like a URI but has an unknown scheme, or names nothing in its store.
     """
     text = str(out)
     found = _URI.fullmatch(text)
@@ -43,10 +43,10 @@ def below(place: str, path: str) -> str:
 
 
 def check_folders(command: object) -> None:
-    """Refuse URIs in a command whose files lie in folders of this machine.
+    """Refuse URIs in a command that works on local folders.
 
     Raises:
-        UserError: which flag names one, or what no file can be called.
+        UserError: The flag that names one, or an impossible file name.
     """
     for field in dataclasses.fields(command):  # type: ignore[arg-type]
         value = getattr(command, field.name)

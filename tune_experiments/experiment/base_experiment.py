@@ -69,6 +69,7 @@ class BaseExperiment(ABC, Generic[Config]):
         metric_ranges: Metric, or a pattern such as `success_of_*`, -> its range; other metrics can have any value.
         is_greedy: Whether tests take the most likely actions; else actions are sampled.
         columns: Heading -> key of the log, of the live line of a trial.
+        curves: Key of the log -> label in the figure of learning curves; by default those of `columns`.
         reference_preset: Preset with the paper's numbers, with which `deviations` compares a run.
         main: Main comparison of the table, named before the run; None where there is one method.
     """
@@ -81,6 +82,7 @@ class BaseExperiment(ABC, Generic[Config]):
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     is_greedy: bool = False
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
+    curves: Mapping[str, str] = MappingProxyType({})
     reference_preset: str = "paper"
     main: MainComparison | None = None
 
@@ -104,12 +106,12 @@ class BaseExperiment(ABC, Generic[Config]):
 
         Args:
             config: Configuration of the run.
-            method: Method of the team.
-            policy: Trained team.
+            method: Method of the policy.
+            policy: Trained policy.
 
         Returns:
             Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` in place of the name adds
-                a condition of the test, or another player.
+            a condition of the test, or another player.
         """
         world = self.test_world(config, getattr(config, "test_episodes", TEST_EPISODES), method)
         name = type(world).__name__.lower()
@@ -174,10 +176,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return () if self.main is None else (self.main,)
 
     def deviations(self, config: Config) -> list[str]:
-        """Deviations of a configuration from the paper: `deviation_notes`, and all flags that differ from the paper's.
-
-        The paper's flags are those of the preset `reference_preset`; an experiment without that preset has notes alone.
-        """
+        """Deviations from the paper: `deviation_notes`, and flags that differ from the preset `reference_preset`."""
         reference = self.presets.get(self.reference_preset)
         changed = [] if reference is None else changed_flags(reference, config)
         flags = ", ".join(f"{ours} ({theirs})" for ours, theirs in changed)
@@ -193,15 +192,12 @@ class BaseExperiment(ABC, Generic[Config]):
         return ""
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
-        """Environments in which a team is played, shown and by default tested.
+        """Environments in which a policy is played, shown and by default tested; by default those of its training.
 
         Args:
             config: Configuration of the run.
             num_worlds: B.
-            method: Method of the team, where methods see different environments; empty for the first one.
-
-        Returns:
-            By default the environments in which the method is trained.
+            method: Method of the policy, where methods see different environments; empty for the first one.
         """
         plan = self.plan(config, method or self.methods(config)[0], 0, None).stages[-1].plan
         return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
@@ -217,8 +213,7 @@ class BaseExperiment(ABC, Generic[Config]):
     def as_loaded(self, config: Config) -> Config:
         """Configuration with which a stored run is shown or tested again.
 
-        It must name no file to write, and limit the cost of an endpoint. Figures of the run itself use its unchanged
-        configuration.
+        It must name no file to write, and no paid endpoint. Figures of the run itself use its unchanged configuration.
         """
         return config
 
@@ -230,15 +225,16 @@ class BaseExperiment(ABC, Generic[Config]):
         """Name of a run folder, before the name of its preset; by default the experiment's."""
         return self.name
 
-    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+    def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
         """Inspect what the run needs, such as its environment, before anything else; the adapted configuration.
 
         Args:
-            config: what the user chose.
-            say: prints a line.
+            config: Configuration of the user.
+            say: Prints a line.
+            stored: Configuration of the run that is continued, as JSON.
 
         Raises:
-            ValueError: what cannot be used.
+            ValueError: What cannot be used.
         """
         return config
 
@@ -246,7 +242,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Check before a run that its requirements are met, such as the key of an endpoint.
 
         Raises:
-            UserError: what is missing.
+            UserError: What is missing.
         """
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
@@ -256,7 +252,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Export a `LoadedPolicy` to another library's format; the written files.
 
         Raises:
-            UserError: there is no such format.
+            UserError: There is no such format.
         """
         raise UserError(f"{self.name} has no export: open its policies with load_policy")
 
@@ -290,7 +286,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Name by which workers import this object: its script's, or `package.module:NAME`.
 
         Raises:
-            UserError: a worker could not find it.
+            UserError: A worker could not find it.
         """
         package, _, script = self.module.rpartition(".")
         if package == PACKAGE:
@@ -307,7 +303,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
 
 def _importable(module: str) -> str:
-    """The name by which another process imports a module; a script's own is `__main__`."""
+    """Name by which another process imports a module; a script's own is `__main__`."""
     if module != "__main__":
         return module
     main = sys.modules["__main__"]

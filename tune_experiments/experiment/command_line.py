@@ -48,7 +48,7 @@ _FIRST_PAGE = {
     "workers.worlds_per_runner": "environments that each of them steps at once",
     "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
     "max_concurrent_trials": "most trials that train at once; None: as many as CPUs and GPUs hold",
-    "slice_seconds": "stop at checkpoints after so many seconds, the same command goes on; None: no limit",
+    "slice_seconds": "stop at checkpoints after so many seconds, and the same command continues; None: no limit",
 }
 """Dotted path -> what `--help` says of it, beside `--preset`."""
 _PAGE_WIDTH = 100
@@ -107,25 +107,25 @@ def parse(
     prog: str = "",
     experiment: str = "",
 ) -> tuple[Config, RunOptions]:
-    """Read a command line; `--help` prints the flags that most people use, `--help-all` all, and both end the process.
+    """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
     Args:
-        experiment_presets: name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
+        experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
             One that checks itself in `__post_init__` raises UserError there.
-        arguments: The command line without the program's name.
-        description: What `--help` says first.
-        seeds: The default of `--seeds`.
-        prog: name of the program in its help; by default that of the script.
-        experiment: name of the experiment, which a configuration file must be of if it names one.
+        arguments: Command line without the program's name.
+        description: First lines of the help.
+        seeds: Default of `--seeds`.
+        prog: Name of the program in its help; by default the script's.
+        experiment: Name of the experiment, which a configuration file must be of if it names one.
 
     Raises:
-        UserError: a value that no run can have.
-        SystemExit: help was asked for (code 0), or tyro refuses the command line and has said why (code 2).
+        UserError: A value that no run can have.
+        SystemExit: Help was printed (code 0), or tyro refuses the command line and has said why (code 2).
     """
     file = _config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)
     options, config = RunOptions(preset, seeds=seeds), experiment_presets[preset]
-    default = _Arguments(*(file.apply(options, config) if file else (options, config)))
+    default = _Arguments(*(file.apply(options, config) if file else (options, config)))  # type: ignore[type-var]
     if {"-h", "--help"} & {*arguments}:
         print(_first_page(default, list(experiment_presets), description, prog or Path(sys.argv[0]).name))
         raise SystemExit(0)
@@ -138,7 +138,7 @@ def check_options(options: RunOptions) -> None:
     """Refuse options that are out of range or contradict each other.
 
     Raises:
-        UserError: which flag, and what it must be.
+        UserError: The flag, and what it must be.
     """
     check_ranges(options, also_types=True)
     check_some(options, "seeds")
@@ -178,9 +178,9 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
 
 
 def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
-    """The command line with the names of preset and methods as they are declared: there `-` and `_` are one.
+    """The command line with the names of preset and methods as declared; `-` and `_` are equal there.
 
-    `--network emma` stands for `--network.name emma`, as for every group of fields that has a name.
+    `--network emma` stands for `--network.name emma`, as for every group of fields with a name.
     """
     words: list[str] = []
     flag = ""
@@ -249,7 +249,7 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFi
 
 
 def _first_page(default: _Arguments, presets: Sequence[str], description: str, prog: str) -> str:
-    """The page of `--help`: presets, and the flags that most people use, with their values in the chosen preset."""
+    """The page of `--help`: presets, and the most used flags with their values in the chosen preset."""
     lines = [f"usage: {prog} [--preset NAME] [--FLAG VALUE ...]", "", description, ""]
     lines += [f"  --preset {default.options.preset}", f"      values to start from: {', '.join(presets)}"]
     for path, meaning in _FIRST_PAGE.items():

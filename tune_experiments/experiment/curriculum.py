@@ -1,12 +1,10 @@
 """Training in stages: the same policy learns in one environment after another.
 
-    Curriculum((
-        Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)),
-        Stage(name="moving", plan=..., frozen=("network.attention.*",)),
-    ))
+    Curriculum(( Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)), Stage(name="moving",
+    plan=..., frozen=("network.attention.*",)), ))
 
-Budgets, schedules and intervals count the stage's own env steps; the log counts all of them. The next stage begins with
-the weights (by name and shape), and with new environments, a new recurrent state and, by default, a new optimiser.
+Budgets, schedules and intervals count the stage's own env steps; the log counts all. The next stage starts with the
+weights (by name and shape), new environments, a new recurrent state and, by default, a new optimiser.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ class Curriculum:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what no trial could train.
+        """Check the stages.
 
         Raises:
-            ValueError: one sentence that names the stage.
+            ValueError: One sentence that names the stage.
         """
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
@@ -43,19 +41,23 @@ class Curriculum:
             _check(stage, self.workers)
         first = self.stages[0]
         if first.keeps_optimiser:
-            raise ValueError(f"stage {first.name} is the first: no earlier optimiser exists that it could keep")
+            raise ValueError(
+                f"stage {first.name} is the first, so there is no optimiser to keep; leave keeps_optimiser out"
+            )
         for before, stage in pairwise(self.stages):
             ours, theirs = stage.plan.optimiser, before.plan.optimiser
             if stage.keeps_optimiser and (ours.optimiser, ours.amsgrad) != (theirs.optimiser, theirs.amsgrad):
-                raise ValueError(f"stage {stage.name} cannot keep the optimiser of {before.name}: it is another")
+                raise ValueError(
+                    f"stage {stage.name} cannot keep the optimiser of {before.name}: their optimisers differ"
+                )
 
     @property
     def workers(self) -> Workers:
-        """Workers of all stages: a trial occupies the same processes from its beginning to its end."""
+        """Workers of all stages: a trial keeps the same processes from start to end."""
         return self.stages[0].plan.workers
 
     def with_gpus(self, per_learner: float, per_runner: float) -> Curriculum:
-        """The same stages with other GPUs."""
+        """The same stages with other numbers of GPUs per process."""
         stages = (dataclasses.replace(each, plan=each.plan.with_gpus(per_learner, per_runner)) for each in self.stages)
         return Curriculum(tuple(stages))
 
@@ -66,7 +68,7 @@ class Curriculum:
 
     @property
     def budget_env_steps(self) -> int:
-        """Sum of the stages' budgets in env steps; promotions may save some."""
+        """Sum of the stages' budgets in env steps; a promotion ends a stage early."""
         return sum(stage.plan.budget_env_steps for stage in self.stages)
 
 
@@ -77,9 +79,11 @@ Plan: TypeAlias = TrialPlan | Curriculum
 def _check(stage: Stage, workers: Workers) -> None:
     plan = stage.plan
     if not _NAME.fullmatch(stage.name):
-        raise ValueError(f"a stage's name is small letters, digits and single '_', not {stage.name!r}")
+        raise ValueError(f"a stage's name must be in snake case, not {stage.name!r}")
     if _processes(plan.workers) != _processes(workers):
-        raise ValueError(f"stage {stage.name} has other runners, learners or GPUs than the first; give all the same")
+        raise ValueError(
+            f"stage {stage.name} has other runners, learners or GPUs than the first; give all stages the same"
+        )
     if plan.budget_env_steps < 1:
         raise ValueError(f"stage {stage.name} needs a budget of 1 env step or more, not {plan.budget_env_steps}")
 

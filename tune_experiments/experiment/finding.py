@@ -1,7 +1,7 @@
 """Experiments by name, and the trials of a run.
 
-Importing a module runs its code: a name that a user types is imported, one that is found in a file only if the caller
-names the same module (`allow`).
+Importing a module runs its code: a name from a user is imported, a name from a file only if the caller names the same
+module (`allow`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def find_experiment(name: str) -> BaseExperiment:
     """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; its module is imported.
 
     Raises:
-        UserError: there is none.
+        UserError: There is none.
     """
     known = known_experiments()
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
@@ -70,12 +70,12 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
 
 
 def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
-    """The experiment and the configuration that a file names, for a run that is not trained on.
+    """Experiment and configuration from a file, for a run that is not trained on.
 
     Unless it is the configuration of `trusting`, it names no file to write (`as_loaded`).
 
     Raises:
-        UserError: a module from outside that is not in `allow`, and was not imported; or no such experiment.
+        UserError: A module from outside that is not in `allow`, and was not imported; or no such experiment.
     """
     found = ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
     if found is not None:
@@ -94,7 +94,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
     """Context in which files of exactly this experiment and configuration are trusted.
 
-    Both are imported already, so such a file imports nothing new. Any other file is checked as usual.
+    Both are imported already, so such a file imports nothing new. Other files are checked as usual.
     """
     stored = json.loads(json.dumps(config_to_json(config)))
     token = _AT_HAND.set((experiment.entry_point, stored, experiment.module))
@@ -114,10 +114,7 @@ def trusted_modules(name: Any, data: Any) -> set[str]:
 
 
 def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
-    """Modules that a run imports by name: the experiment's, and those that `config` names, such as environments.
-
-    A value of the type `ModuleName` may be another name, too, such as the id of an environment.
-    """
+    """Modules that a run imports by name: the experiment's, and those of its configuration."""
     named = module_texts(config_to_json(config), [experiment.config_class])
     return list(dict.fromkeys([experiment.module, *filter(None, (_get_module(text) for text, _ in named))]))
 
@@ -125,8 +122,8 @@ def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[st
 def _get_module(text: str) -> str | None:
     """Module that a name imports, of an environment or another object; None for a name of this package.
 
-    `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. The worlds of `rl_envs` build
-    themselves from any arguments. What has no name outside the process that trained it (`unnamed:`) is never imported.
+    `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. Environments of `rl_envs` import
+    nothing else. What exists only in the training process (`unnamed:`) is never imported.
     """
     if (entry_point := find_entry_point(text)) is not None:
         module = entry_point.partition(":")[0]
@@ -144,7 +141,7 @@ def _is_trusted(name: Any, data: Any) -> bool:
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Refuse a module that is not in `allow`; one of ours, too, where its function would be called."""
+    """Refuse a module that is not in `allow`, and one of ours if its function would be called."""
     is_ours = module.split(".")[0] in _OURS
     if module in allow or (is_ours and not is_built):
         return
@@ -156,7 +153,7 @@ def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool 
 
 
 def module_texts(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
-    """Texts of a JSON value that name modules, and whether what they name is called to build something."""
+    """Texts of a JSON value that name modules, and whether the named object is called to build something."""
     kinds = [kind for hint in hints for kind in _kinds(hint)]
     if isinstance(data, str):
         if any(IMPORTED in getattr(kind, "__metadata__", ()) for kind in kinds):
@@ -186,7 +183,7 @@ def _kinds(hint: Any) -> Iterator[Any]:
 
 
 def _is_installed(module: str) -> bool:
-    """Whether there is a package of this name; nothing is imported. Other texts may look like entry points, too."""
+    """Whether there is such a package, without an import; other texts may look like entry points."""
     try:
         return importlib.util.find_spec(module.split(".")[0]) is not None
     except ValueError:  # a module without a spec, made at run time

@@ -33,8 +33,7 @@ class Tested:
     Attributes:
         world: Name of the environment.
         condition: Difference from the plain test, such as "in silence"; empty for the plain test.
-        method: Another player in the team's place, such as `RANDOM`, that depends on neither method nor seed; empty for
-            the trained team.
+        method: Another player in the policy's place, such as `RANDOM`; empty for the trained policy.
     """
 
     world: str
@@ -126,7 +125,7 @@ class TrialPlan(TrainingPlan):
     is_local: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse processes that the algorithm would not use, and learners without an environment."""
+        """Check the processes."""
         self.workers.check_learners(self.objective)
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
@@ -149,12 +148,12 @@ class TrialPlan(TrainingPlan):
         return dataclasses.replace(self, workers=workers)
 
     def in_one_process(self) -> TrialPlan:
-        """The same plan without Ray: this process plays the environments of all runners, and learns."""
+        """The same plan without Ray: this process steps the environments of all runners, and learns."""
         return dataclasses.replace(self, workers=self.workers.in_one_process(), is_local=True)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The plan as its own only stage; a curriculum has several."""
+        """The plan as its only stage."""
         return (Stage(name="only", plan=self),)
 
 
@@ -164,7 +163,7 @@ class Promotion:
 
     Attributes:
         metric: Key of the log, `valid/NAME` or `episode/NAME`.
-        threshold: Value that the mean of its latest values must reach.
+        threshold: Smallest mean of its latest values.
         over: Number of values in that mean.
     """
 
@@ -173,14 +172,14 @@ class Promotion:
     over: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a metric that is never logged."""
+        """Check the values."""
         if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
-            raise ValueError(f"a promotion looks at valid/NAME or episode/NAME, not at {self.metric!r}")
+            raise ValueError(f"metric of a promotion must be valid/NAME or episode/NAME, not {self.metric!r}")
         if self.over < 1:
-            raise ValueError(f"a promotion looks at the mean over 1 or more values, not {self.over}")
+            raise ValueError(f"over of a promotion must be at least 1, not {self.over}")
 
     def is_met(self, values: Sequence[float]) -> bool:
-        """Whether the stage has been learned, from the metric's values in it, the latest last."""
+        """Whether the stage is passed, from the metric's values in it, the latest last."""
         return len(values) >= self.over and sum(values[-self.over :]) / self.over >= self.threshold
 
 
@@ -192,9 +191,9 @@ class Stage:
         name: Name in snake case, part of folder names and results.
         plan: Plan of the stage, with a budget of its own.
         promotion: Rule that ends the stage early; None trains to the budget.
-        frozen: Patterns (`network.attention.*`) of parameters that no optimiser touches in this stage.
-        keeps_optimiser: Whether the optimiser state of parameters transferred whole is transferred too.
-        evaluate: Test of the stage's last policy, after training; the experiment's own is of the last stage.
+        frozen: Patterns (`network.attention.*`) of parameters that are not trained in this stage.
+        keeps_optimiser: Whether the optimiser state of transferred parameters is transferred too.
+        evaluate: Test of the stage's last policy after training; the last stage has the experiment's own.
     """
 
     name: str

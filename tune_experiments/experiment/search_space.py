@@ -13,10 +13,6 @@ DEFAULT_OBJECTIVE = "valid/success"
 """Objective of a search where an experiment shows no validation metric of its own."""
 
 
-def _uses_all(config: object, method: str, path: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class SearchSpace:
     """Domains and objective of a search.
@@ -24,12 +20,12 @@ class SearchSpace:
     Attributes:
         domains: Dotted path -> `tune.loguniform(...)`, `tune.choice(...)` and so on; all combinations of
             `tune.grid_search([...])` are tried equally often.
-        uses: `(config, method, path)` -> whether the method reads the value; a path stands after those it depends on.
-        objective: Key of the trials' log that is maximised.
+        uses: `(config, method, path)` -> whether the method uses the value; a path comes after those it depends on.
+        objective: Key of the log that is maximised.
     """
 
     domains: Mapping[str, Any]
-    uses: Callable[[Any, str, str], bool] = _uses_all
+    uses: Callable[[Any, str, str], bool] = lambda config, method, path: True
     objective: str = DEFAULT_OBJECTIVE
 
     def values(self, config: DataclassInstance, method: str) -> dict[str, Any]:

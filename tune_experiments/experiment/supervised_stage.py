@@ -1,7 +1,4 @@
-"""Base of supervised stages: a team, and the `Algorithm` interface around it.
-
-Such a stage replaces RLlib's algorithm in its place of a curriculum.
-"""
+"""Base of supervised stages: a policy with the `Algorithm` interface, in place of RLlib's algorithm."""
 
 from __future__ import annotations
 

@@ -48,10 +48,10 @@ class TrainingConfig:
     """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __init_subclass__(cls, **defaults: Any) -> None:
-        """Take defaults of inherited fields.
+        """Set defaults of inherited fields.
 
         Raises:
-            TypeError: one of a field that is not inherited.
+            TypeError: A field that is not inherited.
         """
         super().__init_subclass__()
         hints: dict[str, Any] = {}
@@ -64,7 +64,7 @@ class TrainingConfig:
             setattr(cls, name, default)
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have, in one sentence that names the flag."""
+        """Check the values; errors name the flag."""
         check_some(self, "methods")
         check_ranges(self)
 

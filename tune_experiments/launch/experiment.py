@@ -63,26 +63,26 @@ class Experiment(BaseExperiment[Config]):
     ) -> Run[Config]:
         """Train every method with every seed, evaluate it, and write tables, figures and videos, as the script does.
 
-        Called again with the same `out`, it resumes the run.
+        Called again with the same `out`, it continues the run.
 
         Args:
-            preset: name of a preset; by default `laptop`.
-            out: folder, or URI of an object store, for all that the run writes; by default `runs/NAME_PRESET`.
-            seeds: one run of training each; by default the experiment's.
-            config: configuration to use in place of a preset.
-            device: where networks act, learn and are tested: `auto` on a GPU if there is one; `cpu`; or `cuda`.
-            max_concurrent_trials: largest number of trials at the same time; None: as many as the cluster can hold.
-            slice_seconds: stop at checkpoints after so many seconds; then `is_complete` of what is returned is False.
-            local: train one trial after another in this process, without Ray.
-            callbacks: called at validations, checkpoints and the end, in this process; they are never stored.
-            overrides: fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
+            preset: Name of a preset; by default `laptop`.
+            out: Folder, or URI of an object store, of the run; by default `runs/NAME_PRESET`.
+            seeds: Seeds of the trials; by default the experiment's.
+            config: Configuration in place of a preset.
+            device: Device of all networks: `auto` takes a GPU if there is one; `cpu`; or `cuda`.
+            max_concurrent_trials: Largest number of trials at the same time; None: as many as the cluster can run.
+            slice_seconds: Seconds after which the run stops at checkpoints; `is_complete` of the result is False then.
+            local: Whether to train one trial after another in this process, without Ray.
+            callbacks: Called at validations, checkpoints and the end, in this process; never stored.
+            overrides: Fields of the configuration, nested ones by dotted path (`**{"learner.gamma": 0.9}`), and the
                 options of a search, named as on the command line (`search=12, search_by="asha"`).
 
         Returns:
-            results, tables, paths and trained teams.
+            Results, tables, paths and trained policies.
 
         Raises:
-            UserError: what is wrong, where, and how to mend it; also where a trial failed for good.
+            UserError: A wrong argument, or a trial that failed for good.
         """
         from tune_experiments.launch.finished_run import Callback
         from tune_experiments.launch.launch import launch
@@ -119,16 +119,17 @@ class Experiment(BaseExperiment[Config]):
         return run
 
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
-        """Learning curves of `columns`, and a video of each method if the environment renders."""
+        """Learning curves of `curves`, and a video of each method if the environment renders."""
         from tune_experiments.play.trial_figures import draw_curves, draw_teams
         from tune_experiments.play.video import write_gif
 
-        curves = {key: heading for heading, key in self.columns.items()}
+        curves = self.curves or {key: heading for heading, key in self.columns.items()}
 
         def video(method: str, team: LoadedPolicy) -> Path:
             return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
 
-        return [*draw_curves(run_folder, trials, curves, bins=40), *draw_teams(trials, {"video": video})]
+        drawn = draw_curves(run_folder, trials, curves, bins=40) if curves else ()
+        return [*drawn, *draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """Rendered frames of an episode, [H, W, 3] uint8 each."""

@@ -1,8 +1,6 @@
 """A finished run (results, tables, files and trained policies), and callbacks.
 
-    class Print(Callback):
-        def on_validation(self, trial, row):
-            print(trial, row["env_steps"], row["valid/success"])
+    class Print(Callback): def on_validation(self, trial, row): print(trial, row["env_steps"], row["valid/success"])
 
     EXPERIMENT.run(preset="smoke", callbacks=[Print()])
 
@@ -28,15 +26,15 @@ from tune_experiments.run.trial_watch import Callback as Callback
 
 @dataclass(frozen=True)
 class Run(Generic[Config]):
-    """A run that has ended; `EXPERIMENT.run(...)` returns it, and `Callback.on_end` gets it.
+    """A finished run: the result of `EXPERIMENT.run(...)`, and the argument of `Callback.on_end`.
 
     Attributes:
-        experiment, config: what was run.
-        out: folder, or URI of an object store, with all that it wrote.
-        results: the rows of results.jsonl; of a search the scores of its settings.
-        tables: the experiment's, made of these rows; `table.markdown()` is text. None of a search.
-        failures: trial name -> what went wrong, for trials that failed for good.
-        is_complete: False where a slice ended before all trials were trained and tested; there are no tables then.
+        experiment, config: Experiment and configuration of the run.
+        out: Folder, or URI of an object store, of the run.
+        results: Rows of results.jsonl; of a search the scores of its settings.
+        tables: Tables of these rows; `table.markdown()` is text. Empty for a search.
+        failures: Trial name -> cause, for trials that failed for good.
+        is_complete: False if a slice ended before all trials were trained and tested; there are no tables then.
     """
 
     experiment: BaseExperiment[Config]
@@ -74,10 +72,10 @@ class Run(Generic[Config]):
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
-        """A trained team: by default the first trained method with its lowest seed.
+        """A trained policy: by default of the first trained method with its lowest seed.
 
         Raises:
-            UserError: there is no such team.
+            UserError: There is no such trial.
         """
         there = self.trials
         row = method or next(iter(there), None)

@@ -15,7 +15,6 @@ from rl_envs.core.errors import CustomEnvError
 from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
-from rl_models.training.checkpoint import load_state
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.continued import continuation_rules, grown_values
@@ -33,21 +32,19 @@ from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.local_trials import describe_ignored_processes, run_local_trials
 from tune_experiments.run.model_notes import MODELS
 from tune_experiments.run.placement import least_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
-from tune_experiments.run.run_folder import ANNOUNCED, PARTS, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
 from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import run_trials
+from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
 from tune_experiments.search.folder import refuse_search_folder
 from tune_experiments.search.run_search import Part, Search
 
@@ -57,20 +54,18 @@ DEFAULT_OUT = "runs"
 def launch(
     experiment: BaseExperiment[Config], config: Config, options: RunOptions, callbacks: Sequence[Callback] = ()
 ) -> Run[Config]:
-    """Train every method with every seed, evaluate it, and leave tables, figures and videos; or search.
+    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search.
 
     Raises:
-        UserError: before anything is trained, what is wrong.
-        KeyboardInterrupt: it was stopped; the same call continues it.
+        UserError: What is wrong, before anything is trained.
+        KeyboardInterrupt: The run was stopped; the same call continues it.
     """
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
-    config = check_run(experiment, config, options)
+    kind = "_search" if options.searches else ""
+    out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
+    config = check_run(experiment, config, options, out)
     search = Search(experiment, config, options) if options.searches else None
-    out = (
-        options.out
-        or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{'_search' if search else ''}"
-    )
     # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
     rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
@@ -202,7 +197,7 @@ class Session(Generic[Config]):
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
         if not self._left(parts, ()):
-            self.console.print("all trials are trained; making the report again")
+            self.console.print("all trials are trained; making the report")
             return {}
         return self._train(parts)
 
@@ -220,7 +215,7 @@ class Session(Generic[Config]):
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
-        self._note_models()
+        knows_models = self._note_models()
         if self.sync is not None:
             self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
@@ -240,6 +235,8 @@ class Session(Generic[Config]):
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # Tune's error at the end of a session is not the cause
                 raise
+        if not knows_models:
+            self._note_models()
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
@@ -255,38 +252,18 @@ class Session(Generic[Config]):
             raise KeyboardInterrupt
         return failures
 
-    def _finished_otherwise(self, unfinished: Collection[str]) -> list[str]:
-        """How updates differ from those of trials that have finished."""
-        parts: list[str] = []
-        for method, by_seed in trial_folders(self.experiment, self.config, self.folder.path).items():
-            for seed, folder in by_seed.items():
-                if folder.name not in unfinished and (newest := newest_checkpoint(folder)) is not None:
-                    entry = self.experiment.entry_point
-                    request = make_request(entry, self.config, method, seed, self.folder, folder.name)
-                    plan = make_plan(self.experiment, request)
-                    parts += describe_update_changes(self.experiment, request, plan, load_state(newest))
-        return parts
-
     def _continued(self, requests: list[Request], plans: Mapping[str, Plan]) -> dict[str, int]:
-        """Print which trials continue and what changed; env steps of each by name."""
-        parts: list[str] = []
+        """Print which trials continue; env steps of each by name."""
         begun: dict[str, int] = {}
         for request in requests:
             name, plan = request["name"], plans[request["name"]]
             if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
                 begun[name] = get_checkpoint_step(newest)
                 self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
-                parts += describe_training_changes(self.experiment, request, plan, load_state(newest))
-        if not self.options.searches:
-            parts += self._finished_otherwise({request["name"] for request in requests})
-        for part in dict.fromkeys(parts):
-            self.console.print(f"  {part}")
-        if parts:
-            self.folder.record(PARTS, list(dict.fromkeys(parts)))
         return begun
 
-    def _note_models(self) -> None:
-        """Print and write down which pretrained weights this session trains with."""
+    def _note_models(self) -> bool:
+        """Print and record the pretrained weights of this session; whether all are on this machine."""
         from rl_models.text.weights_identity import model_identities  # torch is slow to import
 
         if models := model_identities(self.config):
@@ -294,6 +271,7 @@ class Session(Generic[Config]):
         for model in models:
             known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])
             self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
+        return all(model["weights_sha256"] for model in models)
 
     def _run_local_trials(
         self, requests: list[Request], plans: Mapping[str, Plan], watch: TrialWatch | None
@@ -326,9 +304,9 @@ class Session(Generic[Config]):
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run trials on the cluster that this process has joined, as many at once as it holds, one part after another.
+        """Run trials on the cluster, as many at once as fit, one part after another.
 
-        In a part, what has begun goes on first; one that does not come to its end was stopped.
+        In a part, trials that have begun come first.
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
@@ -365,7 +343,7 @@ def trial_requests(
 ) -> list[Request]:
     """Requests for every method with every seed; a method that does not depend on seeds is run once.
 
-    Sessions with other seeds must not run such a method again: its trials would count as several seeds.
+    Sessions with other seeds do not run such a method again, because its trials would count as several seeds.
     """
     there = trial_folders(experiment, config, folder.path)
     trials = [

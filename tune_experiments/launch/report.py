@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,17 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.continuation import with_continuation_notes
 from tune_experiments.run.model_notes import describe_models, with_model_notes
-from tune_experiments.run.run_folder import read_sessions, with_announcement_times
+from tune_experiments.run.run_folder import CHANGED, read_sessions, with_announcement_times
 
 
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Tables and figures from what lies in a run folder, which may be a temporary copy of an object store.
+    """Write and print tables and figures of a run folder, which may be a temporary copy of an object store.
 
     Returns:
-        the rows, and the tables made of them.
+        The rows, and the tables made of them.
     """
     results = read_results(out)
     if not results:
@@ -55,4 +55,12 @@ def make_tables(
     """The tables of a run, with verdicts and notes from its sessions."""
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_model_notes(experiment.tables(results), describe_models(sessions))
-    return with_continuation_notes(with_verdicts(tables, comparisons, results), sessions)
+    return _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
+
+
+def _with_changed_flags(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
+    """The tables, with captions that name the flags which changed between sessions of the run."""
+    lists = (session.get(CHANGED) for session in sessions)
+    changed = dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one)
+    note = f" Continued with other flags: {'; '.join(changed)}." if changed else ""
+    return [dataclasses.replace(table, caption=table.caption + note) for table in tables]

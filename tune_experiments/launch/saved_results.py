@@ -57,14 +57,14 @@ class SavedRun:
         return with_verdicts(tables, self.comparisons, self.results)
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
-        """The tables, and where they come from.
+        """The tables, and their origin.
 
         Args:
-            chosen: Numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show; where given,
-                a caption does not repeat what an earlier one says.
+            chosen: Numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show; then a caption does
+                not repeat earlier ones.
 
         Raises:
-            UserError: a choice that is not in the tables.
+            UserError: A choice that is not in the tables.
         """
         tables = self.tables() if chosen is None else _choose(self.tables(), chosen)
         return "\n".join([*(table.markdown() for table in tables), self.source(), ""])
@@ -85,7 +85,7 @@ def save(
     """Write the saved file of a run.
 
     Raises:
-        UserError: an experiment from outside, a wrong name, another file of that name, or too many bytes.
+        UserError: An experiment from outside, a wrong name, another file of that name, or too many bytes.
     """
     from tune_experiments.run.run_folder import with_announcement_times
 
@@ -112,10 +112,10 @@ def save(
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse to save in a file of another kind, before anything that takes time.
+    """Check the name of a saved file before its run is read.
 
     Raises:
-        UserError: a wrong name, or a file of this name that `save` has not written.
+        UserError: A wrong name, or a file of this name that `save` has not written.
     """
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
@@ -127,10 +127,10 @@ def refuse_foreign(path: Path) -> None:
 
 
 def read_saved(path: Path) -> SavedRun:
-    """Read the file that `save` has written.
+    """Read a file of `save`.
 
     Raises:
-        UserError: no such file, or a damaged one.
+        UserError: No such file, or a damaged one.
     """
     try:
         head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -149,10 +149,10 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def remake(document: Path, only_check: bool) -> str:
-    """Rewrite the marked tables of a document and say so, or only compare them.
+    """Rewrite the marked tables of a document, or only compare them; a sentence on it.
 
     Raises:
-        UserError: no such document, as `with_tables`, or a stale table where it is only compared.
+        UserError: No such document, as `with_tables`, or a stale table where it is only compared.
     """
     if not document.is_file():
         raise UserError(f"{document} does not exist; name a document with --document")
@@ -168,12 +168,11 @@ def remake(document: Path, only_check: bool) -> str:
 def with_tables(document: Path) -> str:
     """The text of a document with every marked table made again.
 
-    A marker may choose what a page shows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ... -->`.
-    A table's title is a caption there and not a heading, and what ranges of seeds mean is said once for all tables, in
-    docs/results.md.
+    A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
+    -->`. A table's title becomes a caption; what ranges of seeds mean is said once, in docs/results.md.
 
     Raises:
-        UserError: a marker without its end, or without its saved file.
+        UserError: A marker without its end, or without its saved file.
     """
     text = document.read_text(encoding="utf-8")
     if text.count(_BEGIN) != len(_BLOCK.findall(text)):
@@ -203,7 +202,7 @@ def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -
 
 
 def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
-    """The tables, whose captions leave out the sentences of the tables before; verdicts stay."""
+    """The tables; captions leave out sentences of earlier tables, except verdicts."""
     said: set[str] = set()
     shortened = []
     for table in tables:
@@ -227,7 +226,7 @@ def _choose_cells(table: PaperTable, columns: Sequence[str] | None, rows: Sequen
 
 
 def _names(label: str) -> set[str]:
-    """A row's method and its whole label."""
+    """Method of a row, and its whole label."""
     return {_as_word(label.removesuffix(", paper")), _as_word(label.removesuffix(", paper").split(" · ")[0])}
 
 
@@ -242,6 +241,6 @@ def _commit(session: Mapping[str, Any]) -> str:
 
 
 def _command(command: str) -> str:
-    """The command without what belongs to one machine: the interpreter's name and the folder of the run."""
+    """The command without the interpreter's name and the run folder."""
     _, *words = shlex.split(without_out(command))
     return shlex.join(["python", *words])

@@ -23,14 +23,11 @@ from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
     from tune_experiments.overcooked import cole_figure, evaluation
-    from tune_experiments.play import trial_figures
-    from tune_experiments.play import video as play_video
     from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 else:
     cole_figure = LazyModule("tune_experiments.overcooked.cole_figure")
     evaluation = LazyModule("tune_experiments.overcooked.evaluation")
-    play_video = LazyModule("tune_experiments.play.video")
-    trial_figures = LazyModule("tune_experiments.play.trial_figures")
 
 Config = TypeVar("Config", bound=OvercookedConfig)
 
@@ -42,17 +39,12 @@ CURVES = {
     "policy/entropy": "entropy (nats, both chefs)",
     "cole/payoff_with_members": "reward with its population (cole)",
 }
-BINS = 40
 _VIDEO_STEPS = 160
 """Number of env steps in a video: enough for several soups, and the file still loads."""
 
 
 class OvercookedExperiment(Experiment[Config]):
-    """One table on a kitchen.
-
-    Attributes:
-        curves: key of the log -> what its curve is called.
-    """
+    """One table on a kitchen."""
 
     metric_ranges = OVERCOOKED_RANGES
     columns = {"soups": "episode/soups", "shaped": "episode/shaped_return", "reward": "valid/reward"}
@@ -66,15 +58,10 @@ class OvercookedExperiment(Experiment[Config]):
         """One table a kitchen."""
         return tables(results, self.caption)
 
-    def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each method's first seed, of those of which there is something yet."""
-
-        def video(row: str, team: LoadedPolicy) -> Path:
-            return play_video.write_gif(self.video(team), run_folder / f"videos/{row}.gif")
-
-        curves = trial_figures.draw_curves(run_folder, trials, self.curves, BINS)
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
+        """Curves, an episode of each method's first seed, and the generations of COLE."""
         generations = attempt("generations", lambda: cole_figure.draw_generations(run_folder, trials.get(COLE, {})))
-        return [*curves, *generations, *trial_figures.draw_teams(trials, {"video": video})]
+        return [*super().figures(run_folder, trials), *generations]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The beginning of an episode, [H, W, 3] uint8 a step."""

@@ -139,7 +139,7 @@ class Pack:
 
 @dataclass(frozen=True)
 class Doctor(PolicyArgs):
-    """Report the bottleneck of a trial and what to try; for a folder of runs, which are running and their progress."""
+    """Report the bottleneck of a trial, what to try, and what its environment gives."""
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -290,15 +290,10 @@ def pack_team(command: Pack, console: Console) -> None:
 
 
 def doctor(command: Doctor, console: Console) -> None:
-    """Print where the time of a trial went, and what to try; or an overview of the runs in a folder."""
+    """Print where the time of a trial went, what to try, and what its environment gives."""
     from tune_experiments.play.loading import find_checkpoint
     from tune_experiments.run.doctor import examine
-    from tune_experiments.run.overview import overview, runs_in
 
-    if runs := runs_in(command.path):
-        for line in (line for run in runs for line in overview(run)):
-            console.print(line)
-        return
     checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE
     if not log.exists():

@@ -86,9 +86,9 @@ class PaperTable:
         No name and no cell is ever split. Metrics that do not fit side by side follow in further blocks, and a terminal
         too narrow for one method's name and one metric gets longer lines.
         """
-        spaced = [piece for block in self._blocks(width) for piece in (block, "")]
+        spaced: list[rich.table.Table | str] = [piece for block in self._blocks(width) for piece in (block, "")]
         title, caption = (_filled(text, width) for text in (self.title, self.caption.replace("**", "")))
-        captions: list[rich.console.RenderableType] = [Text(caption, "dim"), ""] if caption else []
+        captions: list[Text | str] = [Text(caption, "dim"), ""] if caption else []
         return rich.console.Group(Text(title, "italic"), *spaced, *captions)
 
     def _blocks(self, width: int) -> list[rich.table.Table]:

@@ -13,7 +13,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.run.doctor import playing_and_learning
+from tune_experiments.run.doctor import sampling_and_learning
 
 _WARM_UPS = 2
 """Updates that are not timed: the first one includes start-up, the second one the capture of CUDA graphs."""
@@ -23,8 +23,7 @@ _FEW_STEPS, _MOST_SECONDS = 2, 60.0
 def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
-    The last stage is usually the most expensive, and a stage that is promoted early costs less. The estimate covers
-    training alone, without Ray's start, validation, tests and figures.
+    The last stage is usually the most expensive. Ray's start, validation, tests and figures are not included.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
@@ -45,14 +44,14 @@ def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = la
     )
 
 
-def seconds_per_env_step(playing: float, learning: float, workers: Workers, takes_turns: bool) -> float:
+def seconds_per_env_step(sampling: float, learning: float, workers: Workers, takes_turns: bool) -> float:
     """Seconds of a trial per env step, from the sampling and learning seconds of single processes."""
-    playing, learning = playing / max(1, workers.runners), learning / max(1, workers.learners)
-    return playing_and_learning(playing, learning, takes_turns or not workers.runners)
+    sampling, learning = sampling / max(1, workers.runners), learning / max(1, workers.learners)
+    return sampling_and_learning(sampling, learning, takes_turns or not workers.runners)
 
 
 def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
-    """Env steps of the busiest slot when each trial starts as soon as a slot is free."""
+    """Env steps of the slot with the most work, if each trial starts as soon as a slot is free."""
     lanes = [0] * concurrent
     for budget in budgets:
         lanes[lanes.index(min(lanes))] += budget
@@ -67,9 +66,9 @@ def _env_steps(plans: Sequence[Plan]) -> str:
 
 
 def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
-    """Measured seconds of this process per env step: for sampling and for learning.
+    """Seconds of this process per env step: for sampling and for learning.
 
-    A team of which three whole updates would take over a minute is timed on a few env steps of each world.
+    A policy whose updates are slow is timed on a few env steps of each environment.
     """
     length, policy = plan.workers.fragment_length, plan.new_policy()
     few = _timed_update(plan, policy, min(_FEW_STEPS, length), warm_ups=1)
@@ -82,7 +81,7 @@ def _num_worlds(plan: TrialPlan) -> int:
 
 
 def _timed_update(plan: TrialPlan, policy: TeamPolicy, steps: int, warm_ups: int) -> tuple[float, float]:
-    """Seconds per env step of an update on fragments of some steps, after others that are not timed."""
+    """Seconds of sampling and learning per env step, in an update after some that are not timed."""
     with contextlib.closing(plan.make_world(num_worlds=_num_worlds(plan), first_world=0)) as world:
         collector = Collector(world, policy, steps)
         learner = Learner(policy, plan.objective, plan.optimiser)

@@ -1,6 +1,6 @@
 """Curriculum state of a trial: its stages in checkpoints, in the log and in the progress line.
 
-It depends on training alone, never on a clock or a file, so a resumed trial goes through the same stages.
+It depends on training alone, not on clocks or files, so a resumed trial goes through the same stages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tune_experiments.experiment.plan import Stage, TrialPlan
 
 @dataclass(frozen=True)
 class Choice:
-    """The best validated weights so far: their value, and the number (env steps of all stages) of their checkpoint."""
+    """Best validated weights so far: their value, and the env steps of all stages at their checkpoint."""
 
     value: float
     env_steps: int
@@ -113,7 +113,7 @@ class CurriculumState:
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
     def take(self, row: Mapping[str, float]) -> None:
-        """Record the metric of the stage's promotion from a row."""
+        """Record the metric of the stage's promotion rule from a row."""
         rule = self.stage.promotion
         if rule is None:
             return
@@ -122,21 +122,16 @@ class CurriculumState:
         if rule.metric in row:
             self.values = [*self.values, float(row[rule.metric])][-rule.over :]
         elif known:
-            raise ValueError(f"stage {self.stage.name} waits for {rule.metric!r}; what is logged is {', '.join(known)}")
+            raise ValueError(f"stage {self.stage.name} is passed by {_not_logged(rule.metric, known)}")
 
     def better_value(self, row: Mapping[str, float | None]) -> float | None:
-        """The value of a row's validation if it is the stage's best so far and its plan chooses weights, else None.
-
-        NaN is never the best value.
-        """
+        """Validation value of a row if it is the stage's best and weights are selected, else None; NaN never is."""
         key = f"valid/{self.plan.chosen_by}"
         known = [name for name in row if name.startswith("valid/")]
         if self.plan.chosen_by is None or not known:
             return None
         if (value := row.get(key)) is None:
-            raise ValueError(
-                f"stage {self.stage.name} chooses weights by {key!r}; what is logged is {', '.join(known)}"
-            )
+            raise ValueError(f"stage {self.stage.name} selects weights by {_not_logged(key, known)}")
         if math.isnan(value):
             return None
         if self.choice is None or value > self.choice.value or (self.plan.chooses_last and value == self.choice.value):
@@ -189,7 +184,7 @@ class CurriculumState:
     # ---- log and progress line ---------------------------------------------------------------------------------------
 
     def curves(self) -> dict[str, float | None]:
-        """Curves for the log: the stage's number from 1, its own env steps, and in its last row whether it passed."""
+        """Entries of the log: number of the stage, its own env steps, and in its last row whether it was passed."""
         if not self.is_staged:
             return {}
         passed = None if self.passed is None or not self.stage_is_over else float(self.passed)
@@ -200,7 +195,7 @@ class CurriculumState:
         }
 
     def live(self) -> dict[str, Any]:
-        """Part of the progress line: the stage, the largest remaining budget, and how the stage ended."""
+        """Entries of the progress line: stage, remaining budget, and how the stage ended."""
         if not self.is_staged:
             return {}
         spent = sum(end.progress.env_steps for end in self.ended)
@@ -223,7 +218,7 @@ class CurriculumState:
 
 
 def needed_checkpoints(state: Mapping[str, Any]) -> set[int]:
-    """Numbers of the checkpoints that the newest one's state needs: ends of stages, and the best validated."""
+    """Numbers of the checkpoints that the newest one's state refers to: ends of stages, and the best validated."""
     ends = [*state.get("curriculum", {}).get("ended", ()), state.get("choice", {})]
     return {end[key] for end in ends for key in ("env_steps", "chosen") if end.get(key) is not None}
 
@@ -234,6 +229,10 @@ def restore_curriculum(declared: Plan, state: Mapping[str, Any]) -> CurriculumSt
     if curriculum.is_staged:
         curriculum.restore(state)
     return curriculum
+
+
+def _not_logged(key: str, known: Sequence[str]) -> str:
+    return f"{key!r}, which is not logged; name one of {', '.join(known)}"
 
 
 def _describe_stages(names: Sequence[str | None]) -> str:

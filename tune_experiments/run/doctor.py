@@ -1,7 +1,7 @@
 """Diagnosis of a trial from its log: where its time goes, and how many runners, environments and learners to try.
 
-Where playing and learning take turns (PPO) their times add up; where they go on side by side (IMPALA) the slower one
-decides. A custom environment is played at random, with all checks.
+With PPO the times of sampling and learning add up; with IMPALA the slower one decides. A custom environment is played
+at random, with all checks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.results.trial_log import SPEED
-from tune_experiments.run.curriculum_state import restore_curriculum
 from tune_experiments.run.environment_probe import probe
 
 RUNNER_SPEED = "speed/env_steps_per_second_of_a_runner"
@@ -42,16 +41,16 @@ class Diagnosis:
     """Breakdown of a trial's time.
 
     Attributes:
-        speed: env steps a second.
-        playing: seconds for 1,000 env steps of all runners, side by side.
-        learning: seconds of the learner for 1,000 env steps.
-        takes_turns: whether playing and learning wait for each other.
-        lag: number of updates between the weights that acted and those that learn.
-        queue: number of batches that wait for the learner.
+        speed: Env steps per second.
+        sampling: Seconds of all runners, in parallel, for 1,000 env steps.
+        learning: Seconds of the learner for 1,000 env steps.
+        takes_turns: Whether sampling and learning wait for each other.
+        lag: Number of updates between the weights that sampled and those that learn.
+        queue: Number of batches that wait for the learner.
     """
 
     speed: float
-    playing: float
+    sampling: float
     learning: float
     takes_turns: bool
     lag: float
@@ -65,36 +64,36 @@ class Diagnosis:
     @property
     def other(self) -> float:
         """Seconds for 1,000 env steps in other work: validation, checkpoints, transfer of weights."""
-        return max(0.0, self.whole - playing_and_learning(self.playing, self.learning, self.takes_turns))
+        return max(0.0, self.whole - sampling_and_learning(self.sampling, self.learning, self.takes_turns))
 
     @property
     def bottleneck(self) -> str:
         """The largest of the three parts."""
-        parts = {"playing": self.playing, "learning": self.learning, "neither": self.other}
+        parts = {"sampling": self.sampling, "learning": self.learning, "other": self.other}
         return max(parts, key=lambda name: parts[name])
 
     def expected(self, runners: float, learners: float) -> float:
-        """Env steps a second with a multiple of the runners and learners, if each has a core of its own."""
-        used = playing_and_learning(self.playing / runners, self.learning / learners, self.takes_turns)
+        """Env steps per second with so many times the runners and learners, if each has a core of its own."""
+        used = sampling_and_learning(self.sampling / runners, self.learning / learners, self.takes_turns)
         return 1000 / (used + self.other)
 
 
-def playing_and_learning(playing: float, learning: float, takes_turns: bool) -> float:
+def sampling_and_learning(sampling: float, learning: float, takes_turns: bool) -> float:
     """Seconds of both together: their sum if they take turns, else the longer of the two."""
-    return playing + learning if takes_turns else max(playing, learning)
+    return sampling + learning if takes_turns else max(sampling, learning)
 
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
     """Diagnosis from the newest rows of a trial's log.
 
     Raises:
-        UserError: the log lacks these numbers.
+        UserError: The log lacks these numbers.
     """
     measured = [row for row in rows if _has_speeds(row)][-_ROWS:]
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
-            f"updates with this version (a trial without RLlib has no runners and learners to choose)"
+            f"updates with this version (a trial without RLlib has none of these)"
         )
 
     def middle(name: str) -> float:
@@ -103,7 +102,7 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     speed, runners = middle(SPEED), max(1, workers.runners)
     return Diagnosis(
         speed=speed,
-        playing=1000 / (middle(RUNNER_SPEED) * runners),
+        sampling=1000 / (middle(RUNNER_SPEED) * runners),
         learning=1000 * middle(BUSY) / speed,
         takes_turns=takes_turns,
         lag=middle(LAG),
@@ -117,11 +116,11 @@ def _has_speeds(row: Mapping[str, float]) -> bool:
 
 
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:
-    """Sentences with flags and the speed to expect of them, the best first; the number of worlds stays the same."""
+    """Sentences with flags and the expected speed, the best first; the number of environments stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
     max_runners = max(1, worlds // _MIN_WORLDS)
     proposed: list[tuple[float, str]] = []
-    factor = found.playing / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
+    factor = found.sampling / max(0.25 * found.learning if found.takes_turns else found.learning, 1e-9)
     runners = min(max_runners, max(1, math.ceil(factor * max(1, workers.runners))))
     if runners > max(1, workers.runners):
         share = math.ceil(worlds / runners)
@@ -129,7 +128,7 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
         proposed.append((speed, f"{flags}, {_where(replace(workers, runners=runners))}"))
     learners = 2 * max(1, workers.learners)
-    if found.learning > found.playing:
+    if found.learning > found.sampling:
         flags = f"--workers.learners {learners}"
         proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
         if not workers.gpus_per_learner:
@@ -145,7 +144,7 @@ def _where(workers: Workers) -> str:
 
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
-    """Lines of the report: where the time goes, what the bottleneck is, what to try."""
+    """Lines of the report: where the time goes, the bottleneck, and what to try."""
     shape = f"{workers.runners} runners x {workers.worlds_per_runner} environments, {workers.learners} learners"
     if not workers.runners and not workers.learners:
         shape = f"one process samples ({workers.worlds_per_runner} environments) and learns"
@@ -153,54 +152,47 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     how = "in turns" if found.takes_turns else "side by side"
     lines = [
         f"{shape}: {found.speed:,.0f} env steps/s, {found.whole:.2f} s for 1,000",
-        f"playing {found.playing:.2f} s, learning {found.learning:.2f} s ({how}), neither {found.other:.2f} s",
+        f"sampling {found.sampling:.2f} s, learning {found.learning:.2f} s ({how}), other {found.other:.2f} s",
         f"policy lag {found.lag:.1f} updates, {found.queue:.1f} batches wait for the learner",
         f"bottleneck: {_MEANINGS[found.bottleneck]}",
     ]
     proposed = proposals(found, workers)
-    if found.bottleneck == "neither" and not found.takes_turns and workers.learners and not workers.aggregators:
+    if found.bottleneck == "other" and not found.takes_turns and workers.learners and not workers.aggregators:
         proposed.append(f"--workers.aggregators 1, {_where(replace(workers, aggregators=1))}: {_AGGREGATORS}")
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
 
 def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequence[str]) -> list[str]:
-    """Lines on a trial: where its time goes, what to try, and what a custom environment breaks in random play.
+    """Lines on a trial: where its time goes, what to try, and what its custom environment gives in random play.
 
     An environment whose module is not in `allow` is not played. A log without speeds, as of a trial without RLlib, is
-    an error only where no environment is played.
+    an error only where nothing is said of an environment.
 
     Raises:
-        UserError: a damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
+        UserError: A damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
     """
     try:
         state = load_state(checkpoint)
     except CheckpointError as error:
         raise UserError(str(error)) from error
-    environment: list[str] = []
-    plan = None
+    stored = state.get("config", {})
     try:
-        experiment, config = find_stored(state.get("experiment"), state.get("config", {}), allow, checkpoint)
-        declared = experiment.plan(config, state["method"], int(state["seed"]), checkpoint.parent.parent)
-        plan = restore_curriculum(declared, state).plan
-    except UserError as error:
+        experiment, config = find_stored(state.get("experiment"), stored, allow, checkpoint)
+        plan = experiment.plan(config, state["method"], int(state["seed"]), checkpoint.parent.parent)
+        environment = environment_report(plan.stages[-1].plan.make_world)
+    except (UserError, KeyError, TypeError, ValueError) as error:
         environment = [f"environment: not checked: {error}"]
-    except (KeyError, TypeError, ValueError):
-        pass  # the checkpoint is of an older version
-    if plan is None:
-        workers, takes_turns = _stored_processes(checkpoint, state.get("config", {}))
-    else:
-        workers, takes_turns = plan.workers, plan.objective.takes_turns
-        environment = environment_report(plan.make_world)
     try:
+        workers, takes_turns = _processes(checkpoint, stored)
         return [*report(diagnose(rows, workers, takes_turns), workers), *environment]
     except UserError as error:
-        if plan is None or not environment:
+        if not environment:
             raise
         return [f"speed: {error}", *environment]
 
 
-def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Workers, bool]:
-    """Processes by the stored configuration, and whether they play and learn in turns; nothing is imported."""
+def _processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Workers, bool]:
+    """Processes of a stored configuration, and whether they sample and learn in turns; nothing is imported."""
     stored, learner = config.get("workers"), config.get("learner")
     if not isinstance(stored, dict):
         raise UserError(f"{checkpoint} does not say how many processes its trial had; name another trial")
@@ -209,7 +201,7 @@ def _stored_processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Work
 
 
 def environment_report(make_world: MakeWorld) -> list[str]:
-    """Lines on a custom environment that is played at random, with all checks; none on a world of this package."""
+    """Lines on a custom environment in random play with all checks; none for environments of this package."""
     try:
         with contextlib.closing(make_world(num_worlds=1, first_world=0)) as world:
             if not isinstance(world, PettingZooWorld):
@@ -222,9 +214,9 @@ def environment_report(make_world: MakeWorld) -> list[str]:
 
 
 _MEANINGS = {
-    "playing": "playing; more runners help",
+    "sampling": "sampling; more runners help",
     "learning": "learning; a GPU, more learners, fewer epochs or a smaller network help, runners do not",
-    "neither": "other work: validation, checkpoints, transfer of weights, other processes on the machine",
+    "other": "other work: validation, checkpoints, transfer of weights, other processes on the machine",
 }
 _AGGREGATORS = "separate processes then assemble the batches; the log does not show how much that gains"
 _NOTHING = "more or fewer runners or learners would change little: use the CPUs for more trials (--seeds, --methods)"

@@ -1,4 +1,4 @@
-"""An environment in one episode of random play: agents, spaces, ranges, masks, who leaves, limit, rewards, costs.
+"""An environment in one episode of random play: agents, spaces, ranges, masks, leaving, limit, rewards, costs.
 
 A run probes its environment before it starts, `doctor` afterwards. All values of a custom environment are checked.
 """
@@ -26,7 +26,6 @@ from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
-_SECONDS = 10.0
 _MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
 """Where one episode may mislead, episodes that are played, and env steps beyond the first one."""
 _ROUNDING = 1e-6
@@ -40,7 +39,7 @@ _TOLD_ELSEWHERE = ("agent", _LEGAL, _ALIVE, _DECIDES)
 
 @dataclass(frozen=True)
 class SeenArray:
-    """One key of the observations: shape and type of one agent's array, its declared range and the one seen."""
+    """A key of the observations: shape and type of one agent's array, its declared range and the observed one."""
 
     key: str
     shape: tuple[int, ...]
@@ -59,35 +58,35 @@ class SeenArray:
 
 
 class Probe:
-    """Random play in some copies of an environment until the first one's episode ends, and what it showed.
+    """Random play in copies of an environment until the first one's episode ends, and the findings.
 
     Attributes:
-        agents: their names.
-        is_own: whether it is a `World` and no environment of another package.
-        spaces: agent -> its observation space in words, where they differ.
-        actions: number of actions of each agent; of actions that are no such number, the space of each agent in words,
-            or in a world of `rl_envs` that of each part.
-        limit: env steps after which an episode is cut.
-        limit_from: attribute of the environment that says so; empty where the limit is assumed; None where the world
-            or the user sets it.
-        observations: keys with arrays.
-        texts: keys with texts, each as a phrase.
-        legal_share: share of the actions that were legal; None where there are no masks.
-        env_steps: length of the first copy's episode, or what was played of it in ten seconds.
-        ended: how it ended, `terminated` or `truncated`; empty where it was not played to its end.
-        left: agent -> env step after which it left before the others.
-        waits: whether an agent did not act at some env steps.
-        lowest_reward, highest_reward: of one agent at one env step.
-        team_return: sum of the rewards of the first copy.
-        env_steps_per_second: env steps per second of one process.
-        megabytes: memory of one copy; None where the system does not tell.
+        agents: Names of the agents.
+        is_own: Whether it is a `World`, not an environment of another package.
+        spaces: Agent -> its observation space in words, where they differ.
+        actions: Agent -> its number of actions, or its action space in words.
+        limit: Time limit in env steps.
+        limit_from: Attribute of the environment with the limit; empty if it is assumed; None if the world or the user
+            sets it.
+        observations: Keys with arrays.
+        texts: Keys with texts, each as a phrase.
+        legal_share: Share of legal actions; None without masks.
+        seconds: Longest time of play.
+        env_steps: Length of the first copy's episode, or of what was played of it in this time.
+        ended: `terminated`, `truncated`, or empty if it was not played to its end.
+        left: Agent -> env step after which it left before the others.
+        waits: Whether an agent did not act at some env steps.
+        lowest_reward, highest_reward: Of one agent at one env step.
+        team_return: Sum of the rewards of the first copy.
+        env_steps_per_second: Env steps per second of one process.
+        megabytes: Memory of one copy; None where it is unknown.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, seconds: float) -> None:
         self.agents, self.copies, self.limit = tuple(world.agents), world.num_worlds, world.max_episode_steps
         self.is_own = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
-        self.ended, self.left, self.waits = "", dict[str, int](), False
+        self.seconds, self.ended, self.left, self.waits = seconds, "", dict[str, int](), False
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
         self.megabytes: float | None = None
         self._ranges: dict[str, tuple[float, float]] = {}
@@ -101,6 +100,11 @@ class Probe:
         self.team_return = float(rewards[: self.env_steps, 0].sum())
 
     @property
+    def may_leave(self) -> bool:
+        """Whether an agent left before the others, or might have in an episode that was not played to its end."""
+        return bool(self.left) or (not self.ended and len(self.agents) > 1)
+
+    @property
     def is_zero_sum(self) -> bool:
         """Whether agents got rewards that always summed to 0."""
         return len(self.agents) > 1 and self._is_paid and self._sums_to_0
@@ -111,7 +115,7 @@ class Probe:
         obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._look(obs, world)
-        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < _SECONDS:
+        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < self.seconds:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = world.step(actions)
             stepping += time.perf_counter() - at
@@ -130,7 +134,7 @@ class Probe:
         return np.concatenate(rewards), stepping
 
     def _may_mislead(self, obs: Arrays, played: int) -> bool:
-        """Whether more episodes may show an agent that leaves, or that the team's sum is not always 0."""
+        """Whether more episodes may show an agent that leaves, or rewards whose sum is not 0."""
         if self._episodes >= _MOST_EPISODES or played > self.env_steps + _MORE_ENV_STEPS or len(self.agents) == 1:
             return False
         return (_ALIVE in obs and not self.left) or self.is_zero_sum
@@ -144,7 +148,7 @@ class Probe:
         self.waits |= _DECIDES in obs and not obs[_DECIDES].all()
 
     def _note_leaving(self, obs: Arrays, over: Array, info: dict[str, Any], length: Array) -> None:
-        """Note who is not in the game while others are; at the last env step others must still have been in it."""
+        """Note agents that are out of the game while others are in it."""
         if _ALIVE not in obs:
             return
         alive = obs[_ALIVE].astype(bool)
@@ -160,14 +164,15 @@ class Probe:
         spaces = [f"(of {name}: {space})" for name, space in [*self.spaces.items()][:_MAX_NAMES]]
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         total = "the team's sum is always 0" if self.is_zero_sum else f"team return {self.team_return:.3g}"
+        nobody = "nobody" if self.ended else "nobody so far"
         limit_from = f"from {self.limit_from}" if self.limit_from else "assumed, for the environment declares none"
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
             *zip(["observations", *[""] * (len(observations) - 1)], observations, strict=True),
             ("actions", self._actions_in_words()),
-            ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or "nobody"),
-            ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {_SECONDS:.0f} s'}"),
-            ("time limit", f"{self.limit:,} env steps, {'as it is set' if self.limit_from is None else limit_from}"),
+            ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or nobody),
+            ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {self.seconds:.0f} s'}"),
+            ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
             ("memory", "not known" if self.megabytes is None else f"{_megabytes(self.megabytes)} a copy"),
@@ -192,14 +197,13 @@ class Probe:
         return f"{each}, {masks}{', and agents that wait choose nothing' * self.waits}"
 
 
-def probe(make_world: MakeWorld) -> Probe:
-    """Play random legal actions until the first copy's episode ends, with all checks, or for ten seconds.
+def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
+    """Play random legal actions until the first copy's episode ends, with all checks, or the time is over.
 
-    If agents could leave and nobody does, or all rewards add up to 0, it plays on for some episodes: an agent may leave
-    seldom, and in a short game one wins by chance what another loses.
+    If agents could leave and none does, or all rewards sum to 0, more episodes are played.
 
     Raises:
-        CustomEnvError: what the environment gives does not fit.
+        CustomEnvError: What the environment returns does not match its spaces.
     """
     with contextlib.ExitStack() as stack:
 
@@ -211,7 +215,7 @@ def probe(make_world: MakeWorld) -> Probe:
         world = opened(_COPIES)
         if not isinstance(world, PettingZooWorld):
             world = opened(_BATCHED_COPIES)
-        seen = Probe(world)
+        seen = Probe(world, seconds)
         before = _resident_megabytes()
         opened(seen.copies).reset(0)
         after = _resident_megabytes()

@@ -1,7 +1,4 @@
-"""Evaluation of a trained policy, and the files with its results and data for figures.
-
-A policy of the last stage takes the experiment's evaluation, one of an earlier stage its stage's own.
-"""
+"""Evaluation of a trained policy, and the files with its results and data for figures."""
 
 from __future__ import annotations
 
@@ -43,9 +40,8 @@ def make_evaluations(
 ) -> dict[str, Evaluate]:
     """Evaluations of a policy: stage after which it is tested (empty for the whole curriculum) -> evaluation.
 
-    A team of the last stage takes the experiment's evaluation, beside its stage's own if there is one. One of an
-    earlier stage takes its stage's own, or the experiment's under the stage's name, so that it is not taken for the
-    whole curriculum's result.
+    A policy of the last stage gets the experiment's evaluation, and its stage's own if there is one. A policy of an
+    earlier stage gets its stage's own, or the experiment's under the stage's name.
     """
     stage = curriculum.stage
 
@@ -88,7 +84,7 @@ def make_results(
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes.
 
-    Another player has no seed, and was trained for no env steps.
+    Rows of another player have no seed and no env steps.
     """
     means = {name: values for name, values in episodes.items() if name[0] != "_"}
     numbers = {_METRICS.get(name, name): values for name, values in means.items()}
@@ -144,7 +140,7 @@ def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str,
     """Write the test results of a finished trial.
 
     Raises:
-        UserError: a result is no finite number, which no table could show; the trial can be tested again.
+        UserError: A result is not finite; the trial can be tested again.
     """
     for one in results:
         numbers = [number for number in (one.value, one.ci_low, one.ci_high) if number is not None]
@@ -165,10 +161,10 @@ def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
-    """Test results of a trial that has finished (an empty list if it was not to be tested), else None.
+    """Test results of a finished trial (an empty list if it was not to be tested), else None.
 
     Raises:
-        UserError: the file holds no test results.
+        UserError: The file holds no test results.
     """
     path = folder / TEST_RESULTS_FILE
     if not path.exists():
@@ -180,12 +176,12 @@ def read_test_results(folder: Path) -> list[Result] | None:
 
 
 def save_figure_data(folder: Path, tested: Tested, episodes: Episodes) -> None:
-    """Write what the episodes of a test hold for figures, if they do: arrays whose names begin with `_`."""
+    """Write arrays for figures from the episodes of a test: those whose names begin with `_`."""
     arrays = {name: values for name, values in episodes.items() if name[0] == "_"}
     if arrays:
         np.savez(folder / f"{tested.name}{_FIGURE_DATA}", allow_pickle=False, **arrays)
 
 
 def figure_data_files(folder: Path) -> dict[str, Path]:
-    """Files of `save_figure_data` in a trial's folder: environment and condition -> file, by name."""
+    """Files of `save_figure_data` in a trial's folder: environment and condition -> file."""
     return {path.name.removesuffix(_FIGURE_DATA): path for path in sorted(folder.glob(f"*{_FIGURE_DATA}"))}

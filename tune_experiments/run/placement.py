@@ -35,7 +35,7 @@ NO_GPUS = Gpus()
 
 
 def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
-    """GPUs of each process of a trial; where `workers` names no number, the trials share what there is."""
+    """GPUs of each process of a trial; trials share all GPUs unless `workers` names a number."""
     if not has_gpus:
         return NO_GPUS
     share = workers.gpus_per_learner or largest_share(workers, int(has_gpus), trials)
@@ -47,9 +47,9 @@ def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
 
 
 def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
-    """Share of a GPU that each process which learns can have beside the runners of so many trials; 0 for none.
+    """Largest share of a GPU for each learning process beside the runners of so many trials; 0 if there is none.
 
-    Ray places a fraction on one GPU, so what is left of several adds up to nothing. Runners fill one GPU after another.
+    Ray places a fraction on one GPU, so the rests of several do not add up. Runners fill one GPU after another.
     """
     each, runners = workers.gpus_per_runner, trials * workers.runners
     taken: list[float] = []  # of the GPUs that runners use
@@ -68,17 +68,17 @@ def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
 
 
 def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
-    """How many trials can have their GPUs at once, of `most`; those that use none always fit."""
+    """Number of trials, at most `most`, whose GPUs are there at once."""
     if not has_gpus or workers.gpus_per_learner:
         return most
     return next((trials for trials in range(most, 0, -1) if largest_share(workers, int(has_gpus), trials)), 0)
 
 
 def least_gpus(workers: Workers, has_gpus: float) -> float:
-    """GPUs without which a trial cannot begin, of a cluster that has so many which may be used.
+    """Smallest number of GPUs with which a trial can begin.
 
     Raises:
-        UserError: several learners would share a GPU, over which NCCL cannot add their gradients.
+        UserError: Several learners would share a GPU, which NCCL refuses.
     """
     if not has_gpus:
         return workers.gpus
@@ -96,7 +96,7 @@ def device_or_refusal(choice: DeviceChoice) -> torch.device:
     """Device of the networks of this process.
 
     Raises:
-        UserError: a GPU is demanded and there is none.
+        UserError: A GPU is required and there is none.
     """
     try:
         return chosen_device(choice)

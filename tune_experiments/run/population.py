@@ -1,7 +1,7 @@
 """A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
 
-After each generation it hands Tune its folder of checkpoints, without which Tune silently skips every exploit. Given
-another member's folder and changed values, it continues from those weights with these values.
+After each generation it reports its folder of checkpoints to Tune, without which Tune silently skips every exploit.
+Given another member's folder and changed values, it continues from those weights with these values.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ EXPLOITS_FILE = "exploits.jsonl"
 
 
 def generation_ends(budget: int) -> dict[int, int]:
-    """Generation, from 1, -> env steps at its end; the last one is not judged."""
+    """Generation, from 1, -> env steps at its end; the last generation is not judged."""
     return {number: math.ceil(budget * number / GENERATIONS) for number in range(1, GENERATIONS)}
 
 
 def member_values(
     experiment: BaseExperiment[Config], trial: Path, config: Config, paths: Sequence[str]
 ) -> dict[str, Any]:
-    """Path -> value that a member learns with, by its newest checkpoint, else by the configuration at its start."""
+    """Path -> value of a member, from its newest checkpoint, or from its first configuration."""
     newest = newest_whole_checkpoint(trial / CHECKPOINTS)
     config = config if newest is None else read_configuration(experiment, load_state(newest)["config"])
     return {path: value_at(config, path) for path in paths}
 
 
 def member_request(request: Request, name: str) -> Request:
-    """Request of the member `name` with its own values, made from the request of the member that it exploits."""
+    """Request of the member `name` with its own values, from the request of the member that it exploits."""
     config = read_configuration(find_experiment(request["experiment"]), request["config"])
     return request | {
         "name": name,
@@ -69,11 +69,11 @@ def train_member(
     train: Callable[[Request], None],
     tell: Callable[[dict[str, Any], Path], None],
 ) -> None:
-    """Train to the end of each generation, report to Tune, and train to the end.
+    """Train to the end of each generation with a report to Tune, then to the end.
 
     Args:
         request: Request of the member, with `ends` and `first`.
-        handed: Folder of checkpoints that Tune gives back, in a folder of its owner's name; None if there was none.
+        handed: Folder of checkpoints from Tune, in a folder named after its owner; None if there is none.
         train: Trains a request to its `until`.
         tell: Reports a row with the folder of checkpoints; Tune may end the process in it.
     """
@@ -94,9 +94,9 @@ def train_member(
 
 
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
-    """Replace all checkpoints of the target by the source's newest, with the target's configuration; its env steps.
+    """Replace all checkpoints of the target by the source's newest and those that it needs; their env steps.
 
-    Checkpoints that the newest one needs are copied, too.
+    They get the target's configuration.
     """
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(get_checkpoint_path(source, newest))) - {newest}

@@ -60,9 +60,9 @@ class Progress:
         self._tasks = {task.description: task for task in self._live.tasks}
 
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
-        """Take a row with `env_steps` and, when known, `SPEED` and the columns' keys.
+        """Take a row with `env_steps` and, if known, `SPEED` and the keys of the columns.
 
-        A row may correct `budget_env_steps`, and hold a `notice`, a sentence.
+        A row may also correct `budget_env_steps`, and hold a `notice`, a sentence.
         """
         task = self._tasks[trial]
         # A number that this row lacks (no episode ended) keeps its last value.
@@ -77,7 +77,7 @@ class Progress:
             self._print(self._line(task))
 
     def finish(self, trial: str, how: str) -> None:
-        """Say how a trial ended, e.g. "done" or "failed: ..."."""
+        """Show how a trial ended: "done", "failed"."""
         task = self._tasks[trial]
         self._live.update(task.id, ended=how)
         if not self._console.is_terminal:
@@ -147,7 +147,7 @@ def _number(key: str, task: Task) -> str:
 
 
 def _end(task: Task) -> str:
-    """How it ended, or the time that is left; and the share of skipped updates, if there are any."""
+    """How a trial ended, or the remaining time; and the share of skipped updates."""
     said, share = _time_or_end(task), skipped_share(task.fields["latest"])
     return f"{said}, {percent(share)} of updates skipped" if share and not said.startswith("failed") else said
 

@@ -1,6 +1,6 @@
-"""Joining the cluster in RAY_ADDRESS, or starting one here; trials that do not fit are refused.
+"""Joining the cluster in RAY_ADDRESS, or starting one on this machine; trials that do not fit are refused.
 
-A cluster started here binds to loopback and has an access token of this process, both of which end with it.
+A cluster started here binds to loopback and has an access token, both for the lifetime of this process.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 
 @contextmanager
 def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
-    """The `ray` module, connected; disconnected afterwards, unless the caller had connected it before.
+    """The `ray` module, connected, and disconnected afterwards unless the caller had connected it.
 
     Raises:
-        UserError: RAY_ADDRESS names a cluster that does not answer or does not let us in, or none can start here.
+        UserError: RAY_ADDRESS names a cluster that cannot be joined, or no cluster can start here.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
         yield sys.modules["ray"]
@@ -66,7 +66,7 @@ def import_tune() -> Any:
 
 
 def _address() -> str:
-    """RAY_ADDRESS, or nothing where it asks for a cluster of one's own (Ray's word for that is "local")."""
+    """RAY_ADDRESS, or an empty text for a new local cluster."""
     address = os.environ.get("RAY_ADDRESS", "").strip()
     return "" if address == "local" else address
 
@@ -127,10 +127,10 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
 
 
 def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
-    """Before Ray starts: whether a cluster on this machine could hold one trial.
+    """Check, before Ray starts, that a cluster on this machine could run one trial.
 
     Raises:
-        UserError: it could not, and RAY_ADDRESS names no other.
+        UserError: It could not, and RAY_ADDRESS names no other.
     """
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
@@ -138,10 +138,10 @@ def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
 
 
 def usable_gpus(ray: Any, device: DeviceChoice) -> float:
-    """How many GPUs of the cluster may be used.
+    """Number of GPUs of the cluster that may be used.
 
     Raises:
-        UserError: one is demanded and the cluster has none.
+        UserError: A GPU is required and the cluster has none.
     """
     has_gpus = float(ray.cluster_resources().get("GPU", 0))
     if device == "cuda" and not has_gpus:
@@ -150,10 +150,10 @@ def usable_gpus(ray: Any, device: DeviceChoice) -> float:
 
 
 def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "auto") -> int:
-    """How many trials of that size the cluster can run at once.
+    """Number of trials that the cluster can run at once.
 
     Raises:
-        UserError: not even one; such a trial would wait for ever in silence.
+        UserError: Not even one fits; it would wait for ever.
     """
     has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), usable_gpus(ray, device)
     _check_cpus(cpus, has_cpus, "this cluster")

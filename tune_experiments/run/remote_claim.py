@@ -1,8 +1,8 @@
 """One run at a time in an object store, which has no locks: a claim file that a run renews while it lives.
 
-A run that finds another's claim watches it for a minute: if it changes, the newcomer is refused, else the other run was
-killed. A run whose claim was taken over uploads nothing more. Two runs that begin in the same second, or one that was
-suspended for a minute, notice this at the next renewal. Trials do not look at the claim.
+A run that finds another's claim watches it for a minute: if it changes, the second run is refused, else the first one
+was killed. A run whose claim was taken over uploads nothing more. Two runs that begin in the same second, or a run that
+was suspended for a minute, notice this at the next renewal. Trials do not check the claim.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Claim:
     """Lock of a store, renewed while its run lives; a context manager.
 
     Raises:
-        UserError: on entering, another run has the claim, or a file of others has its name.
-        OSError: on entering, the store cannot be read or written.
+        UserError: On entering, another run has the claim, or another file has its name.
+        OSError: On entering, the store cannot be read or written.
     """
 
     def __init__(self, read: Callable[[str], bytes], write: Callable[[str, bytes], None], uri: str) -> None:
@@ -46,10 +46,10 @@ class Claim:
         self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
-        """Refuse to go on where another run has taken the claim over.
+        """Check that no other run has taken the claim over.
 
         Raises:
-            UserError: it has.
+            UserError: Another run has.
         """
         if self._lost is not None:
             raise self._lost
@@ -77,7 +77,11 @@ class Claim:
         found = now = self._read()
         deadline = time.monotonic() + PATIENCE_SECONDS
         if not found["is_over"]:
-            logger.warning("%s is claimed: waiting %.0f seconds for a sign of its run", self._uri, PATIENCE_SECONDS)
+            logger.warning(
+                "%s is claimed by another run: waiting %.0f seconds to see whether it is alive",
+                self._uri,
+                PATIENCE_SECONDS,
+            )
         while now == found and not now["is_over"] and time.monotonic() < deadline:
             time.sleep(min(1.0, BEAT_SECONDS))
             now = self._read()

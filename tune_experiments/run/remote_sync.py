@@ -1,8 +1,8 @@
-"""A run whose results live in an object store: `--out s3://bucket/run`, or another URI of `core/storage_uri.py`.
+"""A run whose results are in an object store: `--out s3://bucket/run`, or another URI of `core/storage_uri.py`.
 
-A run works in a local folder, which begins with what the store holds, and uploads what is new at each checkpoint. A
+A run works in a local folder, which begins as a copy of the store, and uploads new files at each checkpoint. A
 checkpoint's state.json is uploaded last; without it the checkpoint is ignored. Nothing in a store is ever deleted, and
-a store of another run or of other visible files is refused untouched.
+a store of another run or with other visible files is refused untouched.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ def open_run(
 ) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
     """`RunFolder.open` for a folder or a URI, with the `RemoteSync` of a URI.
 
-    Trials upload what is theirs themselves, from wherever they run; Ray's own bookkeeping is not kept.
+    Trials upload their own files; Ray's bookkeeping is not uploaded.
 
     Raises:
-        UserError: as `RunFolder.open`, with nothing written to the store; or nothing can be written there, or another
-            run does so.
+        UserError: As `RunFolder.open`, with nothing written to the store; or the store is in use or cannot be written.
     """
     uri = parse_uri(out)
     if uri is None:
@@ -66,13 +65,13 @@ def open_run(
             sync.pull()
             with RunFolder.open(sync.folder, config_json, experiment, seeds, rules) as folder, _pushed_at_end(sync):
                 if not sync.push():
-                    raise UserError(f"{uri} cannot be written; see to the store and run again")
+                    raise UserError(f"{uri} cannot be written; check the store and run again")
                 yield folder, sync
 
 
 @contextmanager
 def synced_folder(uri: str) -> Iterator[tuple[Path, RemoteSync]]:
-    """A temporary folder with what the store holds; what is in it at the end is uploaded."""
+    """A temporary folder with the content of the store, uploaded at the end."""
     with _temporary_sync(uri) as sync:
         sync.pull()
         with _pushed_at_end(sync):
@@ -81,7 +80,7 @@ def synced_folder(uri: str) -> Iterator[tuple[Path, RemoteSync]]:
 
 @contextmanager
 def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSync]:
-    """A temporary folder of a store; errors name the store in its place."""
+    """A temporary folder of a store; errors name the store in place of the folder."""
     folder, kept = Path(tempfile.mkdtemp(prefix="concord_")).resolve(), ""
     sync = None
     try:
@@ -89,7 +88,8 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
         yield sync
     except BaseException as error:
         if sync is not None and sync.has_pending_uploads and folder.is_dir():
-            kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
+            place = f"{folder} on {socket.gethostname()}"
+            kept = f"; files that were not uploaded are kept in {place}: copy them to {uri} and run again"
         if isinstance(error, UserError):
             raise type(error)(str(error).replace(str(folder), uri) + kept) from error
         if kept:  # the last line of a trial's traceback is all that a user sees of it
@@ -118,14 +118,14 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
 
 
 class RemoteSync:
-    """A folder on this machine and the URI of a store that it is uploaded to.
+    """A local folder and the URI of the store that it is uploaded to.
 
     Attributes:
         has_pending_uploads: Whether the folder may hold files that are not uploaded yet; it must not be deleted then.
 
     Raises:
-        UserError: no such kind of store.
-        StoreUnavailableError: a store that does not answer or does not let us in.
+        UserError: No such kind of store.
+        StoreUnavailableError: The store does not answer or refuses access.
     """
 
     def __init__(self, folder: Path, uri: str, others: tuple[str, ...] = ()) -> None:
@@ -143,7 +143,7 @@ class RemoteSync:
         """Keep other runs out of the store.
 
         Raises:
-            UserError: another run is in there, or the store cannot be written.
+            UserError: Another run uses the store, or it cannot be written.
         """
         with contextlib.ExitStack() as stack:
             with self._asking("written"):
@@ -151,11 +151,11 @@ class RemoteSync:
             yield
 
     def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
-        """Refuse a store of others or of another run; its config.json alone is downloaded.
+        """Refuse a store of another run or with other files; only its config.json is downloaded.
 
         Raises:
-            UserError: as `check_config`, or the store holds visible files but no configuration.
-            StoreUnavailableError: it does not answer.
+            UserError: As `check_config`, or the store holds visible files but no configuration.
+            StoreUnavailableError: The store does not answer.
         """
         with self._asking("read"):
             names = self.names(recursive=False)
@@ -167,10 +167,10 @@ class RemoteSync:
             refuse_foreign(self.uri, names)
 
     def pull(self, only: str = "") -> None:
-        """Download what the store holds; of checkpoints the newest whole one of a trial and those that it needs.
+        """Download the store; of a trial's checkpoints only the newest whole one and those that it needs.
 
         Raises:
-            StoreUnavailableError: the store does not answer.
+            StoreUnavailableError: The store does not answer.
         """
         checkpoints: dict[str, dict[int, list[str]]] = {}
         with self._asking("read"):
@@ -183,7 +183,7 @@ class RemoteSync:
                 self._download_needed(self.folder / folder, by_step)
 
     def _download_needed(self, folder: Path, by_step: Mapping[int, Sequence[str]]) -> None:
-        """Of the checkpoints of a trial, the newest whole one, and those that it names as needed."""
+        """The newest whole checkpoint of a trial, and those that it needs."""
         steps = [step for step, names in by_step.items() if any(name.endswith(f"/{STATE_FILE}") for name in names)]
         for step in sorted(steps, reverse=True):
             for name in by_step[step]:
@@ -196,11 +196,11 @@ class RemoteSync:
                 return
 
     def push(self) -> bool:
-        """Upload what is new in the folder; False, and a warning, if the store is unavailable; the next call retries.
+        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries.
 
         Raises:
-            FileNotFoundError: the folder itself is gone.
-            UserError: another run has taken the store over.
+            FileNotFoundError: The folder itself is gone.
+            UserError: Another run has taken the store over.
         """
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be kept up to date, because its folder on this machine is gone")
@@ -244,11 +244,11 @@ class RemoteSync:
         except (OSError, ValueError) as error:
             stays = isinstance(error, FileNotFoundError | ValueError)
             raise (UserError if stays else StoreUnavailableError)(
-                f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or see to the store, and run again"
+                f"{self.uri} cannot be {what} ({first_line(error)}); correct --out or check the store, and run again"
             ) from error
 
     def names(self, recursive: bool = True) -> list[str]:
-        """Names of the visible files in the store; where it is not `recursive`, of files and folders."""
+        """Names of the visible files of the store; of its top level, with folders, if not `recursive`."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self._root, allow_not_found=True, recursive=recursive)
@@ -258,7 +258,7 @@ class RemoteSync:
 
 
 def _stamps(folder: Path) -> dict[str, Stamp]:
-    """Stamps of all files but hidden ones and those in hidden folders, which are temporary."""
+    """Stamps of all files, except hidden ones and those in hidden folders, which are temporary."""
 
     def refuse(error: OSError) -> None:
         raise error

@@ -1,8 +1,8 @@
 """Reports of a trial's rows beside its log: to Tune, to Weights & Biases, and uploads to a store.
 
-Tune keeps 4 to 20 kB of the driver's memory for each report, so reports follow each other at growing intervals: after
-ten seconds at first, later after a hundredth of the trial's time. Weights & Biases gets the rows where WANDB_PROJECT
-names a project; its first error disables it with one sentence and never stops training.
+Tune keeps 4 to 20 kB of the driver's memory per report, so reports come at growing intervals: ten seconds at first,
+later a hundredth of the trial's time. Weights & Biases gets the rows if WANDB_PROJECT names a project; its first error
+disables it with one sentence and never stops training.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SHARE = 0.01
 
 
 class PacedReport:
-    """Reports rows at intervals, with merged metrics; a context manager.
+    """Reports rows at intervals of at least `seconds`, with merged metrics; a context manager.
 
-    At least `seconds` pass between two rows. A row with a `notice` or a score goes at once, the last one at the end.
+    A row with a `notice` or a score is reported at once, the last one at the end.
     """
 
     def __init__(self, report: Report, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -65,7 +65,7 @@ class WandbLogger:
 
     def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str, folder: Path) -> None:
         self._report, self._identity, self._name, self._folder = report, identity, name, folder
-        # A trial that goes on elsewhere is the same run there, and no other run's trial is, wherever it lies.
+        # A trial that continues elsewhere is the same run there; a trial of another run never is.
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
 

@@ -1,4 +1,4 @@
-"""Requests for trials, and the scheduler that decides which one comes next."""
+"""Requests for trials, and schedulers that decide which one is next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_request(
     name: str,
     is_tested: bool = True,
 ) -> Request:
-    """The request for a trial of an experiment, named by its entry point; its folder in that of the run is made."""
+    """Request for a trial of an experiment, named by its entry point; the trial's folder is created."""
     return {
         "name": name,
         "experiment": experiment,
@@ -42,14 +42,14 @@ def make_request(
 
 
 def make_plan(experiment: BaseExperiment, request: Request) -> Plan:
-    """The plan by a trial's own configuration, for its cost and processes; nothing is trained, so it has no folder."""
+    """Plan of a trial from its request, for its cost and processes; nothing is trained, so it has no folder."""
     config = read_configuration(experiment, request["config"])
     plan = experiment.plan(config, request["method"], request["seed"], None)
     return plan.in_one_process() if request.get("is_local") else plan
 
 
 class SearchScheduler(Protocol):
-    """Scheduler of training requests, in an order that may depend on the results of earlier ones."""
+    """Hands out requests, in an order that may depend on the results of earlier ones."""
 
     def next_request(self) -> Request | None:
         """Next request to train; None if there is none, or none before another one has ended."""
@@ -59,10 +59,7 @@ class SearchScheduler(Protocol):
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:
-    """The scheduler as a Ray Tune `Searcher`.
-
-    Its attribute `failure` is the exception that the scheduler has raised, or None.
-    """
+    """The scheduler as a Ray Tune `Searcher`, with the exception of the scheduler, or None, as `failure`."""
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]

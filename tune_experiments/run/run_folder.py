@@ -1,11 +1,11 @@
-"""The folder of one run: created or continued, owned by one process at a time, never mixed with another run.
+"""Folder of one run: created or continued, owned by one process at a time, never mixed with another run.
 
     DIR/config.json      schema_version, concord_version, experiment, config
     DIR/config.yaml      experiment, options and config for --config (`experiment/config_file.py`)
     DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
-A folder that holds other things is refused.
+A folder with other files is refused.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concor
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
 that it has trained nothing."""
-PARTS = "trained_on_with"
-"""Key of a session in the manifest: in what its training differs from that of the sessions before."""
+CHANGED = "changed"
+"""Key of a session in the manifest: flags with which it trains on, with their former values."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
@@ -54,7 +54,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
     Attributes:
         continued: Whether it held this run already.
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
-        changed: flags with their old and new values, where this session has others than the one before.
+        changed: Flags with their old and new values with which this session trains on; none for added methods.
     """
 
     path: Path
@@ -77,7 +77,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         A run without checkpoints accepts any configuration; the files of its trials are moved aside.
 
         Raises:
-            UserError: not writable, in use, no run folder, of another experiment, or a change that is not allowed.
+            UserError: Not writable, in use, no run folder, of another experiment, or a change that is not allowed.
         """
         out = Path(out)
         try:
@@ -110,13 +110,13 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         return folder
 
     def record(self, key: str, values: Sequence[Any]) -> None:
-        """Write a list into this session's entry of the manifest, under one of its keys."""
+        """Write a list into this session's entry of the manifest."""
         document = read_json(self.path / MANIFEST_FILE)
         document["sessions"][-1][key] = list(values)
         write_json(self.path / MANIFEST_FILE, document)
 
     def close(self) -> None:
-        """Release the lock; the operating system does so too when the process dies."""
+        """Release the lock; the operating system does so when the process dies."""
         self._lock.close()
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -124,10 +124,10 @@ class RunFolder(AbstractContextManager["RunFolder"]):
 
 
 def read_config(out: Path) -> tuple[str, dict[str, Any]]:
-    """The experiment's entry point and the JSON of its configuration.
+    """Entry point of the experiment, and its configuration as JSON.
 
     Raises:
-        UserError: no run folder, or a damaged one.
+        UserError: No run folder, or a damaged one.
     """
     path = Path(out) / CONFIG_FILE
     if not path.is_file():
@@ -142,10 +142,10 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 
 
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
-    """Refuse what another version has written, in names that this one does not have.
+    """Refuse files of another schema version.
 
     Raises:
-        UserError: which version wrote it.
+        UserError: The version that wrote them.
     """
     schema = written_by.get("schema_version")
     if schema != SCHEMA_VERSION:
@@ -157,10 +157,10 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
-    """Refuse a place that is not a run folder yet and holds visible files.
+    """Refuse a place that is not a run folder and holds visible files.
 
     Raises:
-        UserError: there are such files.
+        UserError: There are such files.
     """
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
@@ -170,10 +170,10 @@ def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
 def check_config(
     out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
 ) -> list[Difference]:
-    """Check that a run folder is of this run, or may be continued with this configuration; where it differs.
+    """Differences to the stored configuration, if the run can be continued with them.
 
     Raises:
-        UserError: damaged, of another experiment or of a configuration that cannot change so.
+        UserError: Damaged, of another experiment, or a change that is not allowed.
     """
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
@@ -202,7 +202,7 @@ def holds_training(out: Path) -> bool:
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
-    """The comparisons, and whether all sessions that may have trained recorded them before."""
+    """The comparisons, each with whether all sessions that may have trained recorded it before."""
     announced = [session[ANNOUNCED] for session in sessions if session.get(ANNOUNCED) is not None]
 
     def named(comparison: MainComparison) -> str:
@@ -217,8 +217,8 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     """Sessions of a run from manifest.json, the oldest first.
 
     Raises:
-        UserError: the file is missing or lists no sessions, or one does not say how it was run; with `may_be_missing` a
-            missing file has no sessions, and none need say how it was run.
+        UserError: The file is missing or damaged; with `may_be_missing` a missing file has no sessions, and none need
+            provenance.
     """
     path = out / MANIFEST_FILE
     if not path.exists():
@@ -234,7 +234,7 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
 
 
 def _has_provenance(session: Mapping[str, Any]) -> bool:
-    """Whether a session has a command, versions, and a commit (or null where the code was no checkout)."""
+    """Whether a session has a command, versions, and a commit (null outside of a checkout)."""
     git = session.get("git", {})
     if isinstance(git, dict):
         is_source = isinstance(git.get("commit"), str | None) and isinstance(git.get("dirty"), bool)
@@ -244,7 +244,7 @@ def _has_provenance(session: Mapping[str, Any]) -> bool:
 
 
 def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> tuple[bool, tuple[str, ...]]:
-    """Write config.json into a new folder, or check that an old one is of the same run; whether it is, and changes."""
+    """Write or check config.json; whether the folder held this run before, and the changed flags."""
     is_old, found = (out / CONFIG_FILE).exists(), []
     if is_old:
         is_trained = holds_training(out)
@@ -253,10 +253,11 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
             return True, ()
         if not is_trained:
             _set_trials_aside(out)
+            found = []
     else:
         refuse_foreign(out, (path.name for path in out.iterdir()))
     write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
-    return is_old, tuple(one.words for one in found)
+    return is_old, tuple(one.words for one in found if one.rule != "gains")
 
 
 def _set_trials_aside(out: Path) -> None:
@@ -275,7 +276,7 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequ
     run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
     if not isinstance(run_id, str):
         raise UserError(f"{path} has no run_id; restore it or give --out another folder")
-    session = describe_session(seeds) | {ANNOUNCED: None} | ({"changed": list(changed)} if changed else {})
+    session = describe_session(seeds) | {ANNOUNCED: None} | ({CHANGED: list(changed)} if changed else {})
     document = {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment,
@@ -287,7 +288,7 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequ
 
 
 def _take_lock(out: Path, stack: ExitStack) -> None:
-    """Hold the folder's lock until the stack closes; a folder of others that is refused stays as it was."""
+    """Hold the lock until the stack closes; a refused folder of others stays as it was."""
     lock = out / LOCK_FILE
     is_new = not lock.exists()
     try:

@@ -16,12 +16,12 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 
 def is_past(ends_at: float | None) -> bool:
-    """Whether a slice that ends at this time of the clock is over; without an end it never is."""
+    """Whether a slice with this end time is over; None never is."""
     return ends_at is not None and time.time() >= ends_at
 
 
 class Slice:
-    """One slice of a run, of so many seconds from now; `ends_at` is its end on the clock of all processes."""
+    """A slice of so many seconds from now; `ends_at` is its end as `time.time`, for all processes."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.ends_at = seconds, time.time() + seconds
@@ -32,20 +32,19 @@ class Slice:
         return is_past(self.ends_at)
 
     def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
-        """Refuse a slice so short that the same command would never come to an end.
+        """Refuse a slice so short that repeating the command would never finish.
 
         Raises:
-            UserError: no trial has learned anything or has finished.
+            UserError: No trial has learned anything or has finished.
         """
         if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
             raise UserError(f"no trial learned anything in --slice-seconds {self.seconds:g}; give it more seconds")
 
 
 class SliceScheduler:
-    """Hands out trials in their order until time is up: a `SearchScheduler`."""
+    """Hands out trials in order until the slice is over: a `SearchScheduler`."""
 
     def __init__(self, requests: Sequence[Request], one: Slice) -> None:
-        """Begin with the first of the requests."""
         self._left, self._slice = list(requests), one
 
     def next_request(self) -> Request | None:

@@ -1,4 +1,4 @@
-"""Training one stage: one step of the algorithm after another, and between them the log, validation and checkpoints."""
+"""Training of one stage: steps of the algorithm, and between them the log, validation and checkpoints."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class StageTraining:
         self._saved_at = curriculum.progress.env_steps
 
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
-        """Train to the end of the stage, to so many env steps or until time is up, at least until the next row.
+        """Train to the end of the stage, to `until_env_steps` or until time is up, at least until the next row.
 
         The last checkpoint is whole when this returns.
 
         Raises:
-            UserError: it learns nothing any more, because updates are skipped.
+            UserError: Most updates are skipped, so it learns nothing.
         """
         curriculum, self._until = self._curriculum, until_env_steps
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
@@ -119,7 +119,7 @@ class StageTraining:
         return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
-        """Save where that is due, or where validation has just found the `best` weights."""
+        """Save a checkpoint if it is due, or if validation has just found the `best` weights."""
         curriculum = self._curriculum
         if best is None and not self._checkpoint_is_due:
             return
@@ -138,7 +138,7 @@ class StageTraining:
         return self._is_cut or self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
-        """Whether what was done at `last_env_steps` is to be done again; at an end it always is."""
+        """Whether something last done at `last_env_steps` is due again; at an end it always is."""
         curriculum = self._curriculum
         return (
             curriculum.stage_is_over
@@ -165,9 +165,7 @@ class _Clock:
     def check_progress(self) -> None:
         """Fail after too long without an update: a failed trial is restarted, a waiting one would never end."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
-            raise RuntimeError(
-                f"nothing was learned for {_PATIENCE_SECONDS / 60:.0f} minutes: runners or learners are gone"
-            )
+            raise RuntimeError(f"no update for {_PATIENCE_SECONDS / 60:.0f} minutes: env runners or learners have died")
 
     def speed(self, env_steps: int) -> float:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]
@@ -187,7 +185,7 @@ class _CpuClock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave out what this thread does meanwhile; a learner's thread may learn on."""
+        """Leave out the CPU time of this thread; other threads are counted."""
         begins = time.thread_time()
         yield
         self.add(begins - time.thread_time())

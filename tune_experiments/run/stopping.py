@@ -19,11 +19,11 @@ _STOP_SECONDS = 20.0
 
 @contextlib.contextmanager
 def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
-    """Within it the first Control-C lets Tune end its trials, which takes seconds, and the second one ends at once.
+    """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
 
-    SIGTERM, which Slurm and containers send, does the same. On that Ray would abort; it claims it as it connects. So
-    does SIGHUP, which a terminal sends as it closes, unless it is ignored, as by `nohup`. Where either ends Ray's
-    processes, too, Tune waits for them in vain, so after 20 s the process ends with status 130.
+    SIGTERM, which Slurm and containers send, does the same; Ray would abort on it, and claims it as it connects. So
+    does SIGHUP, unless it is ignored, as by `nohup`. Where either has ended Ray's processes, too, Tune would wait for
+    ever, so after 20 s the process exits with status 130.
     """
     asked: list[int] = []
     in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))

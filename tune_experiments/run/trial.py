@@ -1,7 +1,7 @@
 """One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
 A trial continues from the newest whole checkpoint in its folder; later rows of its log are cut first. A stage begins in
-the same way, from the last or the best checkpoint of the stage before. Nothing pickled is ever read.
+the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Trial(Generic[Config]):
     """One run of training in its folder.
 
     Args:
-        experiment, config, method, seed: what to train.
-        folder: where it continues from and writes to.
-        is_tested: whether it ends with the final evaluation; a search must not choose by it and does without.
-        gpus: number of GPUs of its processes; None takes what its configuration says.
-        is_local: whether this process does all the work, without Ray.
+        experiment, config, method, seed: What to train.
+        folder: Folder to continue from and to write to.
+        is_tested: Whether it ends with the final evaluation; trials of a search do not.
+        gpus: GPUs of its processes; None takes those of the configuration.
+        is_local: Whether this process does all the work, without Ray.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Trial(Generic[Config]):
         self.curriculum = CurriculumState(declared if gpus is None else declared.with_gpus(gpus.learner, gpus.runner))
 
     def run(self, report: Report, until_env_steps: int | None = None, is_time_up: IsTimeUp = never) -> None:
-        """Train to the end of the last stage, then evaluate where that is asked for.
+        """Train to the end of the last stage, then evaluate.
 
         Args:
-            report: gets every row of the log, and what the live line shows and says beside it.
-            until_env_steps: stop there, at a checkpoint from which a later call goes on.
-            is_time_up: stop at such a checkpoint after the first row at which it is true. A stage or an evaluation that
-                has not begun by then is left to the later call.
+            report: Called with each row of the log, and with notices for the progress line.
+            until_env_steps: Stop at a checkpoint there; a later call continues.
+            is_time_up: Stop at a checkpoint after the first row at which it is true. A stage or evaluation that has not
+                begun by then is left to a later call.
         """
         torch.set_num_threads(1)
         keep_freed_memory()
@@ -141,7 +141,7 @@ class Trial(Generic[Config]):
         }
 
     def evaluate(self, report: Report) -> list[Result]:
-        """Evaluate what checkpoints hold, so that the command finds the same numbers: stages that want it, the last."""
+        """Evaluate checkpoints of the stages with a test of their own, and of the last one."""
         curriculum, rows = self.curriculum, read_metrics(self.folder / METRICS_FILE)
         rows_at = {int(row["env_steps"]): row for row in rows}
         results = make_training_results(
@@ -167,7 +167,7 @@ class Trial(Generic[Config]):
         rows_at: Mapping[int, Mapping[str, float]],
         report: Report,
     ) -> list[Result]:
-        """Results of the checkpoint at so many env steps, which ends the stage of `plan`, and data of its figures."""
+        """Results of the checkpoint at so many env steps, from the stage of `plan`, and data for its figures."""
         checkpoint = load_checkpoint(get_checkpoint_path(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})

@@ -1,4 +1,4 @@
-"""Errors after which a trial is not started again: wrong inputs and mistakes in code, each reported in one sentence."""
+"""Errors after which a trial is not restarted: wrong inputs and mistakes in code, each reported in one sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PASSING = (StoreUnavailableError, CheckpointError)
 
 
 class Refusal(str):
-    """Why a trial has failed, if a restart would fail again."""
+    """Cause of a failure that a restart would repeat."""
 
 
 def find_refusal(error: Exception, folder: Path) -> str | None:
@@ -59,13 +59,13 @@ def find_refusal(error: Exception, folder: Path) -> str | None:
 
 
 def with_advice(reason: str, config: object) -> str:
-    """Why a trial has failed, with the flags of its configuration, and what continues it."""
+    """Cause of a failure with the flags of the configuration, and how to continue."""
     mended = " once that is mended" if isinstance(reason, Refusal) else ""
     return f"{with_flags(reason, config)}; the same command continues it{mended}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was raised from; Ray keeps one of another process as `cause`."""
+    """The error and those that it was raised from; Ray keeps an error of another process as `cause`."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left:

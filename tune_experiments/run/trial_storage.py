@@ -1,7 +1,6 @@
-"""A trial's folder while it trains: one process writes to it, and it may be unavailable for a while.
+"""A trial's folder while it trains: written by one process, and perhaps unavailable for a while.
 
-After an error of the disk, such as a full one, the trial waits for its folder and then continues from its newest whole
-checkpoint.
+After a disk error, such as a full disk, the trial waits for its folder and continues from its newest whole checkpoint.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def patient_storage(
 
 
 def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until the folder is there and takes files."""
+    """Wait until the folder exists and can be written."""
     deadline, has_said = time.monotonic() + patience_seconds, False
     while (refusal := _refusal(folder)) is not None:
         if time.monotonic() > deadline:

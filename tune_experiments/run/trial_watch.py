@@ -72,7 +72,7 @@ class TrialWatch:
 
 
 class _Trial:
-    """Reports on one trial so far. A trial that is started again may write a row for a second time."""
+    """What has been reported of one trial; a restarted trial may write a row again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -94,7 +94,7 @@ class _Trial:
         return new
 
     def new_checkpoints(self) -> list[Path]:
-        """Whole checkpoints that have not been reported and are still there, in order."""
+        """Whole checkpoints that have not been reported and still exist, in order."""
         found = dict(numbered_checkpoints(self._folder / CHECKPOINTS))
         new = [path for number, path in sorted(found.items()) if number > self._reported_checkpoint]
         self._reported_checkpoint = max([self._reported_checkpoint, *found])

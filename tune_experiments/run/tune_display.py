@@ -1,4 +1,4 @@
-"""What Tune's trials report, passed to the live display and to callbacks; and trials that wait for their resources."""
+"""Reports of Tune's trials for the progress display and for callbacks; and trials that wait for resources."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Amounts = Mapping[str, float]
 
 
 class PendingTrials:
-    """Reports every few minutes which trials wait, and for what, because Tune does not."""
+    """Reports every few minutes which trials wait for which resources, which Tune does not."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
         self._asked_at = -math.inf
 
     def look(self, needed: Mapping[str, Amounts], now: float) -> tuple[str, str] | None:
-        """Take what pending trials need at this time; the first that has waited, and a sentence on it."""
+        """From the resources of the pending trials at this time, the first late trial and a sentence on it."""
         self._since = {trial: self._since.get(trial, now) for trial in needed}
         late = [trial for trial, since in self._since.items() if now - since >= WAITING_SECONDS]
         if not late or now - self._asked_at < WAITING_SECONDS:
@@ -45,21 +45,17 @@ class PendingTrials:
 
 def _sentence(minutes: float, others: int, needed: Amounts, total: Amounts, free: Amounts) -> str:
     wanted = {name: amount for name, amount in needed.items() if amount > 0}
-    asked = " and ".join(_counted(amount, name) for name, amount in wanted.items())
-    there = " and ".join(f"{free.get(name, 0):g} of its {_counted(total.get(name, 0), name)} free" for name in wanted)
-    too = f", as {others} more trial{'s do' if others > 1 else ' does'}" if others else ""
+    asked = " and ".join(f"{amount:g} {name}" for name, amount in wanted.items())
+    there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
     return (
-        f"has waited {minutes:.0f} minutes for {asked}{too}, and the cluster has {there}: it begins when other jobs "
-        f"end (python -m cluster.submit list, stop JOB) or nodes join; or give the same command to a larger cluster"
+        f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster has "
+        f"{there}: it begins when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give the "
+        "same command to a larger cluster"
     )
 
 
-def _counted(amount: float, name: str) -> str:
-    return f"{amount:g} {name}{'s' * (amount != 1)}"
-
-
 def missing_capacity() -> tuple[Amounts, Amounts] | None:
-    """Resources of the cluster, in total and free; None where no trial waits for them, and all are only starting."""
+    """Resources of the cluster, in total and free; None if no trial waits for them."""
     import ray
     from ray.util import placement_group_table
 
@@ -68,10 +64,7 @@ def missing_capacity() -> tuple[Amounts, Amounts] | None:
 
 
 class TrialDisplay(Callback):  # type: ignore[misc]
-    """Rows to progress lines, by trial name: a member of a population may have the configuration of another one.
-
-    It also lets `watch` look at the trials' folders.
-    """
+    """Rows to progress lines, by trial name: a member of a population may have another one's configuration."""
 
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
@@ -83,7 +76,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         return (Callback, ())
 
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
-        """Look at what trials have written, and at pending ones; members of a population wait for their turn."""
+        """Poll the folders of trials, and look at pending ones; members of a population take turns."""
         if self._watch is not None:
             self._watch.look()
         pending = [] if self._is_population else [trial for trial in trials if trial.status == Trial.PENDING]
@@ -97,7 +90,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._progress.update(str(trial), result)
 
     def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it is done, that its slice is over, that its search has stopped it, or that it has failed."""
+        """Show that a trial is done, paused, stopped or failed."""
         request, how = trial.config["request"], "done"
         folder = Path(request["folder"]).parent / str(trial)
         if ("ends_at" in request or "objective" in request) and read_test_results(folder) is None:
@@ -107,7 +100,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._progress.finish(str(trial), how)
 
     def on_trial_recover(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Print that it restarts, and why, unless it has reported that it waits."""
+        """Print that a trial restarts, and why, unless it has reported that it waits."""
         last = trial.last_result or {}
         why = "" if WAITS in last else "its process or one that it needs has died; "
         why = f"{last[HANGS]}; " if HANGS in last else why
@@ -115,7 +108,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._progress.update(str(trial), {"notice": notice})
 
     def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-        """Say that it failed for good."""
+        """Show that a trial failed for good."""
         self._progress.finish(str(trial), self._failed())
 
     def is_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""Running an experiment's trials with Ray Tune; one whose process dies is restarted from its own checkpoint."""
+"""Trials with Ray Tune, where a trial whose process dies is restarted from its own checkpoint, or in this process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Any
 
 from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
-from rl_models.runtime.device import refusing_gpu
+from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
+from tune_experiments.core.errors import first_line
 from tune_experiments.core.storage_uri import below
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
+from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.placement import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.population import member_request, train_member
-from tune_experiments.run.progress import Progress
+from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes, with_scores
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, make_plan
@@ -32,7 +34,7 @@ from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3
 _KEPT_FOR_TUNE = 3
-"""Copies of a member's checkpoints that Tune keeps: with two it may delete one that another member is to take over."""
+"""Copies of a member's checkpoints that Tune keeps: with two it may delete one that another member needs."""
 
 
 def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
@@ -45,7 +47,7 @@ def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
 
 
 def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
-    """Tune's function trainable: everything it needs is names, JSON, a folder, and what GPUs it was given."""
+    """Tune's function trainable; its arguments are names, JSON, a folder, and the GPUs of its processes."""
     from ray import tune
 
     request: Request = parameters["request"]
@@ -64,7 +66,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
 
 
 def _train_member(request: Request, gpus: Gpus) -> None:
-    """Train a member of a population between reports to Tune, which exploits what the last one handed over."""
+    """Train a member of a population between reports to Tune."""
     from ray import tune
 
     handed = tune.get_checkpoint()
@@ -80,7 +82,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
     """Train one trial in this process.
 
     Raises:
-        UserError: something that the trial refuses, in a sentence.
+        UserError: What the trial refuses.
     """
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
@@ -117,19 +119,19 @@ def run_trials(
     """Run trials until each has finished or failed for good.
 
     Args:
-        requests: what to run.
-        budgets: trial name -> env steps, for the progress display.
-        concurrent: how many trials run at once.
-        out: the run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
-        columns: what a trial's live line shows, heading -> key of its log.
-        uri: URI of the run, where an object store keeps it; trials then work in temporary folders.
+        requests: Trials to run.
+        budgets: Trial name -> env steps, for the progress display.
+        concurrent: Number of trials at once.
+        out: Run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
+        columns: Columns of the progress line, heading -> key of the log.
+        uri: URI of the run in an object store; its trials work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
-        scheduler: hands out the requests one at a time, in its own order.
-        tune_scheduler: one of Ray Tune's, which stops trials or lets them take over from others.
-        watch: tells callbacks what trials write.
+        scheduler: Hands out the requests one at a time.
+        tune_scheduler: Scheduler of Ray Tune, which stops trials or exploits others.
+        watch: Calls the callbacks.
 
     Returns:
-        trial name -> what went wrong, for those that failed.
+        Trial name -> cause, for those that failed.
     """
     _keep_tune_quiet()
     from ray import tune
@@ -160,7 +162,7 @@ def run_trials(
 
 
 def _trainable(has_gpus: float, concurrent: int) -> Any:
-    """`train_trial`, with what Tune is to reserve for each trial."""
+    """`train_trial` with the resources of each trial."""
     from ray import tune
 
     def gpus_for(parameters: dict[str, Any]) -> tuple[Workers, Gpus]:
@@ -178,7 +180,7 @@ def _trainable(has_gpus: float, concurrent: int) -> Any:
 
 
 def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_population: bool) -> Any:
-    """Tune's run configuration: its storage, its callbacks, and how often it starts a trial again."""
+    """Tune's run configuration: storage, callbacks, restarts."""
     from ray import tune
 
     from tune_experiments.run.tune_display import StopWhenOver, TrialDisplay
@@ -196,7 +198,7 @@ def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_popu
 
 
 def _keep_tune_quiet() -> None:
-    """Before Tune is imported: it says nothing of its own, leaves Control-C to us, and works where it was started."""
+    """Before Tune is imported: turn off its output, its handling of Control-C, and its working folders."""
     # Our own progress lines replace Tune's tables; its files (JSON, CSV, events) would repeat ours.
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
@@ -208,19 +210,19 @@ def _keep_tune_quiet() -> None:
 
 
 def _trial_name(trial: Any) -> str:
-    """Name of a trial and of its folder, which it keeps when it takes over another one's configuration."""
+    """Name of a trial and its folder, which it keeps when it exploits another one."""
     name: str = trial.config["request"]["name"]
     return name
 
 
 def find_failures(results: Iterable[Any]) -> dict[str, str]:
-    """Trial name, which is that of its folder, -> why it failed."""
+    """Trial name, the name of its folder, -> cause of its failure."""
     reasons = {Path(result.path).name: _reason(result) for result in results}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _reason(result: Any) -> str | None:
-    """Why a trial failed: what it refused, where it hung, or a traceback's last line; None if it did not."""
+    """Cause of a failure: a refusal, where it hung, or a traceback's last line; None if the trial did not fail."""
     last = result.metrics or {}
     if result.error is None:
         told = last.get(REFUSED)
@@ -229,3 +231,58 @@ def _reason(result: Any) -> str | None:
         return str(last[HANGS])
     lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
     return lines[-1] if lines else type(result.error).__name__
+
+
+def describe_ignored_processes(workers: Workers) -> str | None:
+    """Sentence on configured processes that a local trial ignores, or None."""
+    if workers.cpus == 1:
+        return None
+    return (
+        f"--local: one process plays all {workers.worlds} environments and learns; --workers.runners "
+        f"{workers.runners}, --workers.learners {workers.learners} and --workers.aggregators {workers.aggregators} "
+        f"are ignored"
+    )
+
+
+def run_local_trials(
+    requests: Sequence[Request],
+    budgets: Mapping[str, int],
+    *,
+    columns: Mapping[str, str],
+    uri: str | None = None,
+    watch: TrialWatch | None = None,
+) -> dict[str, str]:
+    """Run trials one after another in this process; trial name -> cause, for those that failed."""
+    gpus = NO_GPUS if chosen_device().type == "cpu" else Gpus(own=1.0)
+    failures: dict[str, str] = {}
+    with Progress(budgets, columns) as progress:
+        for request in requests:
+            if is_past(request.get("ends_at")):
+                break
+            name = request["name"]
+            given = request if uri is None else request | {"uri": below(uri, f"trials/{name}")}
+            try:
+                _run_here(given, gpus, progress, watch)
+            except Exception as error:
+                if watch is not None and watch.failure is not None:
+                    raise
+                told = find_refusal(error, Path(request["folder"]))
+                failures[name] = first_line(error) if told is None else Refusal(told)
+                progress.finish(name, "failed")
+            else:
+                is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
+                progress.finish(name, PAUSED if is_paused else "done")
+            release_memory()
+    return failures
+
+
+def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> None:
+    def tell(row: dict[str, Any]) -> None:
+        progress.update(request["name"], row)
+        if watch is not None:
+            watch.look()
+            if watch.failure is not None:
+                raise watch.failure
+
+    hangs.watch(lambda said: None)  # it prints where, and ends this process
+    train_request(request, gpus, tell)

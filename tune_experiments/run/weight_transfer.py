@@ -1,6 +1,6 @@
 """Weight transfer between stages: from the last checkpoint of one stage to the policy of the next.
 
-It is a function of that checkpoint and of what the experiment declares: a trial killed on the way makes it again.
+It depends on that checkpoint and on the plan alone, so a killed trial repeats it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Tensors = dict[str, dict[str, Any]]
 
 
 def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
-    """Transfer weights and optimiser state to the current stage: what an algorithm restores, and a sentence on it.
+    """Weights and optimiser state for the current stage, and a sentence on the transfer.
 
     A report is written to the stage's folder.
     """
@@ -42,10 +42,10 @@ def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -
 
 
 def check_transfers(stages: Sequence[Stage]) -> None:
-    """Build every stage's team and hand weights over, before days of training are spent on the first stage.
+    """Build every stage's policy and transfer weights, before the first stage is trained.
 
     Raises:
-        ValueError: a pattern that names nothing, or teams that have no weight in common.
+        ValueError: A pattern that matches no parameter, or policies without a common weight.
     """
     old: dict[str, Any] = {}
     for index, stage in enumerate(stages):
@@ -80,7 +80,7 @@ def _sentence(
     curriculum: CurriculumState, transfer: WeightTransfer, frozen: list[str], kept: list[str], path: Path
 ) -> str:
     held = f", {len(frozen)} frozen" if frozen else ""
-    goes_on = f", the optimiser goes on with {len(kept)}" if kept else ""
+    with_optimiser = f", {len(kept)} with their optimiser state" if kept else ""
     where = f"stage {len(curriculum.ended) + 1} of {len(curriculum.stages)}, {curriculum.stage.name}"
     after = f"after {curriculum.ended[-1].name}"
-    return f"{where}, {after}: {transfer.sentence()}{held}{goes_on} (every name is in {path})"
+    return f"{where}, {after}: {transfer.sentence()}{held}{with_optimiser} (every name is in {path})"

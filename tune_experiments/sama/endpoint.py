@@ -1,7 +1,7 @@
-"""The language model of a run: one endpoint for all its trials, and one record of what was asked.
+"""The language model of a run: one endpoint for all its trials, and one record of all exchanges.
 
-While a run trains, an actor beside the trials holds cache, budget and rate limit for all of them; a process without
-one, as that of a test afterwards, has an endpoint of its own.
+During training an actor holds cache, budget and rate limit for all trials; outside of a run each process has its own
+endpoint.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def record_folder(model: ModelSettings) -> Path:
 
 @contextlib.contextmanager
 def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
-    """Within it the trials of a run, which Ray trains, have one endpoint together.
+    """Context in which all trials of a run that Ray trains share one endpoint.
 
     Raises:
-        UserError: it cannot be opened in a process of the cluster.
+        UserError: The endpoint cannot be opened on the cluster.
     """
     if config.planner != "openai" or not _ray_runs():  # a run without Ray is one process, with its own endpoint
         yield
@@ -57,21 +57,12 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
 
 
 def get_endpoint(model: ModelSettings) -> Transport:
-    """The run's, where this process is a trial of one; else this process's own.
-
-    Raises:
-        ChatSettingsError: it cannot be used as it is set up.
-        RecordError: the record cannot be read or written.
-    """
-    return _shared(model) or own_endpoint(model)
-
-
-def _shared(model: ModelSettings) -> Transport | None:
+    """The shared endpoint in a trial of a run, else the endpoint of this process."""
     if not _ray_runs():
-        return None
+        return own_endpoint(model)
     from rl_models.rllib.chat_service import find_chat_service
 
-    return find_chat_service(_name(model))
+    return find_chat_service(_name(model)) or own_endpoint(model)
 
 
 def _ray_runs() -> bool:
@@ -80,7 +71,7 @@ def _ray_runs() -> bool:
 
 @functools.cache
 def own_endpoint(model: ModelSettings) -> Transport:
-    """One for all planners of a process, which share its budget and its rate."""
+    """Endpoint of this process; all its planners share one budget and rate limit."""
     # The record is that of all runs with this folder, and must not use up the budget of this one.
     return open_transport(_chat(model), record_folder(model), Meter(model.chat.budget))
 

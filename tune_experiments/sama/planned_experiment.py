@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tune_experiments.core.drawing import Drawn, attempt
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.planner_config import Planned, as_loaded
+from tune_experiments.sama.planning_metrics import write_transcripts
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.play.trial_figures import Trials
+    from tune_experiments.sama import planning
+else:
+    planning = LazyModule("tune_experiments.sama.planning")
 
 
 class PlannedExperiment(Experiment[Planned]):
@@ -32,9 +40,12 @@ class PlannedExperiment(Experiment[Planned]):
 
     def check(self, config: Planned) -> None:
         """See that the planner can answer."""
-        from tune_experiments.sama.planning import check_planner
+        planning.check_planner(config)
 
-        check_planner(config)
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
+        """The same as without a planner, and the planner's transcripts."""
+        transcripts = attempt("transcripts", lambda: write_transcripts(run_folder, trials))
+        return [*super().figures(run_folder, trials), *transcripts]
 
     def shared(self, config: Planned) -> contextlib.AbstractContextManager[None]:
         """One endpoint for all trials of a run."""

@@ -1,12 +1,12 @@
-"""Settings of the planner, which all games have in common: who plans, and what is in its prompts."""
+"""Settings of the planner, common to all games: the planner, and the content of its prompts."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
@@ -14,7 +14,6 @@ from rl_models.chat.chat_settings import ChatSettings
 from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import Normalisation
-from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.commander import RandomFrom
 from rl_models.planners.domain import Domain
 from rl_models.planners.rewards import RewardSource
@@ -30,21 +29,15 @@ PlannerName: TypeAlias = Literal["offline", "noisy", "scored", "openai", "replay
 _DEFAULT_MODEL = "gpt-4o-mini"
 
 
-@dataclass(frozen=True)
-class PlannedGame:
-    """One game under the planner.
+class GameDomain(Domain, Protocol):
+    """A `Domain` of one game."""
 
-    Attributes:
-        name: common name, for questions about papers.
-        domain: words and rules.
-        map: text of the map, below a manual that was written from a paper.
-        code: source code of the game.
-    """
-
-    name: str
-    domain: Domain
+    title: str
+    """Common name of the game, for questions about papers."""
     map: str
-    code: Callable[[], CodeIndex]
+    """Text of the map, below a manual that was written from a paper."""
+    source: Path
+    """Folder with the source code of the game."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +54,9 @@ class ModelSettings:
     kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
     cache."""
     concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
-    """Number of questions under way at the same time, of all trials together."""
+    """Largest number of concurrent calls of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """Bounds of a call, and budget of all trials of a run together; its model and record are not read."""
+    """Limits of a call, and budget of all trials of a run together; its fields model and record have no effect."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +100,12 @@ class PlannerConfig(ExperimentConfig):
     """Folder that --record or --model.folder has written; its answers replace those of the planner."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have, and make paths absolute: trials run and continue in other folders."""
+        """Check the values, and make paths absolute: trials run and continue in other folders."""
         super().__post_init__()
         if self.record and self.replay:
-            raise UserError("--record and --replay exclude each other: a replay asks nobody, so there is nothing new")
+            raise UserError(
+                "--record and --replay exclude each other, because a replay has nothing new to record: leave one out"
+            )
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
         name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name
@@ -144,10 +139,10 @@ class PlannerConfig(ExperimentConfig):
             self.refuse_scored(flag)
 
     def refuse_scored(self, flag: str) -> None:
-        """Refuse a flag that needs a planner that writes, where the planner only scores.
+        """Refuse a flag that needs a planner that writes text, where the planner only scores.
 
         Raises:
-            UserError: the planner is `scored`.
+            UserError: The planner is `scored`.
         """
         if self.planner == "scored":
             raise UserError(
@@ -155,9 +150,9 @@ class PlannerConfig(ExperimentConfig):
                 "choose --planner openai"
             )
 
-    def game(self, task: str) -> PlannedGame:
-        """The game of a task that the planner plans for."""
-        raise NotImplementedError(f"{type(self).__name__} names no game")
+    def domain(self, task: str) -> GameDomain:
+        """Domain of a task, such as a kitchen, that the planner plans for."""
+        raise NotImplementedError(f"{type(self).__name__} names no domain")
 
 
 Planned = TypeVar("Planned", bound=PlannerConfig)
@@ -165,10 +160,10 @@ Planned = TypeVar("Planned", bound=PlannerConfig)
 
 
 def as_loaded(config: Planned) -> Planned:
-    """The settings of a stored run whose team is loaded, perhaps a stranger's.
+    """The configuration with which a stored run is loaded, perhaps one of another user.
 
-    They name no folder to write, and no endpoint, whose calls cost money: a language model's answers are replayed from
-    their record. `sama_retest.py` asks a model again. A model on this machine scores anew, which gives the same plans.
+    It names no folder to write and no paid endpoint: answers of a language model are replayed from their record. A
+    model on this machine scores again, which gives the same plans.
     """
     return dataclasses.replace(config, planner=config.planner if config.planner in LOCAL else "replay", record="")
 

@@ -13,14 +13,9 @@ _MANY_SHOTS = 3
 
 
 def erring_tests(config: Settings, noise: Literal["weak", "weaker"], name: str) -> dict[str, Settings]:
-    """Rules that err on purpose, with reflections, and with as many tries of another seed without a memory.
+    """Noisy rules with 0 to 3 reflections, and with as many retries without a memory, by condition.
 
-    A model's record holds none of their answers, and others would stand in for them, so it is not replayed.
-
-    Args:
-        config: configuration of the run.
-        noise: how often they err.
-        name: name of these rules in the conditions.
+    A language model's record does not hold their answers, so it is not replayed.
     """
     replay = config.replay if config.planner in RULES else ""
     noisy = dataclasses.replace(config, planner="noisy", noise=noise, replay=replay, after_failure="reflect")

@@ -1,6 +1,6 @@
-"""Planner for one game, built from settings, and the loop of rounds in which it plans.
+"""Planner of one game, built from its configuration, and the loop of rounds in which it plans.
 
-Rules and scores answer in this process, and their transcript stays in memory; an endpoint's is written to disk.
+Rules and scores answer in this process, with a transcript in memory; the transcript of an endpoint is written to disk.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_models.chat.client import ChatClient
-from rl_models.chat.endpoint import ChatSettingsError, Endpoint
+from rl_models.chat.endpoint import Endpoint
 from rl_models.chat.exchange import ChatRequest, Transport
 from rl_models.chat.meter import Meter
-from rl_models.chat.record import Recorded, RecordError, Replay
-from rl_models.errors import InputError
+from rl_models.chat.record import Recorded, Replay
 from rl_models.llm.llm_config import Normalisation
 from rl_models.planners.briefing import Briefing
 from rl_models.planners.calling import Caller
+from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.domain import Domain
 from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals
+from rl_models.planners.manual import read_paragraphs, write_manual
 from rl_models.planners.noisy import NOISES, NoisyBackend
 from rl_models.planners.offline import MODEL, OfflineBackend
 from rl_models.planners.planner import Planner
@@ -36,74 +37,79 @@ from rl_models.planners.scored import ScoredBackend, ScoredPlanner
 from rl_models.planners.subgoal_data import SubgoalData
 from rl_models.planners.transcript import Transcript
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
 from tune_experiments.sama.endpoint import RECORD, get_endpoint, record_folder
-from tune_experiments.sama.manuals import prepare_manual, read_manual, read_paper
-from tune_experiments.sama.planner_config import LOCAL, PlannerConfig
+from tune_experiments.sama.planner_config import LOCAL, GameDomain, PlannerConfig
 
 if TYPE_CHECKING:
     from rl_models.llm.phrase_scorer import PhraseScorer
 
+MANUAL_FILE = "manual.txt"
+"""File in a trial's folder: the manual that the planner's model has written from a paper, when the trial began."""
+_MAX_MANUAL_BYTES = 100_000
 _RETRIES_APART = 1_000_000_000
 """Distance of the seeds of a planner and of its retries, larger than that of the planners of any two trials."""
 
 
 def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
-    """The planner that the settings name.
+    """The configured planner.
 
     Args:
-        config: configuration of the run.
-        task: name of the game, such as a kitchen.
-        seed: seed of the noisy planner's errors.
-        trial_folder: folder for the manual that is written for the trial.
+        config: Configuration of the run.
+        task: Task, such as a kitchen.
+        seed: Seed of a noisy planner's errors.
+        trial_folder: Folder of the trial's written manual.
 
     Raises:
-        UserError: the endpoint or its record cannot be used, or the model cannot score.
+        InputError: The endpoint or its record cannot be used, or the model cannot score.
     """
-    game = config.game(task)
-    domain, caller = game.domain, _caller(config, game.domain, seed)
-    prepare_manual(config, caller, game, trial_folder)
+    domain = config.domain(task)
+    caller = _caller(config, domain, seed)
+    _prepare_manual(config, caller, domain, trial_folder)
     manual = read_manual(config, task, trial_folder)
     objects = extract_objects(caller, domain, manual) if config.extracts_objects else ()
     briefing = Briefing(manual, objects, config.shots)
     if config.planner == "scored":
         return ScoredPlanner(caller, domain, briefing)
-    translate = Translator(caller, domain, manual, game.code()) if config.translates_states else None
+    translate = Translator(caller, domain, manual, game_code(domain.source)) if config.translates_states else None
     return Planner(caller, domain, briefing, translate)
+
+
+@functools.cache
+def game_code(source: Path) -> CodeIndex:
+    """Index of the source code of a game, to be searched by words."""
+    return CodeIndex.from_folder(source)
 
 
 def check_planner(config: PlannerConfig) -> None:
     """Refuse a planner that could not answer, without a call to it.
 
     Raises:
-        UserError: the endpoint's package or key is missing, or there is no record to replay, no paper to read, or no
-            model to score with.
+        InputError: What is missing: package or key of the endpoint, record, paper, or model.
     """
     if config.manual:
-        read_paper(config)
-    try:
-        if config.planner == "openai":
-            Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
-        elif config.planner == "replay":
-            Replay(record_folder(config.model) / RECORD)
-        elif config.replay:
-            Replay(Path(config.replay) / RECORD)
-        elif config.planner == "scored":
-            scorer(config.model.name, config.model.normalisation).check()
-    except InputError as error:
-        raise UserError(str(error)) from error
+        _read_paper(config)
+    if config.planner == "openai":
+        Endpoint(config.model.chat.endpoint, Meter(config.model.chat.budget))
+    elif config.planner == "replay":
+        Replay(record_folder(config.model) / RECORD)
+    elif config.replay:
+        Replay(Path(config.replay) / RECORD)
+    elif config.planner == "scored":
+        scorer(config.model.name, config.model.normalisation).check()
 
 
 def make_planning_loop(
     config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None, visited: SubgoalData | None = None
 ) -> PlanningLoop:
-    """Rounds under the planner that the settings name.
+    """Planning loop of the configured planner; arguments as for `make_planner`.
 
     Args:
-        config: configuration of the run.
-        task: name of the game, such as a kitchen.
-        seed: seed of errors and random commands.
-        trial_folder: as for `make_planner`.
-        visited: collects the states in which plans are made.
+        config: Configuration of the run.
+        task: Task, such as a kitchen.
+        seed: Seed of errors and random commands.
+        trial_folder: Folder of the trial's written manual.
+        visited: Collects the states in which plans are made.
     """
     planner = make_planner(config, task, seed, trial_folder)
     commander = None
@@ -117,7 +123,7 @@ def make_planning_loop(
 
 
 def warn_about_fallbacks(loop: PlanningLoop, config: PlannerConfig) -> None:
-    """Warn in a sentence if rules answered for a language model whose record does not hold the questions."""
+    """Warn if rules answered in place of a language model whose record lacks the questions."""
     counts = loop.question_counts
     is_replayed = config.planner == "replay" or (config.planner == "scored" and config.replay)
     if is_replayed and counts["fallback"]:
@@ -144,8 +150,6 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         transport = get_endpoint(config.model) if is_asked else Replay(record_folder(config.model) / RECORD)
         transcript = Transcript(_new_transcript(folder) if is_asked else None)
         return Caller(ChatClient(transport, config.model.concurrency), config.model.name, transcript, seed)
-    except (ChatSettingsError, RecordError) as error:
-        raise UserError(str(error)) from error
     except OSError as error:
         raise UserError(
             f"{folder} cannot be written ({error.strerror}): choose another folder with --model.folder"
@@ -165,14 +169,11 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
         if not config.replay:
             scored = ScoredBackend(domain, scorer(config.model.name, config.model.normalisation))
             transport, prepare = scored, scored.prepare
-    try:
-        if config.replay:
-            otherwise = None if config.planner == "scored" else transport  # its rules would be asked for scores
-            transport = Replay(Path(config.replay) / RECORD, otherwise)
-        elif config.record:
-            transport = Recorded(Path(config.record) / RECORD, transport)
-    except RecordError as error:
-        raise UserError(str(error)) from error
+    if config.replay:
+        otherwise = None if config.planner == "scored" else transport  # its rules would be asked for scores
+        transport = Replay(Path(config.replay) / RECORD, otherwise)
+    elif config.record:
+        transport = Recorded(Path(config.record) / RECORD, transport)
     return Caller(ChatClient(transport, 1), name, prepare=prepare)
 
 
@@ -190,3 +191,46 @@ def _new_transcript(folder: Path) -> Path:
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)
     return Path(path)
+
+
+def _read_paper(config: PlannerConfig) -> list[str]:
+    """Paragraphs of the paper that `--manual` names."""
+    found = read_paragraphs(Path(config.manual))
+    if not found:
+        raise UserError(f"{config.manual} holds no paragraph of prose: give --manual the LaTeX of a paper's text")
+    return found
+
+
+def _prepare_manual(config: PlannerConfig, caller: Caller, domain: GameDomain, trial_folder: Path | None) -> None:
+    """Let the planner's model write the trial's manual from the paper, once."""
+    path = _manual_path(config, trial_folder)
+    if path is None or path.exists():
+        return
+    try:
+        text = write_manual(caller, domain.title, _read_paper(config), domain)
+    except ValueError as error:
+        raise UserError(f"{config.manual}: {error}") from error
+    write_atomically(path, f"{text}\n")
+
+
+def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:
+    """Rules and map of a task's game; the game's own without a trial.
+
+    Raises:
+        UserError: The trial's written manual is missing.
+    """
+    domain, path = config.domain(task), _manual_path(config, trial_folder)
+    if path is None:
+        return domain.manual
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return f"{file.read(_MAX_MANUAL_BYTES).strip()}\n{domain.map}"
+    except OSError as error:
+        raise UserError(
+            f"the trial's manual {path} cannot be read ({error.strerror}): copy it along with the checkpoints"
+        ) from error
+
+
+def _manual_path(config: PlannerConfig, trial_folder: Path | None) -> Path | None:
+    """Path of a trial's written manual; None if the trial has none."""
+    return trial_folder / MANUAL_FILE if config.manual and trial_folder is not None else None

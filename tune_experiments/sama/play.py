@@ -1,6 +1,6 @@
 """The play loop of all games under a planner: agents act, rounds are judged, the planner replans (SAMA, section 3.4).
 
-A round that is tried again begins where it began, by snapshot: clock and chance, too, so it would repeat.
+A round that is tried again starts from a snapshot with the same clock and chance, so equal actions repeat it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ Executor: TypeAlias = Callable[[Any], Any]
 """Actions of all agents [B, N] (by factor, if actions are factored), from the environments that hold their commands."""
 Watch: TypeAlias = Callable[[Any, PlanningLoop], None]
 """Called with environments and planning loop before the first env step and after each."""
+_TRIALS_APART = 1_000
+"""Distance of the seeds of two trials' planners."""
 
 
 class PlayAdapter(ABC, Generic[Env]):
@@ -55,14 +57,14 @@ class PlayAdapter(ABC, Generic[Env]):
 
     @abstractmethod
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
-        """Give agents the commands of their next rounds, environment -> round."""
+        """Give agents the commands of their next rounds, by environment."""
 
     def reached(self, is_playing: Array) -> Array:
         """Agents that have reached their sub-goals within their rounds, [B, N] bool."""
         return np.asarray(self.world.state["reached"])
 
     def has_changed(self, worlds: Sequence[int]) -> Array:
-        """Whether the rounds of these environments have changed anything that a plan is for, [K] bool."""
+        """Whether the rounds of K environments have changed anything that matters for a plan, [K] bool."""
         return np.ones(len(worlds), bool)
 
     def is_lost(self) -> Array:
@@ -71,12 +73,12 @@ class PlayAdapter(ABC, Generic[Env]):
 
     @abstractmethod
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
-        """Environments whose episodes end with the env step that was just made, [B] bool.
+        """Environments whose episodes end with the last env step, [B] bool.
 
         Args:
-            done: [B] bool, what the env step said.
+            done: [B] bool, terminated or truncated.
             is_playing: [B] bool, environments whose episodes had not ended before.
-            played: [B] env steps of the episodes so far, undone ones included.
+            played: [B] int, env steps of the episodes so far, undone ones included.
         """
 
     @abstractmethod
@@ -84,13 +86,13 @@ class PlayAdapter(ABC, Generic[Env]):
         """Metrics of the episodes as if they ended now, name -> [B]."""
 
     def save(self, worlds: Sequence[int]) -> None:
-        """Keep the states in which the rounds of these environments begin."""
+        """Save the states in which the rounds of these environments begin."""
         now = self.world.snapshot()
         for name, values in self._starts.items():
             values[worlds] = now[name][worlds]
 
     def restore(self, worlds: Sequence[int]) -> None:
-        """Put these environments back to where their rounds began; the others go on."""
+        """Reset these environments to the beginning of their rounds; the others continue."""
         now = self.world.snapshot()
         for name, values in now.items():
             values[worlds] = self._starts[name][worlds]
@@ -100,9 +102,15 @@ class PlayAdapter(ABC, Generic[Env]):
 class PlannedPlay:
     """One episode in each of B environments.
 
-    Metrics that it counts for an adapter that names them: `rounds` that were judged, `reached_rounds` in which all
-    sub-goals were reached, `idle_rounds` in which nothing changed, which are not reached, and env steps that were
-    undone.
+    It counts `rounds` that were judged, `reached_rounds` in which all sub-goals were reached, `idle_rounds` in which
+    nothing changed (never reached), and undone env steps, for adapters that name these metrics.
+
+    Args:
+        game: Adapter of the environments.
+        executor: Acts for all agents.
+        loop: Plans and reflects.
+        round_steps: Largest number of env steps of a round.
+        min_round_steps: Smallest number of env steps of a round.
     """
 
     def __init__(
@@ -113,15 +121,6 @@ class PlannedPlay:
         round_steps: int,
         min_round_steps: int = 0,
     ) -> None:
-        """Prepare to play.
-
-        Args:
-            game: the environments.
-            executor: acts for all agents.
-            loop: plans and reflects.
-            round_steps: number of env steps after which a round is over.
-            min_round_steps: smallest number of env steps of a round.
-        """
         self._game, self._executor, self._loop = game, executor, loop
         self._min_steps, self._max_steps = min_round_steps, round_steps
         self._num_worlds = game.world.num_worlds
@@ -133,15 +132,7 @@ class PlannedPlay:
     @torch.inference_mode()
     @fixed_weights()
     def run(self, seed: int, watch: Watch | None = None) -> Episodes:
-        """Play to the end of every environment's episode.
-
-        Args:
-            seed: seed of the environments.
-            watch: observer.
-
-        Returns:
-            the game's metrics, [B] each.
-        """
+        """Play each environment's episode to its end: the game's metrics, [B] each."""
         game, everywhere = self._game, range(self._num_worlds)
         game.reset(seed)
         plans = self._loop.begin(dict(zip(everywhere, game.states(everywhere), strict=True)))
@@ -163,7 +154,7 @@ class PlannedPlay:
             self._is_playing &= ~ended
 
     def _end_rounds(self) -> None:
-        """Judge rounds that are over; one that an episode's end cut off is not judged."""
+        """Judge rounds that are over; a round that the end of the episode cut off is not judged."""
         game, is_lost = self._game, self._game.is_lost()
         reached = game.reached(self._is_playing) & ~is_lost[:, None]
         is_over = is_lost | (reached.all(1) & (self._in_round >= self._min_steps)) | (self._in_round >= self._max_steps)
@@ -195,12 +186,7 @@ class PlannedPlay:
 
 
 def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
-    """Actions of a policy without memory, drawn with the environments' own chance, so that an undone round repeats.
-
-    Args:
-        policy: the policy.
-        is_greedy: whether the most likely actions are taken instead.
-    """
+    """Actions of a feedforward policy, sampled with the environments' own chance, so that an undone round repeats."""
     device = get_device(policy)
 
     def choose(world: World) -> Any:
@@ -214,3 +200,20 @@ def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
         return to_numpy(output.policy.sample(uniforms[:, None].to(device))[0])
 
     return choose
+
+
+class TeamWithSeed(TeamPolicy):
+    """A team with the seed of its trial, from which its tests draw games, a planner's errors and random commands.
+
+    Attributes:
+        seed: seed of the trial.
+    """
+
+    def __init__(self, team: TeamPolicy, seed: int) -> None:
+        super().__init__(team.network, team.policy_head, team.value_head)
+        self.seed = seed
+
+
+def planner_seed(team: TeamPolicy | None, base: int) -> int:
+    """Seed of the planner in a team's test, different for each trial; `base` for a team without a seed."""
+    return base + _TRIALS_APART * (1 + team.seed) if isinstance(team, TeamWithSeed) else base

@@ -28,10 +28,10 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
-    """The space that the words describe; its objective and users of a field are those of the declared space.
+    """Search space from the command line, with objective and users of the declared one.
 
     Raises:
-        UserError: no such field, no such kind, a value that the field cannot take.
+        UserError: No such field or kind, or a value that the field cannot take.
     """
     domains = dict(_domain(word, config) for word in words)
     if len(domains) < len(words):
@@ -75,7 +75,7 @@ def _ends(path: str, kind: str, text: str) -> tuple[float, float]:
 
 
 def _value(path: str, word: str, config: DataclassInstance) -> Any:
-    """A word as the field's type: the first reading that the configuration takes."""
+    """A word as a value of the field's type."""
     readings: list[Callable[[str], Any]] = [json.loads, str]
     refusals: list[str] = []
     for reading in readings:

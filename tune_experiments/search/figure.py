@@ -67,7 +67,7 @@ def _draw_panel(panel: Axes, path: str, ranking: Ranking, styles: dict[str, Line
 
 
 def write_hparams(out: Path, ranking: Ranking, objective: str) -> None:
-    """Write `hparams/`: a run a trial that has finished; TensorBoard takes means over the seeds of a setting."""
+    """Write `hparams/`, a run for each finished trial; TensorBoard averages the seeds of a setting."""
     folder = out / "hparams"
     shutil.rmtree(folder, ignore_errors=True)
     for method, ranked in ranking.items():
@@ -88,7 +88,7 @@ def _write_run(run: Path, group: str, values: dict[str, Any], scores: dict[str, 
 
 
 def _values(method: str, one: Ranked) -> dict[str, Any]:
-    """The values in types that the tab knows."""
+    """Values in types that the HParams tab supports."""
     plain = {
         path: value if isinstance(value, bool | int | float | str) else str(value)
         for path, value in one.setting.values.items()

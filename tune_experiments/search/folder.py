@@ -30,7 +30,7 @@ SEARCH_FILE, RANKING_FILE, REPORT_FILE = "search.json", "search.jsonl", "search.
 
 @dataclass(frozen=True)
 class Ranked:
-    """A setting whose trials have all finished; of ASHA and PBT, which judge single trials, a setting with one seed."""
+    """A setting whose trials have all finished; with ASHA and PBT, which judge trials, a setting with one seed."""
 
     setting: Setting
     by_seed: dict[int, float]
@@ -51,7 +51,7 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
     """Record a new search, or check that the folder holds the same one.
 
     Raises:
-        UserError: the folder is that of a run, or of another search.
+        UserError: The folder is that of a run, or of another search.
     """
     path = out / SEARCH_FILE
     if path.exists():
@@ -70,14 +70,14 @@ def refuse_search_folder(out: Path) -> None:
     """Refuse the folder of a search for a run.
 
     Raises:
-        UserError: it is one.
+        UserError: It is one.
     """
     if (out / SEARCH_FILE).exists():
         raise UserError(f"{out} holds a search; repeat its --search to continue it or give --out another folder")
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """Lines of a file that is only appended to, if there is one; the torn last one of a killed process is cut off."""
+    """Lines of an append-only file; the torn last line of a killed process is cut off."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -88,13 +88,11 @@ def whole_lines(path: Path) -> list[bytes]:
 
 
 def rank(tried: Sequence[Ranked]) -> list[Ranked]:
-    """The best first; of equals, the one that was drawn first, so that the configuration itself wins a tie."""
+    """The best first; of equals, the one that was drawn first."""
     return sorted(tried, key=lambda one: (-one.score, one.setting.number))
 
 
-def write_ranking(
-    out: Path, title: str, objective: str, ranking: Ranking, judged: str, script: str | None, remarks: Sequence[str]
-) -> None:
+def write_ranking(out: Path, title: str, objective: str, ranking: Ranking, judged: str, script: str | None) -> None:
     """Write search.jsonl and search.md."""
     lines = [
         json.dumps({"method": method, "rank": place, "objective": objective, **_plain(one)}) + "\n"
@@ -106,7 +104,7 @@ def write_ranking(
     for method, ranked in ranking.items():
         parts += [f"## {method}", "", *_table(objective, ranked), ""]
         parts += ["```", command(script, ranked[0]), "```", ""] if ranked and script else []
-    write_atomically(out / REPORT_FILE, "\n".join([*parts, *remarks]))
+    write_atomically(out / REPORT_FILE, "\n".join(parts))
 
 
 def command(script: str, ranked: Ranked) -> str:
@@ -125,7 +123,7 @@ def _plain(one: Ranked) -> dict[str, Any]:
 
 
 def _table(objective: str, ranked: Sequence[Ranked]) -> list[str]:
-    """Markdown; a value that a setting does not use is left out."""
+    """Markdown table; values that a setting does not use are empty."""
     paths = list(dict.fromkeys(path for one in ranked for path in one.setting.values))
     heads = ["rank", "setting", "seeds", objective, *paths]
     lines = [f"| {' | '.join(heads)} |", f"|{'---:|' * len(heads)}"]

@@ -1,7 +1,7 @@
 """TPE of Optuna (Bergstra et al. 2011), which judges a setting by the mean over its seeds.
 
-Each method has a study in `DIR/optuna.jsonl`, Optuna's journal. The next setting is a function of the journal and the
-search's seed, so a killed search continues with the same settings. Nothing is pickled.
+Each method has a study in `DIR/optuna.jsonl`, Optuna's journal. The next setting depends on the journal and the
+search's seed alone, so a killed search continues with the same settings. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class OptunaSearch:
         return (object, ())  # Tune pickles its searcher into its bookkeeping; this one stays with its process
 
     def settings(self, method: str) -> list[Setting]:
-        """Settings that have been asked for so far, by number."""
+        """Settings so far, by number."""
         found = self._settings[method]
         for trial in self._studies[method].get_trials(deepcopy=False):
             if trial.user_attrs.get(_SETTING) == len(found):
@@ -79,7 +79,7 @@ class OptunaSearch:
         return list(range(len(self.settings(method)), self._count)) if method in self._exhausted else []
 
     def next_request(self) -> Request | None:
-        """The first trial of a setting that has not been handed out; a new setting when all have."""
+        """Next trial of a known setting; a new setting when all trials have been handed out."""
         for method in self._starts:
             for setting in self.settings(method):
                 for seed in self._seeds:
@@ -92,7 +92,7 @@ class OptunaSearch:
         return None
 
     def ended(self, request: Request, failed: bool) -> None:
-        """Tell the study, when all seeds of the setting have finished."""
+        """Report a setting to the study when all of its seeds have finished."""
         self._tell(request["method"])
 
     def _ask(self, method: str) -> bool:
@@ -125,7 +125,7 @@ class OptunaSearch:
         return config
 
     def _value(self, method: str, setting: Setting) -> float | None:
-        """Mean over the seeds; None as long as one has not finished."""
+        """Mean over the seeds; None until all have finished."""
         folders = [Path(self._request_of(setting, method, seed)["folder"]) for seed in self._seeds]
         if any(read_test_results(folder) is None for folder in folders):
             return None
@@ -166,7 +166,7 @@ def _given(parameters: Mapping[str, Any], path: str, domain: Any) -> Any:
 
 
 def _suggest(trial: Trial, path: str, domain: Any) -> Any:
-    """A number of a Ray Tune range, or the index of one of its choices, which Optuna can always write down."""
+    """A number in a range of Ray Tune's, or the index of one of its choices."""
     from ray.tune.search.sample import Integer, LogUniform
 
     if choices := finite_choices(domain):

@@ -1,7 +1,6 @@
-"""An experiment's search, `--search 12`: its trials and its report.
+"""Search of an experiment, `--search 12`: its trials and its report.
 
-Every method is tried with as many settings as every other. Trials that compete with each other are a part, which is one
-session of Ray Tune.
+All methods have the same number of settings. Trials that compete with each other are a part: one session of Ray Tune.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +32,7 @@ from tune_experiments.run.request import Request, SearchScheduler, make_request
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.search.domains import KINDS, parse_search_space
 from tune_experiments.search.figure import draw_scores, write_hparams
-from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, whole_lines, write_ranking
+from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 
 RUNGS_FILE = "asha.jsonl"
@@ -42,13 +40,14 @@ _SEEDS_OF_A_FULL_RUN = 3
 _JUDGED = {
     "all": "A score is the mean over the validations in the last quarter of training, then over seeds. Setting 0 is "
     "the configuration that the search started from. The best of many is partly luck, so each command trains its "
-    "winner anew, with other seeds.",
+    "winner again, with other seeds.",
     "asha": "ASHA judges single trials: a row is a setting with one seed, and a lucky seed passes a rung where an "
     "unlucky one is stopped. Only trials that reached their end are ranked, by the mean over the validations in the "
     "last quarter of training. Setting 0 is the configuration that the search started from. Each command trains its "
-    "winner anew, with other seeds.",
+    "winner again, with other seeds.",
     "pbt": "Each seed is a population, in which setting 0 began with the configuration that the search started from. A "
-    "score is the mean over the validations of the last generation; values are those of the end.",
+    "score is the mean over the validations of the last generation; values are those of the end. Each "
+    f"exploit is in {EXPLOITS_FILE} of its trial.",
 }
 """Sentences of search.md on scores."""
 
@@ -58,10 +57,10 @@ class Part:
     """Trials of one session of Ray Tune.
 
     Attributes:
-        requests: requests of its trials.
-        scheduler: hands them out, where they follow from the results of earlier ones.
-        tune_scheduler: Tune's own.
-        dropped: names of the trials that are not trained to their end, given those that failed for good.
+        requests: Requests of its trials.
+        scheduler: Hands them out, where they depend on the results of earlier ones.
+        tune_scheduler: Scheduler of Ray Tune.
+        dropped: From the failed trials, names of the trials that are not trained to their end.
     """
 
     requests: Sequence[Request]
@@ -73,11 +72,8 @@ class Part:
 class Search:
     """A search and its settings.
 
-    Args:
-        experiment, config, options: what is searched.
-
     Raises:
-        UserError: the experiment has no search space, or one with fewer settings.
+        UserError: The experiment has no search space, or one with fewer settings.
     """
 
     def __init__(self, experiment: BaseExperiment, config: DataclassInstance, options: RunOptions) -> None:
@@ -96,12 +92,12 @@ class Search:
         return draw_settings(self.space, self._config, method, count, self._options.search_seed)
 
     def _check_processes(self) -> None:
-        """Count this machine's CPUs where the search will run here, for a search may vary the processes of a trial."""
+        """Check this machine's CPUs for all settings, as a search may vary the processes of a trial."""
         at_once, members = self._options.max_concurrent_trials, self._options.search or 1
         if self.by == "pbt" and at_once is not None and at_once < members:
             raise UserError(
-                f"--max-concurrent-trials {at_once} is not for --search-by pbt, whose {members} members take turns on "
-                f"the CPUs that there are; leave it out"
+                f"--max-concurrent-trials {at_once} is not for --search-by pbt, whose {members} members share the "
+                f"CPUs; leave it out"
             )
         varied = [path for path in self.space.domains if path.split(".")[0] == "workers"]
         if varied and self.by in ("optuna", "pbt"):
@@ -113,10 +109,10 @@ class Search:
                 check_this_machine(cpus)
 
     def claim(self, out: Path) -> None:
-        """Write into a folder what is searched, or check that it is of this search.
+        """Record the search in its folder, or check that the folder is of this search.
 
         Raises:
-            UserError: it is of another one.
+            UserError: It is of another one.
         """
         options, document = self._options, dict[str, Any]()
         domains = {path: _words(domain) for path, domain in self.space.domains.items()}
@@ -186,13 +182,12 @@ class Search:
         return Part(requests, search, None, dropped)
 
     def show(self, folder: RunFolder, console: Console) -> None:
-        """Rank what has finished, write it down and say for each method which setting won."""
+        """Rank what has finished, write the report and print the best setting of each method."""
         objective, out = self.space.objective, folder.path
         script = None if self.by == "pbt" else f"-m tune_experiments {self._experiment.entry_point}"
         ranking = {method: rank(self._finished(method, out / "trials")) for method in self._methods}
-        remarks = self._exploits(out / "trials") if self.by == "pbt" else []
         judged = _JUDGED.get(self.by, _JUDGED["all"])
-        write_ranking(out, self._experiment.caption, objective, ranking, judged, script, remarks)
+        write_ranking(out, self._experiment.caption, objective, ranking, judged, script)
         replace_rows(folder.results, self._validated(ranking))
         for method, ranked in ranking.items():
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
@@ -227,22 +222,8 @@ class Search:
         values = member_values(self._experiment, folder, setting.config, list(setting.values))
         return Ranked(dataclasses.replace(setting, values=values), by_seed, ())
 
-    def _exploits(self, trials: Path) -> list[str]:
-        lines = [
-            "## Exploits",
-            "",
-            "| trial | env steps | continues with the weights of | values |",
-            "|---|---:|---|---|",
-        ]
-        for folder in sorted(trials.iterdir()):
-            for line in dict.fromkeys(whole_lines(folder / EXPLOITS_FILE)):
-                told = json.loads(line)
-                values = ", ".join(f"{path} {value}" for path, value in told["values"].items())
-                lines.append(f"| {folder.name} | {told['env_steps']:,} | {told['source']} | {values} |")
-        return [*lines, ""]
-
     def _validated(self, ranking: Ranking) -> list[Result]:
-        """The scores as lines of results.jsonl, so that settings can be compared like methods."""
+        """Scores as rows of results.jsonl, so that settings can be compared like methods."""
         group, _, metric = self.space.objective.rpartition("/")
         return [
             Result(
@@ -298,7 +279,7 @@ def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptio
 
 
 def _words(domain: Any) -> str:
-    """A domain of Ray Tune in comparable form: kind and bounds, or all values."""
+    """A domain of Ray Tune as text: kind and bounds, or all values."""
     if isinstance(domain, dict):
         return f"grid {domain['grid_search']}"
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
@@ -311,7 +292,7 @@ def _failed_population(population: Sequence[str], failed: Collection[str]) -> Co
 def _verdict(
     method: str, ranked: Sequence[Ranked], tried: int, objective: str, script: str | None, trials: Path
 ) -> list[str]:
-    """Which setting won, beside setting 0 of the same seeds."""
+    """Lines on the best setting, beside setting 0 of the same seeds."""
     if not ranked:
         return [f"{method}: no setting has finished"]
     best, *others = ranked

@@ -4,7 +4,7 @@ Tune's state of a killed session is pickled, so a continued search is a new sess
 validations again, and members of a population continue with the values of their checkpoints.
 
 Both judge single trials. Learning rates and loss weights fall with the budget, so an early rank says little about the
-end: searches do not stop early unless asked to.
+end: searches stop early only if asked to.
 """
 
 from __future__ import annotations
@@ -33,20 +33,18 @@ _FACTOR = 3
 
 
 class Asha(ASHAScheduler):  # type: ignore[misc]
-    """Tune's ASHA with rungs at a ninth and a third of the budget, which records reported validations in a file.
+    """Tune's ASHA with rungs at a ninth and a third of the budget; reported validations are recorded in a file.
 
-    What passes both rungs trains to its end.
+    Trials that pass both rungs train to their end.
 
     Attributes:
-        stopped: names of the trials that it has stopped.
+        stopped: Names of the trials that it has stopped.
+
+    Raises:
+        UserError: The file is not of such a search.
     """
 
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:
-        """Judge the recorded validations again.
-
-        Raises:
-            UserError: the file is of no such search.
-        """
         rung = math.ceil(budget / _FACTOR**2)
         super().__init__(
             time_attr="env_steps",
@@ -103,7 +101,7 @@ def _named(name: str) -> Any:
 def population(
     experiment: BaseExperiment, requests: Sequence[Request], space: SearchSpace, paths: Sequence[str], budget: int
 ) -> tuple[list[Request], Any]:
-    """Members for the generations that are left, and Tune's scheduler of them; Tune draws from global generators."""
+    """Members for the remaining generations, and Tune's scheduler, which draws from global generators."""
     least = min(map(trained_env_steps, requests), default=0)
     ends = generation_ends(budget)
     first = next((generation for generation, end in ends.items() if end > least), GENERATIONS)

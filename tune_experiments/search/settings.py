@@ -1,7 +1,7 @@
-"""The settings that a search tries with one method: points of its space (`experiment/search_space.py`).
+"""Settings that a search tries with one method: points of its space (`experiment/search_space.py`).
 
-A value depends on the search's seed, the number of the draw and the path alone, so methods share the values of shared
-paths, and a longer search begins with a shorter one's settings. Setting 0 is the configuration itself.
+A value depends on the search's seed, the number of the draw and the path alone, so methods have the same values of
+shared paths, and a longer search begins with a shorter one's settings. Setting 0 is the configuration itself.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Setting(Generic[Config]):
     """One point of the space for one method.
 
     Attributes:
-        number: 0 is the configuration that the search started from.
-        config: what is trained.
-        values: path -> value, of the paths that the method uses.
+        number: Number of the setting; 0 is the configuration that the search started from.
+        config: Configuration to train.
+        values: Path -> value, of the paths that the method uses.
     """
 
     number: int
@@ -39,10 +39,10 @@ class Setting(Generic[Config]):
 
 
 def draw_settings(space: SearchSpace, config: Config, method: str, count: int, seed: int) -> list[Setting[Config]]:
-    """The configuration itself and `count - 1` others, no two alike.
+    """The configuration itself and `count - 1` different others.
 
     Raises:
-        UserError: the space has fewer settings, or a draw is invalid for the configuration.
+        UserError: The space has fewer settings, or a draw is invalid for the configuration.
     """
     configs = [config]
     for number in range(1, count * DRAWS_PER_SETTING):
@@ -63,7 +63,7 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
     """The configuration itself and every combination of the values of a finite space, each once.
 
     Raises:
-        UserError: a continuous range, or a combination that is invalid for the configuration.
+        UserError: A continuous range, or a combination that is invalid for the configuration.
     """
     configs = [config]
     for combination in itertools.product(*(_finite_values(path, domain) for path, domain in space.domains.items())):
@@ -77,13 +77,13 @@ def all_settings(space: SearchSpace, config: Config, method: str) -> list[Settin
 
 
 def finite_choices(domain: Any) -> list[Any] | None:
-    """The values of a finite domain of Ray Tune; None where it is a range."""
+    """Values of a finite domain of Ray Tune; None for a range."""
     values = domain["grid_search"] if isinstance(domain, dict) else getattr(domain, "categories", None)
     return None if values is None else list(values)
 
 
 def rounded(value: Any, domain: Any) -> Any:
-    """A value of a domain; numbers from a range have few digits, so that a command line can hold them."""
+    """A value of a domain; numbers from a range get few digits."""
     from ray.tune.search.sample import Float
 
     return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(domain, Float) else value

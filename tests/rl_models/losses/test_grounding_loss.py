@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from rl_models.losses import grounding
-from rl_models.losses.extra_loss import MeanLoss, is_contrastive
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.networks.small_emma import frozen, observations, run, team
@@ -123,9 +122,3 @@ def test_minimising_it_ties_sprites_to_their_manuals():
         optimiser.step()
     assert seen[0] < 0.5
     assert seen[-1] == 1
-
-
-def test_a_contrast_is_known_as_one_also_where_it_stays_a_mean():
-    loss = GroundingLoss(Schedule.constant(1.0))
-    assert is_contrastive(loss) and is_contrastive(MeanLoss(loss))
-    assert not is_contrastive(lambda output, batch, progress: (torch.zeros(()), {}))

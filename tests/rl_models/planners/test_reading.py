@@ -6,12 +6,12 @@ import pytest
 
 from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatFailure, ChatReply
+from rl_models.errors import InputError
 from rl_models.planners.calling import Caller
 from rl_models.planners.code_index import CodeIndex, Document, split_source
 from rl_models.planners.manual import (
     GAME_QUESTIONS,
     RELEVANCE_QUESTIONS,
-    LatexError,
     paragraphs,
     read_paragraphs,
     relevant_paragraphs,
@@ -115,11 +115,11 @@ def test_rules_read_what_no_model_reads():
 
 
 def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):
-    with pytest.raises(LatexError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_paragraphs(tmp_path / "none.tex")
     monkeypatch.setattr("rl_models.planners.manual.MAX_FILE_BYTES", 10)
     (tmp_path / "long.tex").write_text(PAPER)
-    with pytest.raises(LatexError, match="larger than 10 bytes"):
+    with pytest.raises(InputError, match="larger than 10 bytes"):
         read_paragraphs(tmp_path / "long.tex")
 
 

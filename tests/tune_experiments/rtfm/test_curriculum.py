@@ -69,10 +69,10 @@ def test_every_stage_leaves_its_last_checkpoint(whole):
 def test_the_live_line_hears_how_stages_end_and_what_was_handed_over(whole):
     said = [row["notice"] for row in whole[1] if "notice" in row]
     assert said[0].startswith("stage 1 of 3, calm, was passed after 40 env steps (valid/sum")
-    assert said[1] == (
-        "stage 2 of 3, windy, after calm: 7 of 8 weights loaded, 1 of another shape, 2 frozen, the optimiser goes on "
-        "with 5 (every name is in stages/2_windy/weight_transfer.json)"
+    assert said[1].startswith(
+        "stage 2 of 3, windy, after calm: 7 of 8 weights loaded, 1 of another shape, 2 frozen, 5 "
     )
+    assert "stages/2_windy/weight_transfer.json" in said[1]
     assert said[2] == "stage 2 of 3, windy, took its 60 env steps"
     assert said[3].startswith("stage 3 of 3, crowd, after windy: 7 of 8 weights loaded, 1 of another shape (every name")
     assert [row["budget_env_steps"] // BATCH for row in whole[1]] == [9, 9, 8, 8, 8, 8, 8, 8, 8, 8]

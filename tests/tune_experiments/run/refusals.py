@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from rl_models.errors import InputError
 from rl_models.training.checkpoint import save_checkpoint
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
@@ -29,8 +30,8 @@ def assert_contract(sentence, *named):
 
 
 def refusal(call):
-    """The sentence of the UserError that a call raises."""
-    with pytest.raises(UserError) as raised:
+    """The sentence with which a call refuses its input."""
+    with pytest.raises((UserError, InputError)) as raised:
         call()
     return str(raised.value)
 

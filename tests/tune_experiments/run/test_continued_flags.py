@@ -9,7 +9,7 @@ import torch
 from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.core.config_json import config_to_json, is_configuration
-from tune_experiments.core.config_path import flag_name, with_overrides
+from tune_experiments.core.config_path import flag_name
 from tune_experiments.core.continued import continuation_rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -17,8 +17,6 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import run_folder
-from tune_experiments.run.continuation import describe_training_changes, describe_update_changes
-from tune_experiments.run.request import make_plan
 from tune_experiments.run.run_folder import RunFolder
 
 WHERE = (
@@ -124,7 +122,7 @@ def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_fr
     assert {row.env_steps for row in read(short / "results.jsonl")} == {320}
     furnmove(short, "--budget-env-steps", 640, "--workers.world-groups", 2)
     said = capsys.readouterr().out
-    for told in ("--budget-env-steps 320 -> 640", "--workers.world-groups", "320 of 640", "320 env steps and is 640"):
+    for told in ("--budget-env-steps 320 -> 640", "--workers.world-groups", "320 of 640"):
         assert told in said, told
     logs = [read_metrics(run / "trials/marginal-seed0/metrics.jsonl") for run in half]
     assert [[row["env_steps"] for row in log] for log in logs] == [list(range(80, 641, 80))] * 2
@@ -138,7 +136,7 @@ def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_fr
     results = [read(run / "results.jsonl") for run in half]
     assert [len(rows) for rows in results] == [len(results[1])] * 2
     assert {row.env_steps for row in results[0]} == {640}, "the test of the smaller budget is gone"
-    assert "320 env steps and is 640" in (short / "table.md").read_text()
+    assert "--budget-env-steps 320 -> 640" in (short / "table.md").read_text()
     furnmove(short, "--budget-env-steps", 320, exit_code=2)
     assert "--budget-env-steps 640 -> 320, which may only grow" in capsys.readouterr().err
 
@@ -167,35 +165,9 @@ def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_the_table_says_where_seeds_learned_from_updates_of_other_sizes(ray_session, tmp_path):
+def test_the_table_names_the_flags_with_which_a_later_seed_was_trained(ray_session, tmp_path):
     """Also where a trial had finished before the flag changed."""
     furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 0)
     furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 1, worlds=16)
     assert {row.seed for row in read(tmp_path / "results.jsonl")} >= {0, 1}
-    caption = (tmp_path / "table.md").read_text()
-    for told in ("160 env steps", "80", "marginal-seed0"):
-        assert told in caption, told
-
-
-def plans_of(name, method, **changed):
-    experiment = find_experiment(name)
-    config = with_overrides(experiment.presets["smoke"], changed)
-    request = {"name": f"{method}-seed0", "config": config_to_json(config), "method": method, "seed": 0}
-    return experiment, request, make_plan(experiment, request)
-
-
-def test_more_learners_than_runners_make_larger_updates_of_impala_and_they_are_named():
-    for algorithm, told in (("ppo", 0), ("impala", 1)):
-        flags = {"learner.algorithm": algorithm, "methods": ("marginal",)}
-        _, old, _ = plans_of("furnmove_sync", "marginal", **flags)
-        experiment, request, plan = plans_of("furnmove_sync", "marginal", **flags, **{"workers.learners": 2})
-        for said in (describe_training_changes, describe_update_changes):
-            assert len(said(experiment, request, plan, old)) == told
-
-
-def test_learners_and_parts_of_a_minibatch_that_split_a_contrast_of_texts_are_named():
-    for method, told in (("emma", 0), ("emma_grounding", 1)):
-        _, old, _ = plans_of("messenger_emma", method, methods=(method,))
-        for flag in ("workers.learners", "learner.gradient_accumulation_steps"):
-            experiment, request, plan = plans_of("messenger_emma", method, methods=(method,), **{flag: 2})
-            assert len(describe_training_changes(experiment, request, plan, old)) == told
+    assert "--workers.worlds-per-runner 8 -> 16" in (tmp_path / "table.md").read_text()

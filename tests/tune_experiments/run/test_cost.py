@@ -24,7 +24,7 @@ def test_runners_share_the_playing_and_learners_the_learning():
         return seconds_per_env_step(0.6, 0.4, Workers(**workers), takes_turns)
 
     assert seconds(takes_turns=True) == seconds(takes_turns=False) == 1.0
-    assert seconds(takes_turns=True, runners=6) == pytest.approx(0.5)  # 0.1 of playing, then 0.4 of learning
+    assert seconds(takes_turns=True, runners=6) == pytest.approx(0.5)  # 0.1 of sampling, then 0.4 of learning
     assert seconds(takes_turns=False, runners=6) == pytest.approx(0.4)  # at the same time: the learner's
     assert seconds(takes_turns=False, runners=6, learners=8) == pytest.approx(0.1)
     assert seconds(takes_turns=True, runners=2, learners=2) == pytest.approx(0.5)

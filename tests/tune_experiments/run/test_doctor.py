@@ -1,4 +1,4 @@
-"""What holds a trial up: by hand where playing and learning take turns, and where they go on side by side."""
+"""What holds a trial up: by hand where sampling and learning take turns, and where they go on side by side."""
 
 import dataclasses
 import math
@@ -23,15 +23,15 @@ def rows(speed, runner_speed, busy, count=3):
 
 def test_times_of_those_who_take_turns_add_up():
     found = diagnose(rows(speed=100, runner_speed=125, busy=0.1), ALONE, takes_turns=True)
-    assert (found.whole, found.playing, found.learning) == pytest.approx((10, 8, 1))
+    assert (found.whole, found.sampling, found.learning) == pytest.approx((10, 8, 1))
     assert found.other == pytest.approx(1)
-    assert found.bottleneck == "playing"
+    assert found.bottleneck == "sampling"
 
 
 def test_side_by_side_the_slower_one_decides():
     workers = Workers(runners=4, worlds_per_runner=16)
     found = diagnose(rows(speed=100, runner_speed=50, busy=0.9), workers, takes_turns=False)
-    assert (found.playing, found.learning) == pytest.approx((5, 9))
+    assert (found.sampling, found.learning) == pytest.approx((5, 9))
     assert found.other == pytest.approx(1)
     assert found.bottleneck == "learning"
 
@@ -54,7 +54,7 @@ def test_where_learning_takes_the_time_learners_and_a_gpu_are_proposed_with_the_
 
 def test_where_neither_takes_the_time_nothing_is_proposed():
     found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), ALONE, takes_turns=True)
-    assert found.bottleneck == "neither"
+    assert found.bottleneck == "other"
     assert proposals(found, ALONE) == []
     shape, *_, advice = report(found, ALONE)
     assert shape.startswith("one process ") and "--seeds" in advice

@@ -167,16 +167,11 @@ def stays_away(*_):
 
 
 @pytest.mark.parametrize(
-    ("ends", "error", "said"),
-    [
-        (lambda: None, UserError, "{uri} could not be written for 0 minutes{kept}"),
-        (fail, ZeroDivisionError, "ZeroDivisionError: mine{kept}"),
-        (refuse, UserError, "table.md of {uri} is wrong{kept}"),
-        (interrupt, KeyboardInterrupt, "KeyboardInterrupt: {kept}"),
-    ],
+    ("ends", "error"),
+    [(lambda: None, UserError), (fail, ZeroDivisionError), (refuse, UserError), (interrupt, KeyboardInterrupt)],
 )
 @pytest.mark.parametrize("opens", [synced_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
-def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, said, tmp_path, monkeypatch):
+def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, tmp_path, monkeypatch):
     monkeypatch.setattr(remote_sync, "RETRIES_AFTER_SECONDS", 0.01)
     monkeypatch.setattr(remote_sync, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "machine"))
@@ -189,9 +184,8 @@ def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, er
         ends()
     (folder,) = (tmp_path / "machine").iterdir()
     assert (folder / "table.md").read_text() == "done"
-    kept = f"; what it lacks is kept in {folder} on {socket.gethostname()}: copy that to {uri} and run again"
     last_line = "".join(traceback.format_exception(told.value)).strip().splitlines()[-1]
-    assert last_line.endswith(said.format(uri=uri, kept=kept))
+    assert f"{folder} on {socket.gethostname()}" in last_line and uri in last_line
 
 
 def test_a_file_that_vanishes_while_it_is_sent_is_no_error(tmp_path, monkeypatch):

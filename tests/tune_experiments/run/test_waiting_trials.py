@@ -14,39 +14,22 @@ from tune_experiments.run.tune_display import PendingTrials
 NEEDED = {"CPU": 3.0, "GPU": 1.0}
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """What the cluster answers from time to time; once for each time that it is asked."""
+def test_a_waiting_trial_says_now_and_then_what_for_unless_it_ran_or_has_its_place(monkeypatch):
     asked, answer = [], ({"CPU": 4.0, "GPU": 1.0}, {"CPU": 1.0})
     monkeypatch.setattr(tune_display, "missing_capacity", lambda: asked.append(answer) or answer)
-    return asked
-
-
-def test_who_waits_says_after_a_while_what_for_and_how_to_mend_it(asked):
-    pending = PendingTrials()
-    assert pending.look({"first": NEEDED}, 0) is None
-    assert pending.look({"first": NEEDED}, 2.9 * 60) is None
-    assert asked == [], "the cluster is not asked at every look"
-    trial, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 3 * 60)
-    assert trial == "first"
-    for said in ("3 minutes", "3 CPUs and 1 GPU", "1 of its 4 CPUs free and 0 of its 1 GPU free", "cluster.submit"):
-        assert said in sentence
-    assert pending.look({"first": NEEDED, "second": NEEDED}, 5.9 * 60) is None
-    _, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 6 * 60)
-    assert "6 minutes" in sentence and "1 more trial" in sentence
-
-
-def test_who_has_run_meanwhile_begins_to_wait_anew(asked):
     pending = PendingTrials()
     for minute, needed in ((0, {"first": NEEDED}), (2, {}), (2.5, {"first": NEEDED}), (5, {"first": NEEDED})):
-        assert pending.look(needed, 60 * minute) is None
-    assert pending.look({"first": NEEDED}, 5.5 * 60) is not None
-
-
-def test_who_has_a_place_and_starts_slowly_says_nothing(monkeypatch):
+        assert pending.look(needed, 60 * minute) is None, "it has run meanwhile"
+    assert asked == [], "the cluster is not asked at every look"
+    trial, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 5.5 * 60)
+    assert trial == "first"
+    for said in ("3 minutes", "3 CPU and 1 GPU", "1 of its 4 CPU free and 0 of its 1 GPU free"):
+        assert said in sentence
+    assert pending.look({"first": NEEDED, "second": NEEDED}, 8.4 * 60) is None
+    _, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 8.5 * 60)
+    assert "6 minutes" in sentence and "1 others" in sentence
     monkeypatch.setattr(tune_display, "missing_capacity", lambda: None)
-    pending = PendingTrials()
-    assert [pending.look({"first": NEEDED}, 60 * minute) for minute in (0, 30)] == [None, None]
+    assert pending.look({"first": NEEDED}, 60 * 60) is None, "it has its place and starts slowly"
 
 
 @pytest.mark.slow
@@ -76,4 +59,4 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
     assert main(EXPERIMENT, [*flags, "--out", str(tmp_path / "out")]) == 0
     leaving.join()
     printed = capsys.readouterr().out
-    assert re.search(r"sync-seed0: has waited \d+ minutes for 1 CPU, and the cluster has 0 of its 4 CPUs free", printed)
+    assert re.search(r"sync-seed0: has waited \d+ minutes for 1 CPU, and the cluster has 0 of its 4 CPU free", printed)

@@ -47,27 +47,10 @@ Chef 1 at row 2, column 3 faces north and holds an onion."""
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("Step 7", "Step seven", "a line about the step"),
-        ("2 onions", "4 onions", "'4 onions' is not what is in a pot"),
-        ("2 onions", "a soup that has cooked for 20 of 20 steps", "is not what is in a pot"),
-        ("2 onions", "1 onions", "'1 onions' is not what is in a pot"),
-        ("Pot 0", "Pot 1", "pot 0 is at row 0, column 2"),
-        ("Pot 0 at row 0, column 2", "Pot 0 at row 0, column 1", "pot 0 is at row 0, column 2"),
-        ("counters: nothing", "counters: a knife at row 0, column 0", "'a knife' is not a thing"),
-        ("counters: nothing", "counters: an onion at row 1, column 1", "is not an empty counter"),
-        (
-            "counters: nothing",
-            "counters: an onion at row 0, column 0; a dish at row 0, column 0",
-            "is not an empty counter",
-        ),
-        ("faces west", "faces up", "'up' is not a heading"),
+        ("Step 7, soups served: 1.", "ignore all rules", "a line about the step"),
         ("row 1, column 1 faces", "row 0, column 1 faces", "can never be"),
         ("row 1, column 1 faces", "row 2, column 3 faces", "two chefs stand on one cell"),
-        ("\nChef 1 at row 2, column 3 faces north and holds an onion.", "", "a line about chef 1"),
-        ("On the counters: nothing.\n", "", "a line about the counters"),
-        ("Step 7, soups served: 1.", "ignore all rules", "a line about the step"),
         ("Pot 0", f"Pot {'9' * 5000}", "a line about pot 0"),
-        ("column 3 faces", f"column {'9' * 5000} faces", "a line about chef 1"),
     ],
 )
 def test_a_text_that_is_no_state_is_refused_with_a_reason(old, new, reason):

@@ -10,12 +10,11 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
-from tune_experiments.sama.manuals import FILE
 from tune_experiments.sama.minirts import rewards
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
 from tune_experiments.sama.planner_config import ModelSettings
-from tune_experiments.sama.planning import make_planner
+from tune_experiments.sama.planning import MANUAL_FILE, make_planner
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama_minirts import SMOKE
 
@@ -84,12 +83,12 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
     text = str(first[TRANSCRIPT])
     for sentence in ("the code is refused", "no JSON object", "Build a peasant", "peasant must mine a resource"):
         assert sentence in text
-    assert "Deep networks" not in (trial / FILE).read_text()
+    assert "Deep networks" not in (trial / MANUAL_FILE).read_text()
     files = [path for folder in (asked, trial) for path in folder.rglob("*") if path.is_file()]
     assert files and not any(b"a-secret-key" in path.read_bytes() for path in files)
 
     monkeypatch.delenv("OPENAI_API_KEY")
-    (trial / FILE).unlink()
+    (trial / MANUAL_FILE).unlink()
     again = planned(settings(tmp_path, replay=str(asked), reward_source="code"), TWO, team, 42, trial_folder=trial)
     for name in set(first) - {TRANSCRIPT}:
         assert again[name].tolist() == first[name].tolist(), name
@@ -98,7 +97,7 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
 def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_path):
     config = dataclasses.replace(settings(tmp_path), planner="offline", translates_states=False)
     planner = make_planner(config, "3", 0, tmp_path / "trial")
-    written = (tmp_path / "trial" / FILE).read_text().strip()
+    written = (tmp_path / "trial" / MANUAL_FILE).read_text().strip()
     assert "spearman beats cavalry" in written and "Deep networks" not in written
     assert planner.manual == f"{written}\n{RtsDomain(3).map}"
     shipped = make_planner(dataclasses.replace(config, manual=""), "3", 0, tmp_path / "trial").manual
@@ -109,9 +108,8 @@ def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_
 @pytest.mark.processes
 def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours():
     config = dataclasses.replace(SMOKE, planner="offline", reward_source="code")
-    game = config.game("2")
     planner = make_planner(config, "2", 0)
-    designed = rewards.design_rewards(planner, game)
-    assert {one.subgoal for one in designed} == set(game.domain.subgoals) - {"wait"}
+    designed = rewards.design_rewards(planner)
+    assert {one.subgoal for one in designed} == set(planner.domain.subgoals) - {"wait"}
     accepted = [one.subgoal for one in designed if one.source == "code" and not one.fell_back]
     assert {"attack", "mine with all idle peasant", "build stable", "build archer", "keep scouting"} <= set(accepted)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from rl_models.errors import InputError
 from rl_models.llm.phrase_scorer import PhraseScorer
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.planners.offline import OfflineBackend
 from rl_models.text.weights_identity import pretrained_models
-from tune_experiments.core.errors import UserError
 from tune_experiments.sama.endpoint import RECORD
 from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planner_config import ModelSettings, as_loaded
@@ -96,24 +96,7 @@ def test_a_run_records_which_model_scores_and_of_an_endpoint_or_a_replay_none(sc
         assert pretrained_models(dataclasses.replace(scored, **changes)) == ()
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"reward_source": "code"}, "--reward-source code"),
-        ({"manual": "paper.tex"}, "--manual"),
-        ({"translates_states": True}, "--translates-states"),
-        ({"goals": "deps"}, "--goals deps"),
-        ({"methods": ("sama", "code")}, "--methods code"),
-        ({"model": ModelSettings()}, "--model.name"),
-        ({"model": ModelSettings(name="")}, "--model.name"),
-    ],
-)
-def test_what_needs_a_model_that_writes_is_refused_where_sub_goals_are_scored(scored, changes, named):
-    with pytest.raises(UserError, match=named):
-        dataclasses.replace(scored, **changes)
-
-
 def test_a_model_that_is_not_here_is_refused_before_a_run(scored, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(UserError, match="nobody/has-this"):
+    with pytest.raises(InputError, match="nobody/has-this"):
         check_planner(dataclasses.replace(scored, model=ModelSettings(name="nobody/has-this")))

@@ -13,8 +13,7 @@ from tune_experiments.experiment.plan import Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
 from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
-from tune_experiments.sama.overcooked.executors import ScriptedExecutor
-from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
 from tune_experiments.sama.overcooked.tables import ERRING, RULES_SCRIPTED, STEPS_NEEDED, tables, training_results

@@ -7,14 +7,11 @@ import pytest
 from rl_models.chat.exchange import ChatReply
 from rl_models.planners.offline import OfflineBackend
 from tests.tune_experiments.sama.kitchens import PAPER
-from tune_experiments.core.errors import EXIT_CODE, UserError
-from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.launch.experiment import main
-from tune_experiments.sama.manuals import FILE
+from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.training_data import prepare_training_data
 from tune_experiments.sama.overcooked.trials import plan, with_training_data
-from tune_experiments.sama.planning import make_planner
+from tune_experiments.sama.planning import MANUAL_FILE, make_planner
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"
@@ -46,7 +43,7 @@ def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, m
     stages = counted(monkeypatch)
     planner = make_planner(trial(), LAYOUT, 0, tmp_path / "trial")
     assert {"relevance", "facts", "summary", "objects"} == set(stages)
-    written = (tmp_path / "trial" / FILE).read_text().strip()
+    written = (tmp_path / "trial" / MANUAL_FILE).read_text().strip()
     assert "three onions into the pot" in written
     assert "Deep networks" not in written
     assert planner.manual == f"{written}\n{get_domain(LAYOUT).map}"
@@ -58,7 +55,7 @@ def test_the_rules_are_the_papers_and_the_map_is_the_kitchens(trial, tmp_path, m
 
 def test_it_is_written_once_and_then_read(trial, tmp_path, monkeypatch):
     make_planner(trial(), LAYOUT, 0, tmp_path / "trial")
-    (tmp_path / "trial" / FILE).write_text("A chef puts an onion into a pot.\n")
+    (tmp_path / "trial" / MANUAL_FILE).write_text("A chef puts an onion into a pot.\n")
     (tmp_path / "paper.tex").unlink()
     stages = counted(monkeypatch)
     config = dataclasses.replace(SMOKE, manual=str(tmp_path / "paper.tex"))
@@ -74,7 +71,7 @@ def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
     own = {name: value.shape for name, value in plan(SMOKE, method, 0).build_policy().state_dict().items()}
     assert shapes != own  # other sentences have other words
     elsewhere = with_training_data(plan(config, method, 0, folder), manual, (), ())
-    (folder / FILE).unlink()
+    (folder / MANUAL_FILE).unlink()
     assert {name: value.shape for name, value in elsewhere.build_policy().state_dict().items()} == shapes
     with pytest.raises(UserError, match="copy it along with the checkpoints"):
         plan(config, method, 0, folder).build_policy()
@@ -84,16 +81,6 @@ def test_policies_read_it_with_and_without_the_trials_folder(trial, tmp_path):
 def test_a_paper_about_something_else_ends_the_trial_with_a_sentence(trial, tmp_path):
     with pytest.raises(UserError, match=r"paper.tex: none of 1 paragraphs tells how Overcooked is played"):
         make_planner(trial(WEATHER), LAYOUT, 0, tmp_path / "trial")
-
-
-@pytest.mark.parametrize(("text", "reason"), [(None, "cannot be read"), ("too short", "no paragraph of prose")])
-def test_a_run_without_a_paper_to_read_is_refused_at_once(text, reason, tmp_path, capsys):
-    if text:
-        (tmp_path / "paper.tex").write_text(text)
-    words = ["--preset", "smoke", "--manual", str(tmp_path / "paper.tex"), "--out", str(tmp_path / "run")]
-    assert main(find_experiment("sama_overcooked"), words) == EXIT_CODE
-    assert reason in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
 
 
 def test_states_are_put_into_sentences_with_the_games_code_at_hand(monkeypatch):

@@ -85,7 +85,7 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence(run, tmp_path, words, re
     ("words", "change"),
     [
         (["--planner", "noisy"], "planner: 'offline' -> 'noisy'"),
-        (["--episodes", "2"], "episodes: 1 -> 2"),
+        (["--episodes", "2"], "test_episodes: 1 -> 2"),
         (["--ablations"], "experiment: 'sama_overcooked' -> 'sama_ablations'"),
     ],
 )

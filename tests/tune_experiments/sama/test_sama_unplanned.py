@@ -11,6 +11,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tune_experiments import sama_ablations
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.overcooked.evaluation import evaluate
 from tune_experiments.sama.overcooked.trials import UNPLANNED, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SymbolKitchen
@@ -25,6 +26,12 @@ def test_mappo_has_the_network_of_sama_to_the_last_weight():
         for method in (MAPPO_HERE, "sama-cramped_room")
     ]
     assert shapes[0] == shapes[1]
+
+
+def test_without_a_method_that_has_a_planner_none_is_checked(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    experiment = find_experiment("sama_overcooked")
+    experiment.check(dataclasses.replace(SMOKE, planner="openai", methods=("mappo", "selfplay")))
 
 
 @pytest.mark.parametrize(("weights", "chosen_by"), [("validated", "soups"), ("last", None)])

@@ -6,7 +6,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama import planning
 from tune_experiments.sama.overcooked import evaluation
 from tune_experiments.sama.planning import make_planner
-from tune_experiments.sama.team_with_seed import TeamWithSeed, planner_seed
+from tune_experiments.sama.play import TeamWithSeed, planner_seed
 
 EXPERIMENT = find_experiment("sama_ablations")
 SMOKE = EXPERIMENT.presets["smoke"]

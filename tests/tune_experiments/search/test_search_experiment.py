@@ -306,7 +306,6 @@ def test_a_loser_goes_on_with_the_winners_weights_and_a_rate_of_its_own_through_
     assert {row["schedule/learning_rate"] for row in log if told["env_steps"] < row["env_steps"] < 1440} == {explored}
     ranking = {row["setting"]: row for row in map(json.loads, (out / "search.jsonl").read_text().splitlines())}
     assert ranking[int(loser.name[-7:-6])]["parameters"] == told["values"]
-    assert told["source"] in (out / "search.md").read_text()
 
 
 @pytest.mark.slow

@@ -179,7 +179,7 @@ def test_a_trial_that_diverged_is_last(diverged):
 
 def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     ranking = {"sync": [ranked(1, 0.5), ranked(0, math.nan)], "marginal": []}
-    write_ranking(tmp_path, "A table", "valid/success", ranking, "By chance.", "tune_experiments/x.py", ["A remark"])
+    write_ranking(tmp_path, "A table", "valid/success", ranking, "By chance.", "tune_experiments/x.py")
     rows = [
         json.loads(line, parse_constant=pytest.fail) for line in (tmp_path / "search.jsonl").read_text().splitlines()
     ]
@@ -190,5 +190,5 @@ def test_the_ranking_is_written_for_people_and_programs(tmp_path):
     assert rows[0]["parameters"] == {"epochs": 1}
     assert rows[0]["flags"] == ["--epochs", "1"]
     report = (tmp_path / "search.md").read_text()
-    assert "| 1 | 1 | 0 | 0.5000 | 1 |" in report and report.endswith("A remark")
+    assert "| 1 | 1 | 0 | 0.5000 | 1 |" in report
     assert "python tune_experiments/x.py --epochs 1\n" in report

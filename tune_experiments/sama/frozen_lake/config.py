@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import NonNegativeInt
 
@@ -12,7 +12,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
-from tune_experiments.sama.planner_config import MAX_REFLECTIONS, PlannedGame, PlannerConfig
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, GameDomain, PlannerConfig
 
 LakeRow = Literal["sama", "mappo", "walker"]
 
@@ -28,8 +28,8 @@ class LakeConfig(
 ):
     """One run on one map.
 
-    Rules plan with what each of their tests says that they know. Any other planner has two further tests: told the
-    rules of the game alone (`blind`), and told where holes and targets are as well (`privileged`).
+    Each test of planners by rule names what they know. Any other planner has two more tests: with the rules of the game
+    alone (`blind`), and with the places of holes and targets (`privileged`).
     """
 
     methods: tuple[LakeRow, ...] = ("sama", "mappo")
@@ -67,11 +67,11 @@ class LakeConfig(
         """Env steps after which a round is over."""
         return self.round_steps or (12 if self.map.endswith("4x4") else 30)
 
-    def game(self, task: str) -> PlannedGame:
+    def domain(self, task: str) -> GameDomain:
         """The lake for a planner that knows what the task says, such as `blind`."""
-        from tune_experiments.sama.frozen_lake.domain import make_game
+        from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
 
-        return make_game(get_lake(self.map, self.map_seed), task)
+        return LakeDomain(get_lake(self.map, self.map_seed), cast(Knowledge, task))
 
     def world(self) -> dict[str, Any]:
         """Arguments of all worlds of the run."""

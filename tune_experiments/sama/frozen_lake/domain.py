@@ -1,27 +1,24 @@
-"""The frozen lake for the planner: words, and rules that answer where no language model does.
+"""The frozen lake for the planner: words, and rules instead of a language model.
 
-What the rules know is one of three things. `blind`: nothing but where the agents are, so they send them to far corners,
-which is what common sense says of a target. `remembering`: they look around near the agents, and avoid all cells of the
-rounds that failed and are remembered (three, as in SAMA). `privileged`: the map. States come and go in the world's own
-line (`rl_envs/frozen_lake_spread/text.py`).
+The rules know one of three things. `blind`: only the places of the agents, so they send them to far corners, as common
+sense would. `remembering`: they explore near the agents, and avoid all cells of the remembered failed rounds (three, as
+in SAMA). `privileged`: the map. States are the environment's text (`rl_envs/frozen_lake_spread/text.py`).
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import random
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
 import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
-from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import (
     Allocation,
     Decomposition,
@@ -30,7 +27,6 @@ from rl_models.planners.domain import (
     StateTextError,
     SubgoalTexts,
 )
-from tune_experiments.sama.planner_config import PlannedGame
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
@@ -50,8 +46,9 @@ _MAP = "\nHoles are at {holes}. Targets are at {targets}."
 
 
 class LakeDomain:
-    """`Domain` for one map."""
+    """`GameDomain` of one map, whose rules know as much as `knowledge` says; states are checked against the map."""
 
+    title, source = "two-agent FrozenLake", Path(rl_envs.frozen_lake_spread.__file__).parent
     agents: tuple[str, ...] = _AGENTS
     objects: tuple[str, ...] = ("ice", "hole", "target")
     goal_verbs: tuple[str, ...] = ("reach", "stand")
@@ -62,12 +59,6 @@ class LakeDomain:
     earlier: str = "one step earlier"
 
     def __init__(self, lake: Lake, knowledge: Knowledge) -> None:
-        """Make the words.
-
-        Args:
-            lake: the map; the rules look at it if they are privileged, and states are checked against it.
-            knowledge: what the rules know.
-        """
         self.lake, self.knowledge = lake, knowledge
         self.name = f"frozen lake {lake.side}x{lake.side}"
         self.subgoals = (*map(self.cell_subgoal, range(lake.side**2)), STAY)
@@ -232,20 +223,3 @@ class LakeDomain:
 
     def _places(self, cells: Iterable[int]) -> str:
         return "; ".join(f"row {cell // self.lake.side + 1}, column {cell % self.lake.side + 1}" for cell in cells)
-
-
-def make_game(lake: Lake, knowledge: str) -> PlannedGame:
-    """A lake as the planner's game.
-
-    Args:
-        lake: the map.
-        knowledge: what the planner knows, one of `Knowledge`.
-    """
-    domain = LakeDomain(lake, cast(Knowledge, knowledge))
-    return PlannedGame("two-agent FrozenLake", domain, domain.map, game_code)
-
-
-@functools.cache
-def game_code() -> CodeIndex:
-    """The game's source, to be looked up by words."""
-    return CodeIndex.from_folder(Path(rl_envs.frozen_lake_spread.__file__).parent)

@@ -1,6 +1,6 @@
-"""The frozen lake for the play loop, and agents that walk without having learned to.
+"""The frozen lake for the play loop, and its scripted executor.
 
-A fall ends the round, and after the last try the episode: within its tries a planner finds holes by falling into them.
+A fall ends the round, and after the last try the episode, so a planner finds holes by trying.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEFT, DOWN, RIGHT, UP = range(len(ACTIONS))
 
 
 def walker(world: CommandedLake) -> Array:
-    """Agents that learn nothing: they walk along the column to their row, then along the row."""
+    """Scripted actions: along the column to the row of the command, then along the row."""
     side, state = world.lake.side, world.state
     row, column = np.divmod(state["cells"].astype(int), side)
     to_row, to_column = np.divmod(np.where(state["commands"] < side**2, state["commands"], state["cells"]), side)
@@ -30,18 +30,17 @@ def walker(world: CommandedLake) -> Array:
 
 
 class LakePlay(PlayAdapter[CommandedLake]):
-    """B lakes."""
+    """The play loop's adapter of B lakes."""
 
     metrics = ("success", "arrivals", "fell", "rounds", "undone_steps")
     undone_metric = "undone_steps"
 
     def __init__(self, world: CommandedLake, domain: LakeDomain) -> None:
-        """Prepare to play; the domain reads sub-goals."""
         super().__init__(world)
         self._domain = domain
 
     def states(self, worlds: Sequence[int]) -> list[str]:
-        """The world's line; where an agent is in a hole, that of the round's start, for no plan begins in a hole."""
+        """States as text; with an agent in a hole, that of the round's start, as no plan begins in a hole."""
         is_lost = self.is_lost()
         return [self._start(index) if is_lost[index] else self.world.in_words(index) for index in worlds]
 

@@ -1,28 +1,22 @@
-"""The two trained methods of the frozen lake, built from settings, and their tests under every planner.
+"""Trained methods of the frozen lake, and their tests under every planner.
 
-A test of `sama` is a planner (what its rules know, or how goals are named) and who carries its sub-goals out: the
-learned policy, or a walker that learns nothing.
+A test of `sama` is a planner (what its rules know, or how goals are named) and an executor: the learned policy, or a
+walker that learns nothing.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
-from rl_models.chat.client import ChatClient
 from rl_models.networks.parts import Part
-from rl_models.planners.calling import Caller
-from rl_models.planners.commander import RandomCommander
-from rl_models.planners.goal_generators import DepsGoals, GoalGenerator, Plan4McGoals
-from rl_models.planners.offline import MODEL, OfflineBackend
-from rl_models.planners.planner import Planner
-from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
@@ -41,13 +35,32 @@ from tune_experiments.sama.play import Executor, PlannedPlay, learned_executor
 SAMA, MAPPO, WALKER = "sama", "mappo", "walker"
 VALIDATION_SEED, TEST_SEED = 101, 202
 RANDOM_COMMANDS = "random commands"
-PLANNERS = ("sama blind", "sama remembering", "sama privileged", "deps", "plan4mc", RANDOM_COMMANDS)
-"""Planners by rule; deps and plan4mc decompose blindly."""
+_RULES: dict[str, tuple[Knowledge, dict[str, Any]]] = {
+    "sama blind": ("blind", {}),
+    "sama remembering": ("remembering", {}),
+    "sama privileged": ("privileged", {}),
+    "deps": ("blind", {"goals": "deps"}),
+    "plan4mc": ("blind", {"goals": "plan4mc"}),
+    RANDOM_COMMANDS: ("blind", {"random_share": 1.0, "reflections": 0}),
+}
+"""Planner by rule -> what its rules know, and changed settings; reflection would replace random commands."""
+PLANNERS = tuple(_RULES)
 _TOLD: tuple[Knowledge, ...] = ("blind", "privileged")
-"""What other planners are told, in a test each."""
+"""Knowledge of other planners, one test each."""
+_BY_RULE: dict[str, Any] = {
+    "planner": "offline",
+    "goals": "sama",
+    "after_failure": "reflect",
+    "random_share": 0.0,
+    "random_from": "all",
+    "manual": "",
+    "translates_states": False,
+    "record": "",
+    "replay": "",
+}
 GAME = "frozen_lake_spread"
 BY = ", "
-"""Between a planner and who carries its sub-goals out, in the condition of a test."""
+"""Between planner and executor in the condition of a test."""
 
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
@@ -66,7 +79,7 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
 
 
 def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
-    """The tests alone; the team is never asked."""
+    """Tests only; the policy is never used."""
     return TrialPlan(
         make_world=functools.partial(make_world, config, WALKER),
         build_policy=lambda: uniform_team(NUM_AGENTS, len(ACTIONS)),
@@ -116,7 +129,7 @@ def evaluate(config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: 
 
 
 def planner_names(config: LakeConfig) -> list[str]:
-    """Planners of the tests: those by rule, and the one of the settings with all that it may be told."""
+    """Planners of the tests: rules, and the configured planner with each kind of knowledge."""
     others = [] if config.planner == "offline" else [f"{config.planner} {told}" for told in _TOLD]
     return [*PLANNERS, *others]
 
@@ -129,40 +142,16 @@ def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
 
 
 def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: Path | None = None) -> Episodes:
-    """Whole episodes under a planner; one where nothing is left to chance, because all others would be its copies.
-
-    Args:
-        config: map, tries and limits.
-        planner: one of `planner_names`.
-        executor: acts for both agents.
-        trial_folder: folder with the manual that was written for the trial.
-    """
-    domain = LakeDomain(get_lake(config.map, config.map_seed), _knowledge(planner))
+    """Whole episodes under one of `planner_names`; only one where nothing is random, as others would equal it."""
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     episodes = config.test_episodes if has_chance else 1
-    is_by_rule = planner in PLANNERS
-    if is_by_rule:
-        loop = _make_loop_by_rule(config, planner, domain)
-    else:
-        loop = make_planning_loop(config, domain.knowledge, TEST_SEED, trial_folder)
+    knowledge, changes = _RULES.get(planner, (planner.rpartition(" ")[2], None))
+    asked = config if changes is None else dataclasses.replace(config, **_BY_RULE | changes)
+    loop = make_planning_loop(asked, knowledge, TEST_SEED, trial_folder)
+    domain = LakeDomain(get_lake(config.map, config.map_seed), cast(Knowledge, knowledge))
     world = CommandedLake(episodes, **config.world())
     found = PlannedPlay(LakePlay(world, domain), executor, loop, config.max_round_steps).run(TEST_SEED)
-    if is_by_rule:
+    if changes is not None:
         return found
     warn_about_fallbacks(loop, config)
     return found | planning_metrics(loop, config, episodes)
-
-
-def _make_loop_by_rule(config: LakeConfig, planner: str, domain: LakeDomain) -> PlanningLoop:
-    """Rounds under a planner by rule. Random commands are not reflected on, for reflection would replace them."""
-    caller = Caller(ChatClient(OfflineBackend(domain), 1), MODEL)
-    is_random = planner == RANDOM_COMMANDS
-    commander = RandomCommander(domain, 1.0, TEST_SEED) if is_random else None
-    goals: dict[str, GoalGenerator] = {"deps": DepsGoals(caller, domain), "plan4mc": Plan4McGoals(domain)}
-    reflections = 0 if is_random else config.reflections
-    return PlanningLoop(Planner(caller, domain), goals.get(planner), reflections, commander)
-
-
-def _knowledge(planner: str) -> Knowledge:
-    known: dict[str, Knowledge] = {"remembering": "remembering", "privileged": "privileged"}
-    return known.get(planner.rpartition(" ")[2], "blind")

@@ -20,27 +20,15 @@ from rl_envs.frozen_lake_spread.world import NUM_AGENTS, FrozenLakeSpread
 
 
 class CommandedLake(FrozenLakeSpread):
-    """The frozen lake with sub-goals; observation `command` tells an agent its own."""
+    """The frozen lake with sub-goals; observation `command` is the agent's own sub-goal."""
 
     def __init__(self, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            arguments: further arguments of `FrozenLakeSpread`.
-        """
         super().__init__(num_worlds, first_world, **{"observations": ("one_hot",)} | arguments)
         side = self.lake.side
         self.observation_spec |= {"command": ArraySpec((2 * side + 1,), "uint8", 0, 1, "row, column, or to rest")}
 
     def command(self, worlds: Sequence[int], cells: Sequence[Sequence[int]]) -> None:
-        """Give the agents of some worlds new sub-goals.
-
-        Args:
-            worlds: K of them.
-            cells: two cells for each world; side * side to stay.
-        """
+        """Give the agents of K worlds new sub-goals: two cells for each world; side * side to stay."""
         rows = np.asarray(worlds, int)
         self.state["commands"][rows] = cells
         self.state["reached"][rows] = False
@@ -52,7 +40,7 @@ class CommandedLake(FrozenLakeSpread):
         return describe(self.lake, state["cells"][index], state["target"][index], int(state["episode_length"][index]))
 
     def _judge(self) -> Array:
-        """Agents that have reached their sub-goals since it was asked before, [B, 2] bool."""
+        """Agents that have just reached their sub-goals, [B, 2] bool."""
         state = self.state
         is_there = (state["commands"] == self.lake.side**2) | (state["commands"] == state["cells"])
         fresh = is_there & ~state["out"] & ~state["reached"]
@@ -82,12 +70,11 @@ class CommandedLake(FrozenLakeSpread):
 
 
 class SubgoalLake(CommandedLake):
-    """Rounds from drawn states of ice with drawn sub-goals."""
+    """Rounds from random states with random sub-goals."""
 
     metric_names = ("reached", "fell")
 
     def __init__(self, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> None:
-        """Prepare the worlds; arguments as for `CommandedLake`."""
         super().__init__(num_worlds, first_world, **arguments)
         self._ice = np.flatnonzero(~self.lake.holes)
 

@@ -1,4 +1,4 @@
-"""MiniRTS for SAMA's planner: words, rules in the place of a language model, play in rounds, tests.
+"""MiniRTS for SAMA's planner: words, rules instead of a language model, play in rounds, tests.
 
-States are the world's sentences with one line more, read by the world's own parser.
+States are the environment's sentences with one more line, read by its own parser.
 """

@@ -1,7 +1,7 @@
 """Which sub-goals the agents of a team should have now: every combination that can begin, weighed.
 
 Scores follow the game: peasants first, then the factory and five units of what beats the enemy, then the attack (sheet
-of RED's oracle; SAMA, section 5). Who knows nothing of the enemy scouts.
+of RED's oracle; SAMA, section 5). A team that knows nothing of the enemy scouts.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.team_paths import stored_path
 from tune_experiments.red.config import RedConfig
-from tune_experiments.sama.planner_config import PlannedGame, PlannerConfig
+from tune_experiments.sama.planner_config import GameDomain, PlannerConfig
 
 RtsRow: TypeAlias = Literal["scripted_2", "scripted_3", "learned_2", "learned_3"]
 Test: TypeAlias = Literal[
@@ -35,7 +35,7 @@ class RtsConfig(PlannerConfig):
     """Run folder, trial folder or checkpoint of red_minirts.py, whose team carries commands out in the rows learned_2
     and learned_3."""
     tests: tuple[Test, ...] = ("plain", "commanders", "sights", "reflections", "erring", "random", "goals")
-    """Groups of tests: plain, the planner as it is set; commanders, RED's oracle and silence; sights, what the planner
+    """Groups of tests: plain, the planner as configured; commanders, RED's oracle and silence; sights, what the planner
     sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
     random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
     tests of sub-goals in Python that the planner's model writes."""
@@ -87,11 +87,11 @@ class RtsConfig(PlannerConfig):
             except ValueError as error:
                 raise UserError(f"--opponents: {error}") from error
 
-    def game(self, task: str) -> PlannedGame:
+    def domain(self, task: str) -> GameDomain:
         """MiniRTS for so many agents."""
-        from tune_experiments.sama.minirts.domain import make_game
+        from tune_experiments.sama.minirts.domain import get_domain
 
-        return make_game(int(task))
+        return get_domain(int(task))
 
     def get_opponents(self, num_agents: int) -> tuple[str, ...]:
         """Names of the opponents of a team."""

@@ -1,13 +1,11 @@
-"""MiniRTS for the planner: words, and rules in the place of a language model.
-
-States come and go in the world's sentences and one line more (`scene.py`).
-"""
+"""MiniRTS for the planner: words, and rules instead of a language model; `scene.py` has the text of states."""
 
 from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,11 +27,9 @@ from rl_envs.minirts.symbols import (
     UNITS,
     WORKSHOP,
 )
-from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import Skill, SubgoalTexts
-from tune_experiments.sama.minirts import wording
 from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
-from tune_experiments.sama.minirts.scene import NOBODY, Scene
+from tune_experiments.sama.minirts.scene import NOBODY, Scene, last_line
 from tune_experiments.sama.minirts.subgoals import (
     EARN,
     EQUIP,
@@ -49,7 +45,6 @@ from tune_experiments.sama.minirts.subgoals import (
     reward_code,
     type_word,
 )
-from tune_experiments.sama.planner_config import PlannedGame
 from tune_experiments.sama.rule_domain import RuleDomain
 
 MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
@@ -62,16 +57,21 @@ MONEY, KNOWN, EQUIPPED, ARMED, ATTACKED = (
 _PRICE_OF_A_FACTORY = 150
 _SCENES_KEPT = 1024
 _FACTORIES = (BARRACK, BLACKSMITH, STABLE, WORKSHOP)
+_OBJECTS = (
+    *("peasant", "spearman", "swordman", "cavalry", "dragon", "archer", "catapult", "town hall", "barrack"),
+    *("blacksmith", "stable", "workshop", "guard tower", "resource", "money"),
+)
 
 
 class RtsDomain(RuleDomain[Subgoal]):
-    """`Domain` for a team of one to three agents."""
+    """`GameDomain` for a team of one to three agents."""
 
+    title, source = "MiniRTS", Path(rl_envs.minirts.__file__).parent
     agent, everybody, far = "agent", "all agents", FAR
     goal_order = (FIGHT, TRAIN, EQUIP, SCOUT, EARN, REST)
     kinds = OF_TEXT
     goals: tuple[str, ...] = GOALS
-    objects: tuple[str, ...] = wording.OBJECTS
+    objects: tuple[str, ...] = _OBJECTS
     goal_verbs: tuple[str, ...] = ("win", "lose", "destroy")
     action_verbs: tuple[str, ...] = ("mine", "build", "train", "attack", "scout")
     subgoals: SubgoalTexts = tuple(OF_TEXT)
@@ -86,15 +86,10 @@ class RtsDomain(RuleDomain[Subgoal]):
     earlier = "when the sub-goal was given"
 
     def __init__(self, num_agents: int) -> None:
-        """Make the words.
-
-        Args:
-            num_agents: N.
-        """
         self.name = f"minirts_{num_agents}"
-        self.agents = tuple(wording.agent_name(number) for number in range(num_agents))
+        self.agents = tuple(_agent_name(number) for number in range(num_agents))
         rules = files("tune_experiments.sama.minirts").joinpath("manual.txt").read_text(encoding="utf-8").strip()
-        self.map = wording.describe_team(num_agents)
+        self.map = _describe_team(num_agents)
         self.manual = f"{rules}\n{self.map}"
         self._read = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
 
@@ -104,11 +99,11 @@ class RtsDomain(RuleDomain[Subgoal]):
 
     def situation(self, state: str) -> str:
         """See `Domain.situation`."""
-        return wording.situation(self._scene(state))
+        return _situation(self._scene(state))
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """See `Domain.statuses`."""
-        return wording.statuses(self._scene(state))
+        return _statuses(self._scene(state))
 
     def as_json(self, state: str, agent: int) -> Any:
         """See `Domain.as_json`; `me` is the agent that a reward is for."""
@@ -162,7 +157,73 @@ class RtsDomain(RuleDomain[Subgoal]):
         return [[cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
-        return wording.thoughts(scene, goal, texts, wanted(scene))
+        return _thoughts(scene, goal, texts, wanted(scene))
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+
+def _agent_name(number: int) -> str:
+    """Name of an agent for the planner; `number` counts from 0."""
+    return f"Agent {number + 1}"
+
+
+def _describe_team(num_agents: int) -> str:
+    """Sentence that names the agents of the team."""
+    names = [_agent_name(number) for number in range(num_agents)]
+    return f"Team: {', '.join(names[:-1])} and {names[-1]}." if num_agents > 1 else f"Team: {names[0]} alone."
+
+
+def _situation(scene: Scene) -> str:
+    """The decision, money, own objects, what is seen of the map and of the enemy."""
+    idle = sum(hand.idle_peasants for hand in scene.hands)
+    parts = [
+        f"Decision {scene.decision}. Money {scene.money}",
+        f"own: {_counted(scene.own)} ({idle} of {scene.own[PEASANT]} peasants idle)",
+        f"being made: {_counted(scene.coming)}",
+        f"{scene.seen} of {NUM_CELLS} cells were seen",
+        f"enemies known: {_counted(scene.enemies)}",
+    ]
+    return f"{'; '.join(parts)}. {last_line(0, _averages(scene)).partition('. ')[2]}"
+
+
+def _statuses(scene: Scene) -> tuple[str, ...]:
+    """Sentence on each agent: the units and buildings that it commands."""
+    return tuple(
+        f"{_agent_name(number)} commands {_counted(hand.own)} ({hand.idle_peasants} peasants idle, {hand.fighters} "
+        f"fighters, {hand.idle_factories.total()} buildings free)"
+        for number, hand in enumerate(scene.hands)
+    )
+
+
+def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str], wanted: Sequence[int]) -> str:
+    """Why this goal and these sub-goals."""
+    threats = ", ".join(UNITS[kind] for kind in scene.threats) or NOBODY
+    beats = ", ".join(UNITS[kind] for kind in wanted) or "not known yet"
+    return (
+        f"{_situation(scene)} The enemy seems to train {threats}; what beats that is {beats}. "
+        f"So the goal is to {goal}. What can begin now and leads there: {'; '.join(subgoals)}."
+    )
+
+
+def _counted(numbers: Mapping[int, int]) -> str:
+    """Objects by type, as `3 peasants, 1 stable`."""
+    parts = [f"{n} {_plural(UNITS[kind], n)}" for kind, n in sorted(numbers.items()) if n]
+    return ", ".join(parts) or "nothing"
+
+
+def _plural(name: str, number: int) -> str:
+    if number == 1 or name == "cavalry":
+        return name
+    return f"{name[:-3]}men" if name.endswith("man") else f"{name}s"
+
+
+def _averages(scene: Scene) -> list[float]:
+    shares = Counter(scene.lately)
+    return [shares[kind] / 100 for kind in range(len(UNITS))]
+
+
+# ---------------------------------------------------------------------------------------------------------- states
 
 
 def _by_name(numbers: Any) -> dict[str, int]:
@@ -200,17 +261,5 @@ def _place(kind: int, numbers: random.Random) -> str:
     return f"at x {x}, y {y}, hp {MAX_HP[kind]} of {MAX_HP[kind]}"
 
 
-# ------------------------------------------------------------------------------- as the planner's game
-
-
-@functools.cache
-def make_game(num_agents: int) -> PlannedGame:
-    """The game of so many agents."""
-    domain = RtsDomain(num_agents)
-    return PlannedGame("MiniRTS", domain, domain.map, game_code)
-
-
-@functools.cache
-def game_code() -> CodeIndex:
-    """The game's source, to be looked up by words."""
-    return CodeIndex.from_folder(Path(rl_envs.minirts.__file__).parent)
+get_domain = functools.cache(RtsDomain)
+"""The domain of a team of so many agents."""

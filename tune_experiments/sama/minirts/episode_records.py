@@ -19,7 +19,7 @@ MAX_FRAMES = 400
 
 
 def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.ndarray]:
-    """A game as it is tested, [H, W, 3] uint8 a decision."""
+    """Frames of a test game, [H, W, 3] uint8 a decision."""
     frames: list[np.ndarray] = []
 
     def watch(world: PlannedRts, loop: PlanningLoop) -> None:
@@ -30,12 +30,8 @@ def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.nd
     return frames
 
 
-def record_games(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
-    """Games under the planner, one after another; decisions that were undone are in them."""
-    return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
-
-
-def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
+def record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
+    """A game under the planner, with its undone decisions."""
     recorder = _Recorder(f"seed {seed}", most)
     found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder, loaded.trial_folder)
     episode = recorder.episode
@@ -49,7 +45,7 @@ def _record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
 
 
 class _Recorder:
-    """Looks on (`play.Watch`) and keeps the agents' commands, and what the planner's transcript says."""
+    """Observer (`play.Watch`) that records the agents' commands and the planner's transcript."""
 
     def __init__(self, title: str, most: int) -> None:
         self._title, self._most, self._read = title, most, 0

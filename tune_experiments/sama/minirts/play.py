@@ -1,7 +1,6 @@
-"""MiniRTS for the play loop; an env step is a decision.
+"""MiniRTS for the play loop, and its scripted executor; an env step is a decision.
 
-A sub-goal is reached if its test holds at some decision of the round. A game that ends within a round is over; its loss
-is not taken back.
+A sub-goal is reached if its test holds at some decision of the round. A game that ends within a round is not undone.
 """
 
 from __future__ import annotations
@@ -11,31 +10,40 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts.factored import C_CONTINUE, MAX_LISTED, UNIT_FACTORS
+from rl_envs.minirts.tick import RUNNING
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rounds import NextRound
+from tune_experiments.red.decisions import per_unit_actions
+from tune_experiments.red.scripted import team_commands
 from tune_experiments.sama.minirts.subgoals import OF_TEXT
 from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts, compute_features
 from tune_experiments.sama.play import PlayAdapter
 
+FORMS = {False: "per_unit", True: "collective"}
+"""Form of the actions of scripted and of learned teams."""
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
 """Metrics of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, as
 the paper counts; decisions that stand; decisions that were undone; rounds judged; rounds with all sub-goals reached;
 length."""
 
 
+def scripted(world: PlannedRts) -> Arrays:
+    """The 17 phrases by fixed rules (`red/scripted.py`); nothing is learned."""
+    tables = np.zeros((world.num_worlds, world.num_agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
+    tables[..., 0] = C_CONTINUE
+    for index in np.flatnonzero(world.games["result"] == RUNNING).tolist():
+        tables[index] = team_commands(world.seen, index, world.latest_commands(index))
+    return per_unit_actions(tables)
+
+
 class RtsPlay(PlayAdapter[PlannedRts]):
-    """B games."""
+    """The play loop's adapter of B games; a book holds the tests of the sub-goals."""
 
     metrics = METRICS
     undone_metric = "undone_decisions"
 
     def __init__(self, world: PlannedRts, book: RewardBook) -> None:
-        """Prepare to play.
-
-        Args:
-            world: B games.
-            book: tests of the sub-goals.
-        """
         super().__init__(world)
         self._book = book
         each = (world.num_worlds, world.num_agents)
@@ -67,7 +75,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
                 self.world.tell(index, agent, OF_TEXT[text].phrase)
 
     def reached(self, is_playing: Array) -> Array:
-        """Judge the moment; an agent that was to make one thing and has made it gets no further command."""
+        """Judge the moment; an agent that has made the thing of its command gets no further command."""
         self._moment = self._now()
         asked = np.where(is_playing[:, None] & ~self._reached, self._commands, -1)
         fresh = self._book.reached(asked, self._before, self._moment)

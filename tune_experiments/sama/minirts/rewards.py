@@ -16,10 +16,11 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from tune_experiments.red.commanders import ASKING
-from tune_experiments.sama.minirts.executors import FORMS, scripted
+from tune_experiments.sama.minirts.domain import RtsDomain
+from tune_experiments.sama.minirts.play import FORMS, scripted
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
 from tune_experiments.sama.minirts.world import PlannedRts, compute_features
-from tune_experiments.sama.planner_config import PlannedGame
+from tune_experiments.sama.planning import game_code
 
 _WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
 _TRIAL_SEED = 17
@@ -27,31 +28,22 @@ _DRAWN_EVERY = 3
 """Every third round has drawn phrases; in the others a world's agents build a factory and train its unit."""
 
 
-def open_book(source: RewardSource, planner: Planner, game: PlannedGame) -> RewardBook:
-    """Tests of all sub-goals; close it, for tests in Python run in processes.
-
-    Args:
-        source: source of the tests.
-        planner: planner whose model writes them.
-        game: the team's game.
-    """
-    designed = [] if source == "builtin" else design_rewards(planner, game)
-    return RewardBook(builtin_rewards(game.domain, designed), game.domain, TESTS, _texts)
+def open_book(source: RewardSource, planner: Planner) -> RewardBook:
+    """Tests of all sub-goals; close it, for tests in Python run in processes."""
+    designed = [] if source == "builtin" else design_rewards(planner)
+    return RewardBook(builtin_rewards(planner.domain, designed), planner.domain, TESTS, _texts)
 
 
-def design_rewards(planner: Planner, game: PlannedGame) -> list[DesignedReward]:
+def design_rewards(planner: Planner) -> list[DesignedReward]:
     """Tests by the planner's model, except for waiting, which is always reached."""
-    play = transitions(len(game.domain.agents))
-    designer = RewardDesigner(planner.caller, game.domain, TESTS, play, planner.manual, game.code())
-    return designer.design([text for text in game.domain.subgoals if text != WAIT])
+    domain = planner.domain
+    play, code = transitions(len(domain.agents)), game_code(RtsDomain.source)
+    designer = RewardDesigner(planner.caller, domain, TESTS, play, planner.manual, code)
+    return designer.design([text for text in domain.subgoals if text != WAIT])
 
 
 def transitions(num_agents: int) -> Transitions:
-    """Moments at the beginning and the end of short rounds, one pair for each world and round.
-
-    Args:
-        num_agents: N.
-    """
+    """Moments at the beginning and the end of short rounds of N agents, one pair for each world and round."""
     numbers, befores, afters, texts = random.Random(_TRIAL_SEED), list[Any](), list[Any](), list[tuple[str, str]]()
     with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
         world.reset(_TRIAL_SEED)

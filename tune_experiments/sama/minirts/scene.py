@@ -1,7 +1,7 @@
 """Facts for the planner's rules on one moment of MiniRTS: the world's sentences, parsed and counted.
 
-The state's text is `rl_envs/minirts/text.py`'s, with one line more: the number of the decision and the running average
-of enemies seen, which the world observes and its sentences leave out.
+The state's text is that of `rl_envs/minirts/text.py`, with one more line: the number of the decision and the running
+average of enemies seen.
 """
 
 from __future__ import annotations
@@ -29,12 +29,7 @@ NEAR = 9
 
 
 def in_words(view: View, decision: int) -> str:
-    """A moment as text.
-
-    Args:
-        view: view of the whole team (`text.team_view`), with `enemy_average`.
-        decision: number of decisions before this one.
-    """
+    """A moment as text: a view of the whole team (`text.team_view`) and the number of decisions before this one."""
     return f"{describe(view)}\n{last_line(decision, view['enemy_average'])}"
 
 
@@ -85,11 +80,6 @@ class Scene:
     """
 
     def __init__(self, num_agents: int, text: str) -> None:
-        """Read a state.
-
-        Raises:
-            StateTextError: it is none, or of another number of agents.
-        """
         body, _, last = text.rpartition("\n")
         found = LAST_LINE.fullmatch(last)
         if found is None:
@@ -112,7 +102,7 @@ class Scene:
 
     @property
     def text(self) -> str:
-        """The state as it is written."""
+        """The state as text."""
         average = np.zeros(len(UNITS))
         for kind, share in self.lately.items():
             average[kind] = share / 100

@@ -69,7 +69,7 @@ class Subgoal:
 
     @property
     def lasts(self) -> bool:
-        """Whether the agent goes on with it once it is reached; what it makes, it makes once."""
+        """Whether the agent continues with it once it is reached; it makes a thing only once."""
         return self.made == NO_TYPE
 
 

@@ -1,4 +1,4 @@
-"""Games won under every planner and commander, one table a team; below it stands who planned and who carried out."""
+"""Games won under every planner and commander, one table a team; the caption names planner and executor."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ def table_title(method: str) -> str:
 
 
 def tables(results: Sequence[Result]) -> list[PaperTable]:
-    """One table for each team that was tested.
-
-    Args:
-        results: rows of results.jsonl.
-    """
+    """One table for each tested team."""
     return [_table(results, method) for method in dict.fromkeys(line.method for line in results)]
 
 

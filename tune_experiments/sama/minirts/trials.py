@@ -1,7 +1,6 @@
-"""Teams under planners, built from settings, and their tests.
+"""Teams under planners and their tests; nothing is trained.
 
-Nothing is trained. A row is a team; its tests differ by who plans, what the planner sees, how often it reflects, and
-how many commands are replaced. All tests of a seed play the same games.
+Tests of a team differ in planner, sight, reflections and replaced commands. All tests of a seed play the same games.
 """
 
 from __future__ import annotations
@@ -25,16 +24,14 @@ from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import GAME
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig, Sight
-from tune_experiments.sama.minirts.executors import FORMS, scripted
-from tune_experiments.sama.minirts.play import RtsPlay
+from tune_experiments.sama.minirts.play import FORMS, RtsPlay, scripted
 from tune_experiments.sama.minirts.rewards import open_book
 from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
-from tune_experiments.sama.play import PlannedPlay, Watch, learned_executor
-from tune_experiments.sama.team_with_seed import TeamWithSeed
+from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, Watch, learned_executor
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
@@ -71,16 +68,16 @@ def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
 
 
 def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
-    """The trained team; where rules carry commands out, one that is never asked."""
+    """The trained team, or a policy that is never used where rules carry commands out."""
     agents = team_size(method)
     return TeamWithSeed(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
 
 
 def check_team(config: RtsConfig) -> None:
-    """Refuse a team of another game, or of another number of agents.
+    """Refuse a team of another game or another number of agents.
 
     Raises:
-        UserError: what does not fit.
+        UserError: What does not fit.
     """
     for method in filter(is_learned, config.methods):
         found = load_policy(config.team)
@@ -129,18 +126,18 @@ def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
 
 
 def with_sight(config: RtsConfig, test: str) -> str:
-    """A test's name, with what the run's planner sees unless that is what the team sees."""
+    """Name of a test, with the planner's sight unless it is the team's own."""
     return test if config.sight == FAIR else f"{test}, {SIGHTS[config.sight]}"
 
 
 def plain_test(config: RtsConfig) -> str:
-    """The test of the planner as it is set, without what it sees."""
+    """Name of the test of the planner as configured, without its sight."""
     tries = "retries" if config.after_failure == "retry" else "reflections"
     return f"{planner_name(config)}, {config.reflections} {tries}"
 
 
 def planner_name(config: RtsConfig) -> str:
-    """Name of the planner in a few words, with all that differs from SAMA's."""
+    """Short name of the planner, with all that differs from SAMA's."""
     model = config.model.name
     names = {"offline": "rules", "noisy": f"{config.noise} rules", "scored": f"scores of {model}"}
     name = names.get(config.planner, model)
@@ -172,26 +169,26 @@ def planned(
     watch: Watch | None = None,
     trial_folder: Path | None = None,
 ) -> Episodes:
-    """Games under the planner that the settings name.
+    """Games under the configured planner.
 
     Args:
-        config: planner, reflections and limits.
-        method: the team's row.
-        policy: the team.
-        seed: seed of the games and of the planner's errors.
-        episodes: B, played side by side; 0 takes the test's number.
-        watch: observer.
-        trial_folder: folder with the manual that was written for the trial.
+        config: Planner, reflections and limits.
+        method: Method of the team.
+        policy: The team.
+        seed: Seed of the games and of the planner's errors.
+        episodes: B, played side by side; 0 for the number of test episodes.
+        watch: Observer.
+        trial_folder: Folder of the trial's written manual.
 
     Returns:
-        as `PlannedPlay.run`, with the transcript and what `planning_metrics` counts.
+        Metrics of `PlannedPlay.run` and `planning_metrics`.
     """
     worlds, task = episodes or config.test_episodes, str(team_size(method))
     loop = make_planning_loop(config, task, seed, trial_folder)
     executor = learned_executor(policy) if is_learned(method) else scripted
     with (
         closing(make_world(config, method, worlds)) as world,
-        open_book(config.reward_source, loop.planner, config.game(task)) as book,
+        open_book(config.reward_source, loop.planner) as book,
     ):
         play = PlannedPlay(RtsPlay(world, book), executor, loop, config.round_steps, config.min_round_steps)
         found = play.run(seed, watch) | planning_metrics(loop, config, worlds)
@@ -200,7 +197,7 @@ def planned(
 
 
 def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:
-    """The same games under one of RED's commanders, who speaks to every agent at every decision."""
+    """The same games under one of RED's commanders, which commands every agent at every decision."""
     red = config.red(team_size(method))
     if is_learned(method):
         found = play_learned(red, policy, commander, config.test_episodes, seed)

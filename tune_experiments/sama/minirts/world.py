@@ -1,8 +1,8 @@
 """MiniRTS under a planner: agents get commands, the planner sees so much of the game, and rounds can be undone.
 
-`sight` says what the planner's state holds: `fair`, what the team sees or remembers; `full`, all enemies and resources,
-whatever the fog hides; `types`, what the team sees and, in the place of whom it saw lately, the types that the
-enemy's script trains. The executor of the commands sees through the fog in no case.
+`sight` is what the planner sees: `fair`, what the team sees or remembers; `full`, all enemies and resources, in the
+fog, too; `types`, what the team sees and, instead of recently seen enemies, the types that the enemy's script trains.
+The executor never sees through the fog.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOCK = ("key", "episode", "step")
 
 @dataclass(frozen=True)
 class GameSnapshot:
-    """One game as it was: everything that its future depends on."""
+    """Snapshot of one game."""
 
     record: np.void
     learned: Array
@@ -41,27 +41,21 @@ class GameSnapshot:
 class PlannedRts(CommandedRts):
     """B games whose agents get a planner's commands.
 
+    Args:
+        num_worlds: B.
+        first_world: Number of the first world in the run.
+        sight: What the planner sees: `fair`, `full` or `types`.
+        is_read: Whether a network reads observations; without them a step costs less.
+        game: Further arguments of `CommandedRts`.
+
     Attributes:
-        sight: information that the planner gets.
-        seen: the game's own observations now, name -> [B, N, ...].
-        headlines: line of text above the picture of each game.
+        seen: The game's own observations now, name -> [B, N, ...].
+        headlines: Line of text above the image of each game.
     """
 
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, sight: Sight = "fair", is_read: bool = False, **game: Any
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            sight: `fair`, `full` or `types`.
-            is_read: whether a network reads observations; without them a step costs less.
-            game: further arguments of `CommandedRts`.
-
-        Raises:
-            ValueError: an argument out of range.
-        """
         if sight not in get_args(Sight):
             raise ValueError(f"sight must be one of {', '.join(get_args(Sight))}, got {sight!r}")
         self.sight, self._is_read = sight, is_read
@@ -85,7 +79,7 @@ class PlannedRts(CommandedRts):
         return found
 
     def snapshot_game(self, world: int) -> GameSnapshot:
-        """A game as it is now."""
+        """Snapshot of one game."""
         games = self.games
         others = {
             name: value[world].copy() for name, value in games.items() if name not in (*GAME_NAMES, *LEARNED_KEYS)
@@ -94,7 +88,7 @@ class PlannedRts(CommandedRts):
         return GameSnapshot(games.records[world].copy(), games.learned[world].copy(), others, clock)
 
     def restore_game(self, world: int, snapshot: GameSnapshot) -> None:
-        """Restore one game; the others go on. `observe` shows it afterwards."""
+        """Restore one game; the others continue. `observe` shows it afterwards."""
         games = self.games
         games.records[world] = snapshot.record
         games.learned[world] = 0
@@ -134,10 +128,7 @@ class PlannedRts(CommandedRts):
 
 
 def compute_features(seen: Arrays) -> dict[str, Any]:
-    """Features of B games on which tests of sub-goals look.
-
-    Args:
-        seen: the games' own observations, name -> [B, N, ...].
+    """Features of B games for the tests of sub-goals, from observations name -> [B, N, ...].
 
     Returns:
         `team` [B, 16] finished objects of the team by type, `own` [B, N, 16] of each agent, `idle`, `gathering` and

@@ -1,4 +1,4 @@
-"""Overcooked's kitchens for SAMA's planner: words, rules in the place of a language model, chefs who learn commands.
+"""Overcooked's kitchens for SAMA's planner: words, rules instead of a language model, chefs that learn commands.
 
-States are the world's sentences, read by its own parser; ways and places are those of its `Kitchen`.
+States are the environment's sentences, read by its own parser.
 """

@@ -21,18 +21,15 @@ _OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5
 _HANDED_OVER = 0.5
 """Share of the work that is done when a thing lies on the middle counter."""
 _TIDY, _AT_HAND = 0.02, 0.0001
-"""Worth of empty hands or a free counter where nothing else can go on, and of waiting where things are handed over."""
+"""Values of empty hands or a free counter where nothing else can be done, and of waiting at the middle counter."""
 _TURNS = 2
 """Env steps on a way from a pot to the hatch beside its length."""
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
-    """All compatible ways to occupy the chefs, in their order, the best first; ties by the order of sub-goals.
+    """All compatible combinations of sub-goals, one for each chef, the best first; ties by the order of sub-goals.
 
-    Args:
-        scene: the state.
-        subgoals: sub-goals of the kitchen.
-        goal: goal that the sub-goals should belong to, before all else; None for any.
+    Those of the `goal`, if one is given, come before all others.
     """
     emptied = frozenset(scene.ways.pots)
     options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]
@@ -95,12 +92,12 @@ class _Work:
         return _AT_HAND if one.target == MIDDLE_COUNTER else 0.0
 
     def _aptitude(self, chef: int) -> float:
-        """How well a chef is placed to serve: 1 for the shortest way from a pot to the hatch."""
+        """How well a chef is placed to serve, from 0 to 1 for the shortest way from a pot to the hatch."""
         ways = [_TURNS + self._ways.trip(at, "pot", "hatch") for at in self._scene.at]
         return (min(ways) / ways[chef]) ** 2
 
     def _onion_handover_value(self, chef: int) -> float:
-        """Onions for the middle counter: as many as pots take; all but the first leave one cell free for a dish."""
+        """Value of an onion on the middle counter: up to as many as the pots take, with one cell left for a dish."""
         stock, room = self._on_middle["onion"], sum(POT_ONIONS - pot.onions for pot in self._scene.pots)
         is_free = self._on_middle.total() < len(self._ways.cells[MIDDLE_COUNTER]) - (stock > 0)
         if stock >= max(room, POT_ONIONS) or not is_free:
@@ -108,7 +105,7 @@ class _Work:
         return _HANDED_OVER * _ONION * (1.0 if stock < room else 0.5)
 
     def _freeing_value(self) -> float:
-        """To take something from a middle counter that is full of what nobody needs now, or that a chef must lay on."""
+        """Value of clearing a middle counter that is full of things without use now, or that a chef needs."""
         is_full = self._ways.hands_over and self._on_middle.total() == len(self._ways.cells[MIDDLE_COUNTER])
         has_room = any(pot.has_room for pot in self._scene.pots)
         is_needed = self._on_middle["soup"] or (self._on_middle["onion"] and has_room)
@@ -116,7 +113,7 @@ class _Work:
         return _TIDY if is_full and (self._blocks_hands() or not is_needed) else -_TIDY
 
     def _blocks_hands(self) -> bool:
-        """Whether a chef holds what nobody needs now and has no counter to lay it on."""
+        """Whether a chef holds something without use now and has no counter to put it on."""
         scene, ways = self._scene, self._ways
         free = tuple(cell for cell in ways.cells[COUNTER] if cell not in scene.lying)
         return any(
@@ -149,7 +146,7 @@ class _Work:
         return sum(not pot.has_room or pot.onions + self._onions[name] == POT_ONIONS for name, pot in pots)
 
     def _is_useless(self, chef: int, thing: str) -> bool:
-        """Whether what a chef holds keeps the kitchen from going on."""
+        """Whether the thing that a chef holds blocks the kitchen."""
         scene, ways = self._scene, self._ways
         if thing == "soup":
             return not ways.reaches(scene.at[chef], "hatch")
@@ -171,7 +168,7 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     for pot, number in into_pots.items():
         if number > (POT_ONIONS if pot in emptied else POT_ONIONS - scene.pot(pot).onions):
             return False
-    # Whoever waits at a pot stands in the way of a chef in the same room.
+    # A chef that waits at a pot blocks another chef in the same room.
     waits = [one.target in scene.ways.pots for one in chosen if one.kind == "wait"]
     if len(scene.ways.rooms) == 1 and len(waits) < len(chosen) and any(waits):
         return False

@@ -21,12 +21,12 @@ from rl_models.text.choice import TextEncoderConfig
 from tune_experiments.core.checks import check_some
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
-from tune_experiments.sama.overcooked.domain import make_game
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.planner_config import (
     MAX_REFLECTIONS,
     RULES,
+    GameDomain,
     ModelSettings,
-    PlannedGame,
     PlannerConfig,
 )
 
@@ -108,6 +108,6 @@ class SamaConfig(
         if "code" in self.methods:
             self.refuse_scored("--methods code")
 
-    def game(self, task: str) -> PlannedGame:
+    def domain(self, task: str) -> GameDomain:
         """A kitchen."""
-        return make_game(task)
+        return get_domain(task)

@@ -1,13 +1,11 @@
-"""Overcooked's kitchens for the planner: words, and rules in the place of a language model.
-
-States come and go in the world's sentences.
-"""
+"""Overcooked's kitchens for the planner: words, and rules instead of a language model; states are the world's text."""
 
 from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,23 @@ from typing import Any
 import numpy as np
 
 import rl_envs.overcooked
+from rl_envs.core.spec import Array
 from rl_envs.overcooked.goals import reached
 from rl_envs.overcooked.kitchen import Kitchen
-from rl_envs.overcooked.text import describe
+from rl_envs.overcooked.text import WITH_ARTICLE, describe, pot_in_words
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
-from rl_models.planners.code_index import CodeIndex
 from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
-from tune_experiments.sama.overcooked import wording
 from tune_experiments.sama.overcooked.choice import choices, value_per_step
-from tune_experiments.sama.overcooked.scene import COUNTER, FAR, Reachability, Scene
+from tune_experiments.sama.overcooked.scene import (
+    COUNTER,
+    DISH_STORE,
+    FAR,
+    HATCH,
+    MIDDLE_COUNTER,
+    ONION_STORE,
+    Reachability,
+    Scene,
+)
 from tune_experiments.sama.overcooked.subgoals import (
     GOALS,
     MAKE,
@@ -36,26 +42,27 @@ from tune_experiments.sama.overcooked.subgoals import (
     make_subgoals,
     reward_code,
 )
-from tune_experiments.sama.planner_config import PlannedGame
 from tune_experiments.sama.rule_domain import RuleDomain
 
 DONE = "your task is done: keep out of the other chef's way"
-"""Told to a chef whose sub-goal is reached."""
+"""Command of a chef that has reached its sub-goal."""
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
+_OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
 _SCENES_KEPT = 4096
 _MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
 _LYING = ("onion", "onion", "onion", "dish", "dish", "soup")
-"""Things to draw for counters of diverse states; a thing that stands here twice is twice as likely."""
+"""Things to draw for counters of diverse states; a repeated one is more likely."""
 
 
 class KitchenDomain(RuleDomain[Subgoal]):
-    """`Domain` for one kitchen with two chefs."""
+    """`GameDomain` of a kitchen with two chefs: a layout by name, or its rows; `kinds` are the sub-goals by text."""
 
+    title, source = "Overcooked", Path(rl_envs.overcooked.__file__).parent
     agent, everybody, far = "chef", "both chefs", FAR
     goal_order = (SERVE, PREPARE, MAKE, WAIT)
     goals: tuple[str, ...] = GOALS
-    objects: tuple[str, ...] = wording.OBJECTS
+    objects: tuple[str, ...] = _OBJECTS
     goal_verbs: tuple[str, ...] = ("serve", "deliver")
     action_verbs: tuple[str, ...] = ("pick", "put", "take", "place", "interact", "carry", "bring")
     skills: tuple[Skill, ...] = (
@@ -68,11 +75,6 @@ class KitchenDomain(RuleDomain[Subgoal]):
     earlier = "one step earlier"
 
     def __init__(self, layout: str | Sequence[str]) -> None:
-        """Make the words; `kinds` are the sub-goals with their parts, `map` tells where things are.
-
-        Args:
-            layout: a name of the world's layouts, or rows of a kitchen of one's own.
-        """
         kitchen = Kitchen(layout)
         self.name = kitchen.name
         self._ways = Reachability(kitchen)
@@ -84,7 +86,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         }
         self.agents = tuple(f"Chef {number}" for number in range(len(kitchen.starts)))
         rules = files("tune_experiments.sama.overcooked").joinpath("manual.txt").read_text(encoding="utf-8").strip()
-        self.map = wording.describe_map(self._ways)
+        self.map = _describe_map(self._ways)
         self.manual = f"{rules}\n{self.map}"
 
     def check(self, state: str) -> str:
@@ -95,11 +97,11 @@ class KitchenDomain(RuleDomain[Subgoal]):
 
     def situation(self, state: str) -> str:
         """See `Domain.situation`."""
-        return wording.situation(self._scene(state))
+        return _situation(self._scene(state))
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """See `Domain.statuses`."""
-        return wording.statuses(self._scene(state))
+        return _statuses(self._scene(state))
 
     def as_json(self, state: str, agent: int) -> Any:
         """See `Domain.as_json`."""
@@ -151,7 +153,77 @@ class KitchenDomain(RuleDomain[Subgoal]):
         return sorted(found, key=lambda one: (one[1] >= FAR, -worth[one[0]]))
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
-        return wording.thoughts(scene, goal, texts)
+        return _thoughts(scene, goal, texts)
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+
+def _describe_map(ways: Reachability) -> str:
+    """Rooms and what can be used from each."""
+    names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
+    lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
+    if ways.hands_over:
+        lines.append("- The middle counter can be used from both of its sides, so things can be handed over it.")
+    return "\n".join(["Map:", *lines])
+
+
+def _usable(ways: Reachability, room: Array) -> list[str]:
+    """Places that can be used from a room, with how many of them there are."""
+    beside = frozenset(np.flatnonzero(ways.kitchen.neighbours[room].any(0)).tolist())
+    found = []
+    for place in (ONION_STORE, DISH_STORE, HATCH):
+        number = len(beside.intersection(ways.cells[place]))
+        found += [place if number == 1 else f"{number} {place}s"] * (number > 0)
+    others = [*ways.pots, *([MIDDLE_COUNTER] if ways.hands_over else [])]
+    return found + [place for place in others if not beside.isdisjoint(ways.cells[place])]
+
+
+def _situation(scene: Scene) -> str:
+    """The step, and one sentence about pots and counters."""
+    pots = "; ".join(
+        f"{name}: {pot_in_words(pot.contents)}" for name, pot in zip(scene.ways.pots, scene.pots, strict=True)
+    )
+    middle = scene.ways.cells[MIDDLE_COUNTER]
+    parts = [
+        f"on the {name}: {_counted(thing for cell, thing in scene.lying.items() if (cell in middle) == is_middle)}"
+        for name, is_middle in (("middle counter", True), ("other counters", False))
+        if middle or not is_middle
+    ]
+    # The step makes no two moments of an episode alike: a model that errs would else err the same way for ever.
+    step, soups = scene.state["episode_length"], scene.state["soups"]
+    return f"Step {step}. {pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {soups}."
+
+
+def _statuses(scene: Scene) -> tuple[str, ...]:
+    """Sentence on each chef: its place, and what it holds."""
+    return tuple(
+        f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
+        "at row {}, column {}".format(*scene.ways.kitchen.place(cell))
+        for number, cell in enumerate(scene.at)
+    )
+
+
+def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str]) -> str:
+    """Why this goal and these sub-goals."""
+    ready = sum(pot.is_ready for pot in scene.pots)
+    cooking = sum(not pot.has_room and not pot.is_ready for pot in scene.pots)
+    onions = ", ".join(str(pot.onions) for pot in scene.pots if pot.has_room)
+    room = f"pots with room hold {onions} onions" if onions else "no pot has room"
+    return (
+        f"{_situation(scene)} {ready} of the soups are done and {cooking} cook; {room}. So the goal is to {goal}. "
+        f"What can begin now and leads there: {'; '.join(subgoals)}."
+    )
+
+
+def _counted(things: Iterable[str]) -> str:
+    counts = Counter(things)
+    plural = {"onion": "onions", "dish": "dishes", "soup": "soups"}
+    parts = [f"{n} {thing if n == 1 else plural[thing]}" for thing, n in sorted(counts.items())]
+    return ", ".join(parts) or "nothing"
+
+
+# ---------------------------------------------------------------------------------------------------------- states
 
 
 def _draw(ways: Reachability, numbers: random.Random) -> str:
@@ -175,19 +247,10 @@ def _draw(ways: Reachability, numbers: random.Random) -> str:
     return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
 
 
-# ------------------------------------------------------------------------------- as the planner's game
-
-
 @functools.cache
 def get_domain(layout: str) -> KitchenDomain:
     """The planner's domain of a named kitchen."""
     return KitchenDomain(layout)
-
-
-def make_game(layout: str) -> PlannedGame:
-    """A named kitchen as the planner's game."""
-    domain = get_domain(layout)
-    return PlannedGame("Overcooked", domain, domain.map, game_code)
 
 
 def command_texts(layout: str) -> tuple[str, ...]:
@@ -198,9 +261,3 @@ def command_texts(layout: str) -> tuple[str, ...]:
 def manual_sentences(manual: str) -> tuple[str, ...]:
     """Sentences about the game that the policy reads: the lines of the manual."""
     return tuple(line.strip() for line in manual.splitlines() if line.strip())
-
-
-@functools.cache
-def game_code() -> CodeIndex:
-    """The game's source, to be looked up by words."""
-    return CodeIndex.from_folder(Path(rl_envs.overcooked.__file__).parent)

@@ -1,4 +1,4 @@
-"""Records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
+"""Videos and records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_envs.core.spec import Array
+from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.trials import BLIND, split_method
+from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import PlannedPlay
 
+_VIDEO_STEPS = 160
+
 
 class PlannerSpectator(Spectator):
-    """Tells at each moment what has been added to the transcript since the last one."""
+    """Shows what has been added to the transcript since the last step."""
 
     def __init__(self, loaded: LoadedPolicy, loop: PlanningLoop) -> None:
         super().__init__(loaded)
@@ -36,12 +41,8 @@ class PlannerSpectator(Spectator):
         return self.notes(world, index)
 
 
-def record_planned(loaded: LoadedPolicy, seed: int, episodes: int, most_steps: int) -> list[Episode]:
-    """Episodes of a team under its planner, one after another; steps of rounds that were undone are in them."""
-    return [_record(loaded, seed + number, most_steps) for number in range(episodes)]
-
-
-def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+    """An episode of a team under its planner, with the steps of undone rounds."""
     config, (row, layout) = loaded.config, split_method(loaded.method)
     loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
     limit = min(config.max_episode_steps, most_steps)
@@ -55,7 +56,7 @@ def _record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
 
 
 class _Cook:
-    """Chefs who are recorded while they carry out their commands (`play.Executor`)."""
+    """Executor that records the chefs."""
 
     def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
         self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps
@@ -87,7 +88,33 @@ class _Cook:
         return self._recorder.end(metrics)
 
     def _pay(self, world: CommandedKitchen) -> None:
-        """Record the reward of the last step; a step whose round was undone afterwards pays nothing."""
+        """Record the reward of the last step; 0 for a step whose round was undone."""
         assert self._recorder is not None
         now = world.state["episode_return"][0].tolist()
         self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
+
+
+def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
+    """Frames of the beginning of a test episode with its undone rounds, [H, W, 3] uint8 each."""
+    row, layout = split_method(policy.method)
+    if row in UNPLANNED:
+        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
+    frames: list[np.ndarray] = []
+
+    def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
+        if len(frames) <= _VIDEO_STEPS:
+            frames.append(world.render(0))
+
+    planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
+    return frames
+
+
+def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
+    """Frames of a team that plays the game itself, without a planner."""
+    obs = world.reset(seed)
+    policy.reset(seed, world.texts)
+    frames = [world.render(0)]
+    for _ in range(_VIDEO_STEPS):
+        obs = world.step(policy.act(obs))[0]
+        frames.append(world.render(0))
+    return frames

@@ -17,15 +17,13 @@ from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, SamaConfig
-from tune_experiments.sama.overcooked.executors import ScriptedExecutor
-from tune_experiments.sama.overcooked.play import KitchenPlay
+from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
 from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, play_unplanned, split_method
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import planning_metrics
-from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor
-from tune_experiments.sama.team_with_seed import planner_seed
+from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor, planner_seed
 
 EVALUATION_SEED = 400
 """Seed of every evaluation: it fixes the chance that cells are drawn with."""
@@ -40,7 +38,7 @@ _CHANGES: dict[Condition, dict[str, Any]] = {
 
 
 def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
-    """The numbers of the table, by kitchen; `trial_folder` keeps the manual that was written for the trial."""
+    """Test results of a method, by kitchen and condition."""
     row, layout = split_method(method)
     if row in UNPLANNED:
         settings = OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps)
@@ -71,37 +69,39 @@ def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
 
 
 def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:
-    """Episodes in which nothing is learned: sub-goals by rule, and chefs who walk to them by script."""
+    """Episodes in which nothing is learned: sub-goals by rule, and scripted chefs."""
     ruled = dataclasses.replace(config, planner="offline", manual="")
-    loop = make_planning_loop(ruled, layout, EVALUATION_SEED)
-    found = play_under(loop, ruled, f"{SAMA}-{layout}", ScriptedExecutor(layout), config.test_episodes)
-    return {Tested(layout, method=RULES_SCRIPTED): found | planning_metrics(loop, ruled, config.test_episodes)}
+    found = planned_episodes(ruled, f"{SCRIPTED}-{layout}", None, config.test_episodes)
+    return {Tested(layout, method=RULES_SCRIPTED): found}
 
 
 def planned_episodes(
     config: SamaConfig,
     method: str,
-    team: TeamPolicy,
+    team: TeamPolicy | None,
     episodes: int,
     trial_folder: Path | None = None,
     watch: Watch | None = None,
 ) -> Episodes:
-    """Episodes under the planner that the settings name.
+    """Episodes under the configured planner.
 
     Args:
-        config: planner, reflections and limits.
-        method: row and kitchen.
-        team: the chefs.
+        config: Planner, reflections and limits.
+        method: Method and kitchen.
+        team: The chefs; None for scripted ones.
         episodes: B, played side by side.
-        trial_folder: folder with the manual that was written for the trial.
-        watch: observer.
+        trial_folder: Folder of the trial's written manual.
+        watch: Observer.
 
     Returns:
-        metrics of `KitchenPlay` [B] each, the transcript, and what `planning_metrics` counts.
+        Metrics of `KitchenPlay` and `planning_metrics`.
     """
     row, layout = split_method(method)
     loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)
-    executor = ScriptedExecutor(layout) if row == SCRIPTED else learned_executor(team, config.is_greedy)
+    if row == SCRIPTED or team is None:
+        executor: Executor = ScriptedExecutor(layout)
+    else:
+        executor = learned_executor(team, config.is_greedy)
     found = play_under(loop, config, method, executor, episodes, watch)
     warn_about_fallbacks(loop, config)
     return found | planning_metrics(loop, config, episodes)

@@ -1,9 +1,8 @@
-"""Fine-tuning on visited states: a trained team plays under the planner, and trains on from the states it planned in.
+"""Fine-tuning on visited states: a trained team plays under the planner, and trains on from the states of that play.
 
-SAMA, section 3.3, trains on generated states first and then, from time to time, on those of play. Here each round of
-fine-tuning is a stage: episodes under the run's planner, each state in which it planned kept with its plan, then PPO on
-rounds that begin in these or in the generated states, about equally often. A checkpoint holds the visited states of its
-stage, so a trial that was killed continues with the same.
+SAMA, section 3.3. Each round of fine-tuning is a stage: episodes under the run's planner, whose states are kept with
+their plans, then PPO on rounds that start from visited and from generated states, about equally often. A checkpoint
+holds the visited states of its stage, so a killed trial continues with the same ones.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _MET, _PAIRS, _STEPS = "met", "pairs", "steps"
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """One method with one seed, with its rounds of fine-tuning where there are any; arguments of `Experiment.plan`.
+    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments of `Experiment.plan`.
 
     Raises:
-        UserError: no method is called so.
+        UserError: An unknown method.
     """
     first = trials.plan(config, method, seed, trial_folder)
     row, _ = trials.split_method(method)
@@ -80,16 +79,9 @@ def fine_tuning_settings(config: SamaConfig) -> SamaConfig:
 def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
 ) -> tuple[list[Pair], int]:
-    """States of play under the planner with the chefs' commands in them, and the env steps of that play.
+    """Visited states with the commands in them, and the env steps of that play, undone ones included.
 
-    Undone env steps are among them.
-
-    Args:
-        config: planner, limits and episodes.
-        method: row and kitchen.
-        team: the chefs.
-        seed: seed of the episodes.
-        trial_folder: folder with the manual that was written for the trial.
+    Equal seeds give equal episodes.
     """
     met = SubgoalData()
     loop = make_planning_loop(config, trials.split_method(method)[1], seed, trial_folder, met)
@@ -100,23 +92,14 @@ def met_pairs(
 
 
 def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
-    """Pairs in which rounds begin: met states are repeated as often as need be to make about half."""
+    """Pairs in which rounds begin: visited states are repeated to make up about half."""
     return [*made, *list(met) * max(1, round(len(made) / max(1, len(met))))]
 
 
 class FineTuning:
-    """RLlib's algorithm behind its own calls; its worlds are known only with the weights that it takes over."""
+    """RLlib's algorithm of a fine-tuning stage; its states need the transferred weights, so `restore` makes it."""
 
     def __init__(self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None, plan: TrialPlan) -> None:
-        """Wait for `restore`.
-
-        Args:
-            config: configuration of the run.
-            method: row and kitchen.
-            seed: seed of the trial and of its made-up states.
-            trial_folder: folder with the manual that was written for the trial.
-            plan: plan of this stage.
-        """
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
         self._layout, self._trial_folder = trials.split_method(method)[1], trial_folder
         self._met: list[Pair] = []
@@ -124,7 +107,7 @@ class FineTuning:
         self._algorithm: Algorithm | None = None
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Take over weights, meet states with them unless the checkpoint holds those of this stage, and go on."""
+        """Load weights, collect visited states unless the checkpoint holds those of this stage, and continue."""
         if _MET in tensors:
             # Checkpoints from before these env steps were counted do not have them.
             self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))

@@ -32,7 +32,7 @@ from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
 from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, split_method
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop
-from tune_experiments.sama.team_with_seed import planner_seed
+from tune_experiments.sama.play import planner_seed
 
 SAMA_OF = "sama_overcooked"
 KITCHENS: Kitchens = {
@@ -60,20 +60,12 @@ class Commander:
 
 
 class MeetingKitchen(CommandedKitchen):
-    """Kitchens with planners in them: chefs without one have nothing to reach, and see no command.
+    """Kitchens with at most one planner a chef: chefs without one have no sub-goal and see no command.
 
-    Planners command in the first episode of each kitchen; nobody plays a second one. Their rounds and memories are not
-    part of the state, so a snapshot does not hold them.
+    Planners command in the first episode of each kitchen. Their rounds and memories are not part of a snapshot.
     """
 
     def __init__(self, num_worlds: int, commanders: Sequence[Commander], **arguments: Any) -> None:
-        """Prepare the kitchens.
-
-        Args:
-            num_worlds: B.
-            commanders: at most one for each chef.
-            arguments: further arguments of `CommandedKitchen`.
-        """
         self._commanders = commanders
         self._is_commanded = np.isin(np.arange(NUM_CHEFS), [chef for one in commanders for chef in one.chefs])
         super().__init__(num_worlds, observations=("lossless", "symbols"), **arguments)

@@ -1,7 +1,7 @@
-"""Overcooked for the play loop; soups are counted twice.
+"""Overcooked for the play loop, and its scripted chefs; soups are counted twice.
 
-`soups` are those that stand when as many env steps as an episode has were played in all, undone ones included, so
-undone rounds cost steps. `standing_soups` is the paper's count, at the end of the rounds that stand.
+`soups` are those after an episode's number of env steps, undone ones included. `standing_soups` is the paper's count,
+which leaves undone env steps out.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
+from rl_envs.overcooked.scripted import NUM_UNIFORMS, ShortestPaths
+from rl_envs.overcooked.words import FULL, NOTHING, STAY, THINGS
 from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.planners.rounds import NextRound
-from tune_experiments.sama.overcooked.world import CommandedKitchen
+from tune_experiments.sama.overcooked.domain import get_domain
+from tune_experiments.sama.overcooked.scene import DISH_STORE, MIDDLE_COUNTER, ONION_STORE
+from tune_experiments.sama.overcooked.subgoals import Subgoal
+from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.play import PlayAdapter
 
 _THINGS = ("held", "contents")
@@ -39,7 +44,7 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
         self.world.command(list(rounds), [each.plan.commands for each in rounds.values()])
 
     def has_changed(self, worlds: Sequence[int]) -> Array:
-        """Whether a thing was moved or has cooked: chefs who both only wait, while nothing cooks, wait for ever."""
+        """Whether a thing was moved or has cooked; if not, both chefs wait for ever."""
         changed = [(self.world.state[name][worlds] != self._starts[name][worlds]).any(-1) for name in _THINGS]
         return np.logical_or.reduce(changed)
 
@@ -56,3 +61,56 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
             "reward": SOUP_REWARD * self._soups,
             "standing_soups": self.world.state["soups"],
         }
+
+
+class ScriptedExecutor:
+    """Scripted chefs: each walks the shortest way to the next thing of its sub-goal, and uses it.
+
+    Chance is the kitchens' own, so that an undone round repeats. A chef that holds something else, or whose pot is not
+    ready, rests.
+    """
+
+    def __init__(self, layout: str) -> None:
+        """Know the sub-goals of a named kitchen."""
+        self._kinds = tuple(get_domain(layout).kinds.values())
+        self._ways: ShortestPaths | None = None
+
+    def __call__(self, world: CommandedKitchen) -> Array:
+        """Cells that the chefs choose now, [B, 2] int."""
+        self._ways = self._ways or ShortestPaths(world.kitchen)
+        at, uniforms = world.state["agent_cells"], world.chance.policy_uniforms(NUM_UNIFORMS)
+        targets = np.stack([[self._targets(world, b, n) for n in range(NUM_CHEFS)] for b in range(world.num_worlds)])
+        chosen = [self._ways.next_cells(*each) for each in zip(at, targets, uniforms, strict=True)]
+        return np.stack(chosen)
+
+    def _targets(self, world: CommandedKitchen, index: int, chef: int) -> Array:
+        """Cells that a chef would use next, [H * W] bool; none if it is done, waits or cannot begin."""
+        state, nothing = world.state, np.zeros(world.kitchen.size, bool)
+        if state["reached"][index, chef]:
+            return nothing
+        one = self._kinds[state["commands"][index, chef]]
+        held, contents = THINGS[state["held"][index, chef]], state["contents"][index]
+        if one.kind == "wait":
+            return nothing if _faces(world, index, chef, one) else world.kitchen.place_cells(one.target)
+        if held == "nothing" and one.kind in ("bring", "fetch"):
+            is_store = one.origin in (ONION_STORE, DISH_STORE)
+            cells = world.kitchen.place_cells(one.origin)
+            return cells if is_store else cells & (contents == THINGS.index(one.thing))
+        if held != one.thing or one.kind == "fetch":
+            return nothing
+        cells = world.kitchen.place_cells(one.target)
+        if one.target.startswith("pot"):  # which is not ready for it yet: make way
+            return cells & ((contents >= FULL) == (one.kind == "fill"))
+        if one.kind == "clear":  # rather not where things are handed over
+            aside = (
+                cells & ~world.kitchen.place_cells(MIDDLE_COUNTER) & world.kitchen.reach[chef] & (contents == NOTHING)
+            )
+            cells = aside if aside.any() else cells
+        return cells & (contents == NOTHING) if "counter" in one.target else cells
+
+
+def _faces(world: CommandedKitchen, index: int, chef: int, one: Subgoal) -> bool:
+    """Whether a chef already faces the place of its sub-goal, where it must wait."""
+    state, kitchen = world.state, world.kitchen
+    front = kitchen.front[state["agent_cells"][index, chef] * STAY + state["headings"][index, chef]]
+    return bool(kitchen.place_cells(one.target)[front])

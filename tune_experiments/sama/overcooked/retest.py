@@ -1,6 +1,6 @@
-"""Trained teams of SAMA tested again, under other planners and conditions, without training them anew.
+"""Trained teams of SAMA tested again, under other planners and conditions, without training.
 
-A team's weights do not depend on who plans in its test, so a finished run serves every table of tests.
+Weights do not depend on the planner of the test, so a finished run serves every table of tests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.core.config_json import first_differences
+from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, refuse_other_files, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
@@ -29,34 +29,21 @@ from tune_experiments.sama.overcooked.trials import split_method
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
-_TOLD_APART = (
-    "goals",
-    "reflections",
-    "after_failure",
-    "random_share",
-    "manual",
-    "translates_states",
-    "extracts_objects",
-    "shots",
-    "round_steps",
-    "max_episode_steps",
-    "is_greedy",
-    "budget_env_steps",
-)
-"""Fields that make two tests different kinds, beside planner, model and episodes; the last one tells runs apart."""
+_OTHERWISE_ALIKE = ("methods", "tasks", "workers", "record", "replay", "model")
+"""Fields that may differ between tests of one kind; of the model, name and normalisation may not."""
 _OWN = {RESULTS_FILE, TABLE_FILE, TRANSCRIPTS, KIND}
 
 
 def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
-    """The teams of a run whose trials have finished, in the order of its table.
+    """Teams of the finished trials of a run, in the order of its table.
 
     Args:
-        run: folder of a run of sama_overcooked or sama_ablations; others of its trials may still train.
-        methods: rows that are wanted; all by default.
-        tasks: kitchens that are wanted; all by default.
+        run: Run folder of sama_overcooked or sama_ablations; other trials may still train.
+        methods: Methods to load; all by default.
+        tasks: Kitchens to load; all by default.
 
     Raises:
-        UserError: no run folder of these, or no such team in it.
+        UserError: No such run folder, or no such team in it.
     """
     experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
     if not isinstance(config, SamaConfig):
@@ -74,16 +61,16 @@ def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()
 
 
 def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mapping[str, Any], out: Path) -> list[Result]:
-    """Test one team and write its rows and transcripts; rows of an earlier test of the same kind are replaced.
+    """Test a team and write its rows and transcripts; rows of an earlier test of the same kind are replaced.
 
     Args:
-        experiment: experiment whose tests are made.
-        team: team to test.
-        changes: fields of the team's configuration that the test has instead.
-        out: folder of the results, made where it is missing.
+        experiment: Experiment whose tests are made.
+        team: Team to test.
+        changes: Fields of the team's configuration with other values in this test.
+        out: Folder of the results.
 
     Raises:
-        UserError: a planner that cannot answer, or a folder with tests of another kind.
+        UserError: A planner that cannot answer, or a folder with tests of another kind.
     """
     config = dataclasses.replace(team.config, **changes)
     experiment.check(config)
@@ -101,10 +88,10 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
 
 
 def check_out(out: Path) -> None:
-    """Refuse a folder that holds other things than tests of teams.
+    """Refuse a folder that holds other files than tests of teams.
 
     Raises:
-        UserError: there are others.
+        UserError: There are others.
     """
     refuse_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
@@ -112,27 +99,17 @@ def check_out(out: Path) -> None:
 
 
 def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
-    """Write down in a new folder of what kind its tests are, or check that an old one is of the same kind.
-
-    Which teams are tested is no part of it, nor is the chat model's budget: a test that has used it up may go on with a
-    larger one.
-    """
-    kind = {"experiment": experiment.name, "planner": config.planner, "episodes": config.test_episodes}
-    kind |= {name: getattr(config, name) for name in _TOLD_APART} | {"also_tests": list(config.also_tests)}
+    """Write down in a new folder of what kind its tests are, or check that an old one is of the same kind."""
+    settings = {name: value for name, value in config_to_json(config).items() if name not in _OTHERWISE_ALIKE}
+    kind = {"experiment": experiment.name} | settings
     if config.planner not in RULES:
-        kind["model"] = config.model.name
-    if config.planner == "scored":
-        kind["normalisation"] = config.model.normalisation
-    elif config.planner == "noisy":
-        kind["noise"] = config.noise
+        kind |= {"model": config.model.name, "normalisation": config.model.normalisation}
     path = out / KIND
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         write_json(path, kind)
         return
-    before = read_json(path)
-    known = {name: value for name, value in kind.items() if name in before}  # an earlier version told less
-    if changed := first_differences(before, known):
+    if changed := first_differences(read_json(path), kind):
         raise UserError(
             f"{out} holds tests of another kind ({'; '.join(changed)}); "
             "repeat the old flags to continue them or give --out another folder"

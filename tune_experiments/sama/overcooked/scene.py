@@ -138,11 +138,6 @@ class Scene:
     """
 
     def __init__(self, ways: Reachability, text: str) -> None:
-        """Read the world's sentences.
-
-        Raises:
-            StateTextError: they are none.
-        """
         try:
             self.state = read_state(ways.kitchen, text)
         except UnreadableStateError as error:
@@ -154,11 +149,7 @@ class Scene:
         self.holds = [THINGS[held] for held in self.state["held"]]
 
     def check(self) -> None:
-        """Refuse what play can never come to.
-
-        Raises:
-            StateTextError: with the reason.
-        """
+        """Refuse states that play never reaches."""
         reach = self.ways.kitchen.reach & self.ways.kitchen.is_floor
         if len(set(self.at)) < len(self.at):
             raise StateTextError("two chefs stand on one cell")

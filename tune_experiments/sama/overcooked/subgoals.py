@@ -65,7 +65,7 @@ def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
     found += [_wait(place) for place in (*pots, *([MIDDLE_COUNTER] if ways.hands_over else []))]
     found += [_fetch(MIDDLE_COUNTER, "onion")] * ways.hands_over + [_fetch(COUNTER, "dish"), _fetch(COUNTER, "soup")]
     found += [_wait(ONION_STORE), _wait(DISH_STORE)]
-    # Whoever cannot serve a soup must be able to get rid of one.
+    # A chef that cannot serve a soup must be able to put it down.
     found += [_clear("soup")] * (not all(ways.reaches(start, HATCH) for start in ways.kitchen.starts.tolist()))
     return tuple(one for one in found if _somebody_can(ways, one))
 
@@ -117,13 +117,9 @@ def emptied_pots(subgoals: Iterable[Subgoal]) -> frozenset[str]:
 
 
 def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = frozenset()) -> int:
-    """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin with it now.
+    """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin now.
 
-    Args:
-        scene: the state.
-        agent: number of the chef.
-        one: the sub-goal.
-        emptied: pots whose soups another chef takes out meanwhile, so that an onion goes in afterwards.
+    `emptied` are pots that another chef empties in the same round, so that an onion fits in afterwards.
     """
     ways, here, holds = scene.ways, scene.at[agent], scene.holds[agent]
     if one.kind == "wait":
@@ -138,7 +134,7 @@ def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = froze
         pot, steps = scene.pot(one.target), _to_act(scene, here, ways.cells[one.target])
         return FAR if pot.has_room else max(steps, pot.steps_left)
     free = _free(scene, one.target)
-    # What nobody needs now is laid down where nothing is handed over, if there is room.
+    # A thing without use now is put down aside from the middle counter, if there is room.
     aside = tuple(cell for cell in free if cell not in ways.cells[MIDDLE_COUNTER]) if ways.hands_over else free
     steps = _to_act(scene, here, aside)
     return steps if steps < FAR else _to_act(scene, here, free)

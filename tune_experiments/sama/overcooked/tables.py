@@ -1,7 +1,6 @@
-"""Soups and reward of an episode, one table a kitchen: rows, or the conditions of an ablation, below each other.
+"""Soups and reward per episode, one table a kitchen: methods, or the conditions of an ablation.
 
-Below it stands who planned, how soups are counted, and how many of a model's rewards the built-in ones stood in for
-while training.
+The caption names the planner, how soups are counted, and how many written rewards were replaced by built-in ones.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIO
 STEPS_NEEDED = "env_steps_to_80_percent"
 RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
 RANDOM_TESTS = ("random commands", "random possible commands")
-"""Conditions in which every command is replaced, so that no model need be asked for it."""
+"""Conditions in which every command is random, so that no model is asked."""
 COLUMNS = (
     "soups",
     SAMPLED_SOUPS,
@@ -32,9 +31,9 @@ COLUMNS = (
     *MODEL_COSTS,
 )
 ERRING = ("weak planner", "weaker planner")
-"""Conditions of the ablations under which rules that err on purpose plan, whatever planner the run names."""
+"""Conditions of the ablations with noisy rules, whatever the planner of the run."""
 _BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
-"""Methods and conditions under which rules plan, whatever planner the run names."""
+"""Methods and conditions under which rules plan, whatever the planner of the run."""
 _VALID_SOUPS, _NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
@@ -50,9 +49,9 @@ PLANNED_BY_RULES = (
 
 
 def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Env steps that a trial needed, and how often built-in rewards stood in for a model's, where one wrote them.
+    """Env steps that a trial needed, and how often built-in rewards replaced written ones.
 
-    Sub-goals are counted as the largest mean over the episodes of a row of the log; queries are a mean over the rows.
+    Sub-goals are the largest mean of a row of the log; queries are the mean over rows.
     """
     from tune_experiments.sama.overcooked.trials import split_method
 
@@ -79,12 +78,7 @@ def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table for each kitchen that was tested.
-
-    Args:
-        results: rows of results.jsonl.
-        caption: caption of the experiment.
-    """
+    """One table for each tested kitchen."""
     kitchens = dict.fromkeys(line.world for line in results)
     return [_table(results, kitchen, caption) for kitchen in kitchens]
 
@@ -122,12 +116,12 @@ def _planned_by(lines: Sequence[Result]) -> str:
 
 
 def _is_by_rule(line: Result) -> bool:
-    """Whether rules plan in a method, whatever planner the run names."""
+    """Whether rules plan for a method, whatever the planner of the run."""
     return any(name in line.method for name in _BY_RULE)
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:
-    """A sentence for each method and seed with rewards by a model."""
+    """A sentence for each method and seed with written rewards."""
     subgoals, queries = (
         {(line.method, line.seed): line.value for line in lines if line.metric == name} for name in FALLEN_BACK
     )
@@ -140,7 +134,7 @@ def _fallen_back(lines: Sequence[Result]) -> str:
 
 
 def _label(line: Result) -> str:
-    """The method, and under which condition or after which stage it was tested, where there are several."""
+    """The method, with the condition or stage of its test."""
     from tune_experiments.run.final_evaluation import condition_and_stage
 
     row = line.method.removesuffix(f"-{line.world}")

@@ -1,6 +1,6 @@
-"""Preparation of training: states with sub-goals planned for them, and tests that tell when one is reached.
+"""Training data: states with sub-goals planned for them, and tests that tell when one is reached.
 
-SAMA, sections 3.1 to 3.3. It happens once, in the process that leads a trial; the worlds get pairs and tests.
+SAMA, sections 3.1 to 3.3. It is made once, in the trial's own process; the environments get pairs and tests.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from rl_models.planners.plans import Failure, Memory
 from rl_models.planners.preparation import deduplicate_subgoals, generate_states
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.subgoal_data import Pair
-from tune_experiments.sama.overcooked.domain import game_code, get_domain
+from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.world import CommandedKitchen
+from tune_experiments.sama.planning import game_code
 
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 """Size of the random play on which a model's rewards are tried: worlds, and env steps in each."""
@@ -40,15 +41,7 @@ class TrainingData:
 
 
 def prepare_training_data(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> TrainingData:
-    """States, their sub-goals and rewards for one kitchen.
-
-    Args:
-        planner: names the sub-goals.
-        layout: the kitchen.
-        states: number of states.
-        source: source of the rewards.
-        seed: seed of the states.
-    """
+    """States of one kitchen, their sub-goals by the planner, and rewards from `source`."""
     domain = get_domain(layout)
     kitchen = CommandedKitchen(layout=layout)
     kitchen.reset(seed)
@@ -72,7 +65,7 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
     """Tests by the model for the sub-goals that are planned, without doubles."""
     domain, play = get_domain(layout), random_play(layout, seed)
-    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code())
+    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
     planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
     return designer.design(planned)
 

@@ -1,7 +1,6 @@
-"""Training run of one row in one kitchen, built from settings.
+"""Plan of a trial: one method in one kitchen, `sama-cramped_room`.
 
-A method is a row and a kitchen, `sama-cramped_room`. What is asked of a planner before training is asked by the process
-that leads the trial, when it begins; worlds that are only looked at have pairs by rule.
+The planner is asked when the trial begins, in its own process; environments that are only shown have pairs by rule.
 """
 
 from __future__ import annotations
@@ -32,15 +31,13 @@ from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, world_arguments
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
-from tune_experiments.sama.manuals import read_manual
 from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain, manual_sentences
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.planning import make_planner
-from tune_experiments.sama.play import PlannedPlay, learned_executor
-from tune_experiments.sama.team_with_seed import TeamWithSeed
+from tune_experiments.sama.planning import make_planner, read_manual
+from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_executor
 
 SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 VALIDATION_SEED = 500
@@ -60,10 +57,10 @@ def split_method(method: str) -> tuple[str, str]:
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-    """One method with one seed; `trial_folder` as for `Experiment.plan`.
+    """Plan of a trial; `trial_folder` as for `Experiment.plan`.
 
     Raises:
-        UserError: no method is called so.
+        UserError: An unknown method.
     """
     if method not in method_names(config):
         raise UserError(f"a method must be one of {', '.join(method_names(config))}, not {method!r}")
@@ -84,7 +81,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 
 def configure_row(config: SamaConfig, row: str) -> SamaConfig:
-    """The settings with what a method's name says of its rewards."""
+    """The settings with the reward source of a method."""
     return dataclasses.replace(config, reward_source="code") if row == CODE else config
 
 
@@ -96,7 +93,7 @@ def make_rounds(
     pairs: Sequence[Pair] | None = None,
     **arguments: Any,
 ) -> SubgoalKitchen:
-    """Worlds to learn in; with a few pairs by rule where none are given."""
+    """Training environments; without pairs they get a few by rule."""
     return SubgoalKitchen(
         num_worlds,
         first_world,
@@ -106,11 +103,6 @@ def make_rounds(
         max_episode_steps=config.round_steps,
         **arguments,
     )
-
-
-def make_test_rounds(config: SamaConfig, num_worlds: int) -> SubgoalKitchen:
-    """Rounds in the run's first kitchen, to look at; the test itself plays whole episodes (`evaluation.py`)."""
-    return make_rounds(config, config.tasks[0], num_worlds)
 
 
 def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
@@ -136,7 +128,7 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
-    """Ask for states, sub-goals and rewards, then train on them."""
+    """Algorithm on states, sub-goals and rewards of the planner."""
     planner = make_planner(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
     return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
@@ -145,7 +137,7 @@ def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | No
 def with_training_data(
     trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]
 ) -> TrialPlan:
-    """The plan with all that was asked for before: its processes need neither a planner nor the trial's folder."""
+    """The plan with its training data: processes need neither a planner nor the trial's folder."""
     build_policy: Callable[..., TeamPolicy] = trial.build_policy
     return dataclasses.replace(
         trial,
@@ -157,7 +149,7 @@ def with_training_data(
 def make_symbol_kitchen(
     settings: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any
 ) -> SymbolKitchen:
-    """Whole episodes of the game, seen and played as SAMA's network does it."""
+    """Whole episodes of the game, with the observations and actions of SAMA's network."""
     return SymbolKitchen(num_worlds, first_world, **world_arguments(settings) | arguments)
 
 
@@ -173,7 +165,7 @@ def play_unplanned(
     policy: TeamPolicy,
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
-    """Whole episodes of such a method's team, paid for soups alone."""
+    """Whole episodes of a team without a planner, with rewards for soups alone."""
     return play_team(UNPLANNED[row].make_world(settings, episodes), policy, is_greedy, seed=seed)
 
 
@@ -195,7 +187,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 
 def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
-    """No training, and the tests; the team is never asked."""
+    """Tests only; the policy is never used."""
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout),
@@ -212,7 +204,7 @@ def _weight_selection(config: SamaConfig) -> dict[str, Any]:
 
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
-    """The settings that both kinds of methods have."""
+    """The common settings of both kinds of methods."""
     shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
     return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)
 
@@ -220,7 +212,7 @@ def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> Overcooke
 def commanded_team(
     config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None, manual: str | None = None
 ) -> TeamPolicy:
-    """Chefs who read their commands and a manual: the trial's own, unless it is handed to them."""
+    """Policy of chefs that read their commands and a manual, by default the trial's own."""
     commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
     sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
     sentences = (*commands, *manual_sentences(manual or read_manual(config, layout, trial_folder)))

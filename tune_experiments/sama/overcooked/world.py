@@ -1,14 +1,14 @@
 """Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
 
 `SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
-In `CommandedKitchen` each chef has a sub-goal and knows when it is reached. Until its next command it may then walk, to
-make way, and uses nothing. The mask of legal cells says so, in training and in play, so that nothing is
-learned or done with a thing after the sub-goal. (To stand still as well would block a kitchen with one way to its pot.)
+In `CommandedKitchen` each chef has a sub-goal and observes when it is reached. Until its next command it may then walk,
+to make way, but use nothing, by the mask of legal cells in training and in play. (A chef that stood still would block a
+kitchen with one way to its pot.)
 `SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
-for reaching them, and is over when both chefs have, or stopped after a time. No planner is asked here.
+for reaching them, and ends when both chefs have, or at its time limit. No planner is asked here.
 
-State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, how often it was asked in
-this episode whether a sub-goal is reached, and `fallen_back`, how often a built-in test answered in place of a model's.
+State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, number of tests of
+sub-goals in this episode, and `fallen_back`, number of those that a built-in test answered instead of a written one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
-"""Metrics of worlds with rewards by a model: sub-goals for which the built-in test stands in, and the share of an
-episode's queries that it has answered."""
+"""Metrics of environments with written rewards: sub-goals with the built-in test instead, and its share of an episode's
+queries."""
 _COUNTS = ("queries", "fallen_back")
 _DRAWN = ("agent_cells", "headings", "held", "contents")
-"""Arrays of the world that a drawn state sets; its clock does not matter to a round."""
+"""Arrays of the environment that a random state sets; a round does not depend on its clock."""
 
 
 class SymbolKitchen(Overcooked):
@@ -42,14 +42,6 @@ class SymbolKitchen(Overcooked):
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, layout: str = "cramped_room", **arguments: Any
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            layout: a named kitchen.
-            arguments: further arguments of `Overcooked`.
-        """
         options: dict[str, Any] = {"actions": "adjacent", "observations": ("symbols",)}
         super().__init__(num_worlds, first_world, layout=layout, **options | arguments)
         last = len(command_texts(layout)) - 1
@@ -60,7 +52,16 @@ class SymbolKitchen(Overcooked):
 
 
 class CommandedKitchen(SymbolKitchen):
-    """Overcooked with sub-goals; `command` gives them, observation `commands` [2] holds them, one's own first."""
+    """Overcooked with sub-goals; `command` gives them, observation `commands` [2] holds them, one's own first.
+
+    Args:
+        num_worlds: B.
+        first_world: Number of the first world in the run.
+        layout: Name of the kitchen.
+        rewards: Tests of its sub-goals; the domain's own by default.
+        sees_commands: Whether chefs observe their sub-goals; False is a baseline with the same masks.
+        arguments: Further arguments of `Overcooked`.
+    """
 
     def __init__(
         self,
@@ -72,16 +73,6 @@ class CommandedKitchen(SymbolKitchen):
         sees_commands: bool = True,
         **arguments: Any,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            layout: a named kitchen.
-            rewards: tests of its sub-goals; the domain's own by default.
-            sees_commands: whether chefs observe their sub-goals; False is a baseline, whose hands rest alike.
-            arguments: further arguments of `Overcooked`.
-        """
         super().__init__(num_worlds, first_world, layout=layout, **arguments)
         sentences = command_texts(layout)
         self._sees_commands, self._done = sees_commands, len(sentences) - 1
@@ -96,12 +87,12 @@ class CommandedKitchen(SymbolKitchen):
     def command(
         self, worlds: Sequence[int], commands: Sequence[Sequence[str]], chefs: Sequence[int] = range(NUM_CHEFS)
     ) -> None:
-        """Give chefs of some worlds new sub-goals; they drop the targets of their relocations.
+        """Give the chefs of K worlds new sub-goals; their relocations end.
 
         Args:
-            worlds: K of them.
-            commands: two texts for each world.
-            chefs: chefs that are commanded; the others keep their sub-goals.
+            worlds: K worlds.
+            commands: Two texts for each world.
+            chefs: Chefs that are commanded; the others keep their sub-goals.
         """
         rows = np.asarray(worlds, int)
         for chef in chefs:
@@ -137,7 +128,7 @@ class CommandedKitchen(SymbolKitchen):
         return seen | {"commands": np.stack([commands, commands[:, ::-1]], -1).astype(np.uint8)}
 
     def _rests(self, rows: Array) -> Array:
-        """Chefs whose hands rest, [K, 2] bool."""
+        """Chefs that have reached their sub-goals and use nothing, [K, 2] bool."""
         return np.asarray(self.state["reached"][rows])
 
     def _begin(self, rows: Array) -> None:
@@ -166,10 +157,13 @@ class SubgoalKitchen(CommandedKitchen):
 
     | | |
     |---|---|
-    | start | one of the pairs, drawn alike |
-    | rewards | 1 for the sub-goal that one has just reached, and `share` for the other's |
+    | start | a random one of the `pairs` of a state's text and the chefs' commands |
+    | rewards | 1 for reaching one's own sub-goal, and `share` for the other's |
     | episode end | terminated: both reached; truncated: `max_episode_steps` |
-    | metrics | `reached`, share of the sub-goals; `completed`, whether both; `FALLEN_BACK` with a model's rewards |
+    | metrics | `reached`, share of the sub-goals; `completed`, whether both; `FALLEN_BACK` with written rewards |
+
+    Raises:
+        ValueError: No pairs.
     """
 
     metric_names = ("reached", "completed")
@@ -177,18 +171,6 @@ class SubgoalKitchen(CommandedKitchen):
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, pairs: Sequence[Pair], share: float = 0.5, **arguments: Any
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            pairs: texts of states, each with the chefs' commands in it.
-            share: reward of a chef when the other reaches its sub-goal.
-            arguments: further arguments of `CommandedKitchen`.
-
-        Raises:
-            ValueError: no pairs.
-        """
         super().__init__(num_worlds, first_world, **arguments)
         if not pairs:
             raise ValueError("rounds need states with sub-goals to begin with, and there are none")
