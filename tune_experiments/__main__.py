@@ -39,8 +39,9 @@ from tune_experiments.experiment.config_file import read_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
-from tune_experiments.launch.export import Export, check_metrics, export
+from tune_experiments.launch.export import Export, export
 from tune_experiments.launch.models import Models, models
+from tune_experiments.launch.run_results import check_metrics, name_runs, read_run
 from tune_experiments.play.team_commands import (
     DeviceArgs,
     Doctor,
@@ -83,7 +84,8 @@ class Compare:
     """Compare methods of runs: means, differences, IQM, median and probability of improvement, with intervals."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders; comparison.md and plots go into the first."""
+    """Run folders, or files that `table --save` has written; comparison.md and plots go into the first folder, or into
+    the current one."""
     metrics: tuple[str, ...] = ()
     """Metrics to compare (default: all)."""
 
@@ -132,13 +134,14 @@ def compare(command: Compare, console: Console) -> None:
 
     if not command.paths:
         raise UserError("write concord compare RUN [RUN ...]")
-    runs = comparison.read_runs(command.paths)
+    runs = {name: read_run(path) for name, path in name_runs(command.paths).items()}
     check_metrics(command.metrics, [line.metric for lines in runs.values() for line in lines])
     comparisons = comparison.compare(runs, command.metrics)
     for one in comparisons:
         console.print(one.table().for_terminal(console.width), crop=False)
     console.print(textwrap.fill(NOTE, console.width))
-    for line in describe_drawings(write_comparison(command.paths[0], comparisons)):
+    folder = next((path for path in command.paths if path.is_dir()), Path())
+    for line in describe_drawings(write_comparison(folder, comparisons)):
         console.print(line)
 
 
@@ -227,7 +230,7 @@ def _list(words: Sequence[str]) -> int:
         try:
             print("\n".join(describe_environments(words[1:])))
         except ValueError as error:
-            raise UserError(f"concord envs: {error}") from error
+            raise UserError(f"concord envs: {error}; name one of them") from error
         return 0
     if words[1:]:
         raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")

@@ -14,7 +14,8 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.launch.experiment import main
-from tune_experiments.results.comparison import compare, read_runs
+from tune_experiments.launch.run_results import name_runs
+from tune_experiments.results.comparison import compare
 from tune_experiments.results.rows import Result, read, write
 from tune_experiments.results.tables import make_table
 from tune_experiments.results.trial_log import read_metrics
@@ -138,7 +139,7 @@ WORDS = [
     ("furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
     ("evalute", "evalute", "evaluate"),
     ("qqqq", "qqqq", "concord --help"),
-    ("export", "export", "export-adapters"),
+    ("export-adapter", "export-adapter", "export-adapters"),
     ("run furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
     ("envs mine", "concord envs", "mine"),
     ("play x --seed -1", "--seed"),
@@ -270,8 +271,8 @@ def test_a_missing_file_of_a_run(tmp_path, name):
 
 def test_what_cannot_be_compared_or_tabulated(tmp_path):
     write(tmp_path / "results.jsonl", [Result(**LINE)])
-    assert_contract(refusal(lambda: read_runs([tmp_path, tmp_path / "trials" / ".."])), tmp_path)
-    assert_contract(refusal(lambda: compare(read_runs([tmp_path]))))
+    assert_contract(refusal(lambda: name_runs([tmp_path, tmp_path / "trials" / ".."])), tmp_path)
+    assert_contract(refusal(lambda: compare({"run": [Result(**LINE)]})))
     assert_contract(refusal(lambda: make_table([Result(**LINE)], "table 9")), "table 9", "A table")
 
 

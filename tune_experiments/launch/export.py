@@ -11,12 +11,12 @@ from typing import Literal, TypeAlias
 import tyro
 from rich.console import Console
 
-from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch import saved_results
-from tune_experiments.results.rows import Result, read_results
+from tune_experiments.launch.run_results import check_metrics, name_runs, read_run
+from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 Format: TypeAlias = Literal["csv", "latex", "parquet"]
@@ -49,8 +49,8 @@ def export(command: Export, console: Console) -> None:
     chosen = command.format or _BY_SUFFIX.get(command.out.suffix if command.out else "", "csv")
     if chosen == "parquet" and command.out is None:
         raise UserError("--format parquet is binary: name a file with --out")
-    names = _names(command.paths)
-    results = {name: _read(path) for name, path in names.items()}
+    names = name_runs(command.paths)
+    results = {name: read_run(path) for name, path in names.items()}
     content: str | bytes
     if chosen == "latex":
         tables = {name: _tables(path, results[name], command.allow) for name, path in names.items()}
@@ -67,20 +67,6 @@ def export(command: Export, console: Console) -> None:
     console.print(f"wrote {command.out}")
 
 
-def _names(paths: Sequence[Path]) -> dict[str, Path]:
-    """A name for each run: that of its folder or file, or its path where two have the same."""
-    short = [path.resolve().name.removesuffix(saved_results.SUFFIX) for path in paths]
-    return {name if short.count(name) == 1 else str(path): path for name, path in zip(short, paths, strict=True)}
-
-
-def _read(path: Path) -> Sequence[Result]:
-    if path.name.endswith(saved_results.SUFFIX):
-        return saved_results.read_saved(path).results
-    if not (results := read_results(path)):
-        raise UserError(f"{path} has no results; name the folder of a run that has finished a trial")
-    return results
-
-
 def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequence[PaperTable]:
     from tune_experiments.launch.report import make_tables
     from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
@@ -89,15 +75,3 @@ def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequ
         return saved_results.read_saved(path).tables()
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
     return make_tables(experiment, config, results, read_sessions(path, may_be_missing=True))
-
-
-def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse metrics that no run has.
-
-    Raises:
-        UserError: the first of them.
-    """
-    for metric in metrics:
-        if metric not in known:
-            hint = did_you_mean(metric, known, f"there are {', '.join(dict.fromkeys(known))}")
-            raise UserError(f"--metrics: no result has the metric {metric!r}; {hint}")

@@ -10,20 +10,18 @@ several tasks are those of Agarwal et al. (2021), with their stratified bootstra
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.results import rows as result_file
 from tune_experiments.results.intervals import STRATIFIED, Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 Runs: TypeAlias = Mapping[str, Sequence[Result]]
-"""Name of a run folder -> its results."""
+"""Name of a run -> its results."""
 Scores: TypeAlias = Sequence[Sequence[float]]
 """For each of M tasks one score a seed."""
 RESAMPLES = 10_000
@@ -91,35 +89,6 @@ class Comparison:
         return PaperTable(f"{self.title}: {self.metric}", tuple(shown), cells, "")
 
 
-def read_runs(paths: Sequence[Path]) -> dict[str, list[Result]]:
-    """The results of several folders; the folder's name is added to a method that several have.
-
-    Raises:
-        UserError: a folder without results, or one that is named twice.
-    """
-    folders = [path.resolve() for path in paths]
-    twice = next((path for path, folder in zip(paths, folders, strict=True) if folders.count(folder) > 1), None)
-    if twice is not None:
-        raise UserError(f"{twice} is named twice, and its seeds would count twice; name each folder once")
-    names = [folder.name for folder in folders]
-    read = {
-        name if names.count(name) == 1 else str(path): result_file.read(path / result_file.RESULTS_FILE)
-        for name, path in zip(names, paths, strict=True)
-    }
-    tested: dict[tuple[str, ...], set[str]] = {}
-    for name, results in read.items():
-        for result in results:
-            tested.setdefault((result.method, _title(result)), set()).add(name)
-    shared = {method for (method, _), runs in tested.items() if len(runs) > 1}
-    return {
-        name: [
-            Result(**vars(line) | {"method": f"{line.method} ({name})"}) if line.method in shared else line
-            for line in results
-        ]
-        for name, results in read.items()
-    }
-
-
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     """Every metric of every environment and condition in which two methods or more were measured, then across tasks.
 
@@ -134,6 +103,7 @@ def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     """
     if metrics:
         runs = {name: [line for line in lines if line.metric in metrics] for name, lines in runs.items()}
+    runs = _with_run_names(runs)
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
     for result in sorted((line for lines in runs.values() for line in lines), key=lambda line: line.seed is None):
         lines = groups.setdefault((_title(result), result.metric), {}).setdefault(result.method, [])
@@ -144,6 +114,19 @@ def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     if not found:
         raise UserError("there are no two methods with results in the same environment; name more runs")
     return found + _across_tasks(runs)
+
+
+def _with_run_names(runs: Runs) -> Runs:
+    """The results, with the run's name behind a method that several runs tested in the same environment."""
+    tested: dict[tuple[str, str], set[str]] = {}
+    for name, results in runs.items():
+        for line in results:
+            tested.setdefault((line.method, _title(line)), set()).add(name)
+    shared = {method for (method, _), names in tested.items() if len(names) > 1}
+    return {
+        name: [replace(line, method=f"{line.method} ({name})") if line.method in shared else line for line in results]
+        for name, results in runs.items()
+    }
 
 
 def _title(result: Result) -> str:

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tune_experiments.core.errors import UserError
+from tune_experiments.launch.run_results import name_runs, read_run
 from tune_experiments.results.comparison import (
     compare,
     improvement,
     interquartile_mean,
     mean_over_tasks,
     median_over_tasks,
-    read_runs,
     with_bootstrap,
 )
 from tune_experiments.results.intervals import NORMAL, welch_interval
@@ -22,6 +22,10 @@ from tune_experiments.results.rows import Result, replace_rows, write
 
 def result(method, seed, value, metric="success", split="test"):
     return Result("furnmove_sync", "A table", method, "furnmove-v0", split, seed, metric, value)
+
+
+def read_runs(paths):
+    return {name: read_run(path) for name, path in name_runs(paths).items()}
 
 
 def test_the_interquartile_mean_leaves_a_quarter_out_at_either_end():
