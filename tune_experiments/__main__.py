@@ -133,7 +133,7 @@ def compare(command: Compare, console: Console) -> None:
     if not command.paths:
         raise UserError("write concord compare RUN [RUN ...]")
     runs = comparison.read_runs(command.paths)
-    check_metrics(command.metrics, runs)
+    check_metrics(command.metrics, [line.metric for lines in runs.values() for line in lines])
     comparisons = comparison.compare(runs, command.metrics)
     for one in comparisons:
         console.print(one.table().for_terminal(console.width), crop=False)

@@ -50,7 +50,7 @@ class ArrayLibrary:
         return np.asarray(values)
 
     def to_numpy(self, array: Array) -> Array:
-        """The array in the host's memory; words are uint64 there."""
+        """The array in the host's memory."""
         return array
 
     def is_integer(self, array: Array) -> bool:

@@ -75,27 +75,12 @@ class Domain(Protocol):
     skills: tuple[Skill, ...]
     final_facts: frozenset[str]
     """Facts that the skills lead to in the end."""
-    earlier: str
-    """Age of the previous state in a sub-goal's test, in words: `one step earlier`."""
-
-    def check(self, state: str) -> str:
-        """A state as the world writes it; a text that is none is refused.
-
-        Raises:
-            StateTextError: with the reason.
-        """
 
     def situation(self, state: str) -> str:
         """The state of the world as one sentence, without the agents."""
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """One clause about each agent."""
-
-    def as_json(self, state: str, agent: int) -> Any:
-        """The state as model-written reward functions see it."""
-
-    def code(self, subgoal: str) -> str:
-        """A Python function `reward(previous, current)` that says over `as_json` whether a sub-goal is reached."""
 
     def facts(self, state: str) -> frozenset[str]:
         """Facts that hold in a state, in the words of the skills."""
@@ -117,3 +102,27 @@ class Domain(Protocol):
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
         """Whether the sub-goals or who got them made a plan fail."""
+
+
+class RewardDomain(Domain, Protocol):
+    """A domain for whose sub-goals a model can write rewards."""
+
+    earlier: str
+    """Age of the previous state in a sub-goal's test, in words: `one step earlier`."""
+
+    def as_json(self, state: str, agent: int) -> Any:
+        """The state as model-written reward functions see it."""
+
+    def code(self, subgoal: str) -> str:
+        """A Python function `reward(previous, current)` that says over `as_json` whether a sub-goal is reached."""
+
+
+class TrainingDomain(RewardDomain, Protocol):
+    """A domain whose states a model can make up, for training."""
+
+    def check(self, state: str) -> str:
+        """A state as the world writes it; a text that is none is refused.
+
+        Raises:
+            StateTextError: with the reason.
+        """

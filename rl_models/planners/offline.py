@@ -6,11 +6,11 @@ So prompts, forms, checks, record and transcript are the same with and without a
 from __future__ import annotations
 
 from functools import singledispatchmethod
-from typing import Any
+from typing import Any, cast
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 from rl_models.planners import offline_reading
-from rl_models.planners.domain import Domain
+from rl_models.planners.domain import Domain, RewardDomain
 from rl_models.planners.replies import (
     AllocationReply,
     AskAllocation,
@@ -106,4 +106,4 @@ class OfflineBackend:
 
     @reply.register
     def _(self, ask: AskReward) -> Reply:
-        return CodeReply(code=self._domain.code(ask.subgoal))
+        return CodeReply(code=cast(RewardDomain, self._domain).code(ask.subgoal))

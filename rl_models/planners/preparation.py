@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, format_documents
-from rl_models.planners.domain import Domain, StateTextError
+from rl_models.planners.domain import Domain, StateTextError, TrainingDomain
 from rl_models.planners.offline_reading import groups
 from rl_models.planners.replies import (
     AskGroups,
@@ -69,7 +69,7 @@ def _one_line(reply: SentenceReply) -> str:
 
 
 def generate_states(
-    caller: Caller, domain: Domain, manual: str, examples: Sequence[str], count: int, seed: int = 0
+    caller: Caller, domain: TrainingDomain, manual: str, examples: Sequence[str], count: int, seed: int = 0
 ) -> list[str]:
     """Diverse legal states beside the examples, D_state.
 
@@ -91,7 +91,7 @@ def generate_states(
 
 
 def _states_call(
-    domain: Domain, manual: str, examples: Sequence[str], count: int, number: int
+    domain: TrainingDomain, manual: str, examples: Sequence[str], count: int, number: int
 ) -> Call[StatesReply, tuple[str, ...]]:
     def read(reply: StatesReply) -> tuple[str, ...]:
         legal, reasons = _legal(domain, reply.states)
@@ -105,7 +105,7 @@ def _states_call(
     return Call(values, AskStates(count, number), read, lambda: tuple(domain.diverse_states(count, number)))
 
 
-def _legal(domain: Domain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _legal(domain: TrainingDomain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """States that the world can be in, as it writes them, and why the others are none."""
     legal, reasons = list[str](), list[str]()
     for state in states:

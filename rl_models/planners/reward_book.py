@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_models.planners.domain import Domain, SubgoalTest
+from rl_models.planners.domain import RewardDomain, SubgoalTest
 from rl_models.planners.rewards import DesignedReward
 from rl_models.planners.sandbox.process import RewardFailedError, SandboxedReward
 from rl_models.planners.sandbox.rules import UnsafeCodeError
@@ -37,7 +37,7 @@ class RewardBook:
     def __init__(
         self,
         designed: Sequence[DesignedReward],
-        domain: Domain,
+        domain: RewardDomain,
         tests: Mapping[str, SubgoalTest],
         describe: Describe | None = None,
     ) -> None:

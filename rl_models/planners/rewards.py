@@ -21,7 +21,7 @@ import numpy as np
 from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, format_documents
-from rl_models.planners.domain import Domain, SubgoalTest
+from rl_models.planners.domain import Domain, RewardDomain, SubgoalTest
 from rl_models.planners.replies import AskReward, CodeReply
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
@@ -77,7 +77,7 @@ class RewardDesigner:
     def __init__(
         self,
         caller: Caller,
-        domain: Domain,
+        domain: RewardDomain,
         tests: Mapping[str, SubgoalTest],
         transitions: Transitions,
         manual: str | None = None,

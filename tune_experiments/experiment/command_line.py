@@ -25,12 +25,13 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.experiment.config_file import ConfigFile, read_config_file
 
-Config = TypeVar("Config")
+Config = TypeVar("Config", bound=DataclassInstance)
 DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """A seed as NumPy, torch and RLlib all take it."""

@@ -7,20 +7,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json
 from tune_experiments.core.config_path import flag_name, leaves, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 
-if TYPE_CHECKING:
-    from tune_experiments.experiment.command_line import RunOptions
-
 CONFIG_YAML = "config.yaml"
 CUSTOM = "custom"
 """Name of the preset of a configuration from Python."""
 Config = TypeVar("Config", bound=DataclassInstance)
+Options = TypeVar("Options", bound=DataclassInstance)
 _EXPERIMENT = "experiment"
 _NOT_WRITTEN = ("out", "config")
 """Options of one machine."""
@@ -45,7 +43,7 @@ class ConfigFile:
     values: Mapping[str, Any] = field(default_factory=dict)
     experiment: str = ""
 
-    def apply(self, options: RunOptions, config: Config) -> tuple[RunOptions, Config]:
+    def apply(self, options: Options, config: Config) -> tuple[Options, Config]:
         """Options and configuration with the values of the file.
 
         Raises:
@@ -90,7 +88,7 @@ def read_config_file(path: Path) -> ConfigFile:
     return ConfigFile(path, values, experiment)
 
 
-def write_config_file(path: Path, experiment: str, config: DataclassInstance, options: RunOptions) -> None:
+def write_config_file(path: Path, experiment: str, config: DataclassInstance, options: DataclassInstance) -> None:
     """Write the file that gives this run with `concord run --config FILE`."""
     import yaml
 

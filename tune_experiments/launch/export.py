@@ -35,7 +35,7 @@ class Export:
     out: Path | None = None
     """File to write, which is replaced (None: standard output)."""
     metrics: tuple[str, ...] = ()
-    """Metrics to include (default: all)."""
+    """Metrics to include, for latex columns of the tables (default: all)."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if a run folder names them, for latex."""
 
@@ -51,12 +51,13 @@ def export(command: Export, console: Console) -> None:
         raise UserError("--format parquet is binary: name a file with --out")
     names = _names(command.paths)
     results = {name: _read(path) for name, path in names.items()}
-    check_metrics(command.metrics, results)
     content: str | bytes
     if chosen == "latex":
         tables = {name: _tables(path, results[name], command.allow) for name, path in names.items()}
+        check_metrics(command.metrics, [metric for some in tables.values() for one in some for metric in one.metrics])
         content = to_latex(tables, command.metrics)
     else:
+        check_metrics(command.metrics, [line.metric for lines in results.values() for line in lines])
         columns = trial_columns(results, command.metrics)
         content = to_csv(columns) if chosen == "csv" else to_parquet(columns)
     if command.out is None:
@@ -90,14 +91,13 @@ def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequ
     return make_tables(experiment, config, results, read_sessions(path, may_be_missing=True))
 
 
-def check_metrics(metrics: Sequence[str], results: Mapping[str, Sequence[Result]]) -> None:
+def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
     """Refuse metrics that no run has.
 
     Raises:
         UserError: the first of them.
     """
-    known = list(dict.fromkeys(line.metric for lines in results.values() for line in lines))
     for metric in metrics:
         if metric not in known:
-            hint = did_you_mean(metric, known, f"there are {', '.join(known)}")
+            hint = did_you_mean(metric, known, f"there are {', '.join(dict.fromkeys(known))}")
             raise UserError(f"--metrics: no result has the metric {metric!r}; {hint}")

@@ -45,7 +45,7 @@ class AgentStep:
             marginals.
         message: text that it wrote to the others; "" for none.
         attention: maps over what it reads.
-        entities: names of the entities that its mask keeps; None for a network that does not divide.
+        entities: names of the entities that its mask keeps; None without an entity divider.
     """
 
     action: str
@@ -253,10 +253,10 @@ def describe_ending(metrics: dict[str, float], env_steps: int, terminated: bool 
 
 
 def record_episodes(
-    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS, world: Any = None
+    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
 ) -> list[Episode]:
-    """The first episode of each of B worlds, by default of the team's test; longer ones are cut after `most_steps`."""
-    world = loaded.make_world(episodes) if world is None else world
+    """The first episode of each of B worlds of the team's test; longer ones are cut after `most_steps`."""
+    world = loaded.make_world(episodes)
     world.auto_resets = False
     with contextlib.closing(world), loaded.showing_attention(), loaded.experiment.spectator(loaded) as spectator:
         obs, first = world.reset(seed), None

@@ -48,7 +48,7 @@ def read_card(name: str) -> dict[str, Any]:
 
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
-    """Joint actions of the first 24 env steps in one world, `[steps][N]`; a factored team is refused.
+    """Joint actions of the first 24 env steps in one world, `[steps][N]`.
 
     Raises:
         UserError: actions with factors.
@@ -59,7 +59,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
     for _ in range(_ACTION_STEPS):
         actions = loaded.act(obs, first)
         if isinstance(actions, dict):
-            raise UserError(f"{loaded.method} acts in factors, and a card holds one action an agent; leave it out")
+            raise UserError(f"{loaded.method} has factored actions, which a card cannot hold: pack another team")
         found.append(np.asarray(actions)[0].tolist())
         obs, _, terminated, truncated, _ = world.step(actions)
         first = terminated | truncated

@@ -37,7 +37,7 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `record_episode` in words: its texts and messages, actions and rewards, and how it ended."""
+    """Lines that describe the episode of `record_episode`: texts, messages, actions, rewards and metrics."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
@@ -45,7 +45,7 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
+    """The episode of `describe_episode`, played by one process per agent, with the size and number of their messages.
 
     The processes load `checkpoint`; the team itself chooses the episode.
 

@@ -36,7 +36,7 @@ _GROUPS = ("episode/", "valid/", "policy/", "loss/")
 
 
 def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
-    """The team of each method of a run folder, or the one team that a path stands for; as for `load_policy`."""
+    """The team of each method of a run folder, or the one team of a path; as for `load_policy`."""
     if not (path / CONFIG_FILE).exists():
         return [load_policy(path, allow, device)]
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
@@ -46,7 +46,7 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
 
 
 def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MAX_STEPS) -> ShownTeam:
-    """A team with its record and its curves."""
+    """A team with recorded episodes and learning curves."""
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
     if loaded.trial_folder is not None and (card := loaded.trial_folder / CARD).exists():
         about += f". Given: {read_json(card)['given']}"

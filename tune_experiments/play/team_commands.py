@@ -64,10 +64,7 @@ class Evaluate(DeviceArgs):
 
 @dataclass(frozen=True)
 class Play(DeviceArgs):
-    """Play one of sixteen episodes; print texts that agents see, messages, actions and rewards.
-
-    It is a solved one of median length if there is any.
-    """
+    """Play an episode, of sixteen a solved one of median length if any; print texts, messages, actions and rewards."""
 
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of a game with a person, at least 0."""

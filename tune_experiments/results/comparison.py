@@ -35,7 +35,7 @@ class Row:
 
     Attributes:
         method: its name.
-        scores: for each task one number a seed; one number of a player that has no seeds, such as random play.
+        scores: for each task one number a seed; one number of a baseline without seeds, such as random play.
         seeds: smallest number of seeds of a task.
         mean: mean over tasks and seeds.
         median: median over tasks of the means over seeds; None for one task, where it is the mean.
@@ -92,7 +92,7 @@ class Comparison:
 
 
 def read_runs(paths: Sequence[Path]) -> dict[str, list[Result]]:
-    """The results of several folders; a method that several have in the same environment bears its folder's name.
+    """The results of several folders; the folder's name is added to a method that several have.
 
     Raises:
         UserError: a folder without results, or one that is named twice.
@@ -123,8 +123,11 @@ def read_runs(paths: Sequence[Path]) -> dict[str, list[Result]]:
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     """Every metric of every environment and condition in which two methods or more were measured, then across tasks.
 
-    Players without seeds, such as random play, come last: the others are compared with a trained method. `metrics` are
-    those to compare, by default all.
+    Baselines without seeds, such as random play, come last: the others are compared with a trained method.
+
+    Args:
+        runs: name of a run -> its results.
+        metrics: metrics to compare; by default all.
 
     Raises:
         UserError: there is no such metric.

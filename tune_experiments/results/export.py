@@ -78,7 +78,7 @@ def to_latex(runs: Mapping[str, Sequence[PaperTable]], metrics: Sequence[str] = 
 
     Args:
         runs: name of a run -> its tables; the tables of several runs have a column that names the run.
-        metrics: columns to include; by default all.
+        metrics: columns to include; by default all. A table without any of them is left out.
 
     Returns:
         LaTeX, with the caption of each run's table, which says what its intervals are, as a comment.
@@ -86,7 +86,8 @@ def to_latex(runs: Mapping[str, Sequence[PaperTable]], metrics: Sequence[str] = 
     by_title: dict[str, list[tuple[str, PaperTable]]] = {}
     for run, tables in runs.items():
         for table in tables:
-            by_title.setdefault(table.title, []).append((run, table))
+            if not metrics or set(metrics) & set(table.metrics):
+                by_title.setdefault(table.title, []).append((run, table))
     return "\n".join(_environment(title, parts, metrics, len(runs) > 1) for title, parts in by_title.items())
 
 

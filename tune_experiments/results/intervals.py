@@ -115,7 +115,7 @@ def _limits(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
 
 
 def _within(one: Interval, limits: tuple[float, float]) -> Interval:
-    """A seed with its interval over episodes, or without one that no value of the metric can fill."""
+    """A seed with its interval over episodes, without it if it leaves the range of the metric."""
     lowest, highest = limits
     leaves = (one.low is not None and one.value >= lowest > one.low) or (
         one.high is not None and one.value <= highest < one.high

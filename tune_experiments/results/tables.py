@@ -130,12 +130,12 @@ def make_table(
     """Build one table.
 
     Args:
-        results: What `results.read` gave.
-        table: Which lines belong to it.
+        results: Rows of results.jsonl.
+        table: Name of the table in these rows.
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
-        says_world: Whether the caption names the world where all rows have the same; labels name it where they differ.
+        says_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
 
     Raises:
         UserError: no line belongs to the table.
@@ -168,7 +168,7 @@ def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
 def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Lines by row, in order of appearance; world, condition and split join the label only where they tell rows apart.
 
-    Rows of other players, which have no seed, come last.
+    Baselines without a seed come last.
     """
     worlds, splits = {result.world for result in results}, {result.split for result in results}
     rows: dict[str, list[Result]] = {}

@@ -52,13 +52,11 @@ class RunFolder(AbstractContextManager["RunFolder"]):
     """An open run folder; `close` it, or leave its `with` block, to release its lock.
 
     Attributes:
-        continued: Whether it held this run already.
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
         changed: Flags with their old and new values with which this session trains on; none for added methods.
     """
 
     path: Path
-    continued: bool
     run_id: str
     changed: tuple[str, ...]
     _lock: ExitStack = field(repr=False)
@@ -84,11 +82,11 @@ class RunFolder(AbstractContextManager["RunFolder"]):
             out.mkdir(parents=True, exist_ok=True)
             with ExitStack() as stack:
                 _take_lock(out, stack)
-                continued, changed = _claim(out, config_json, experiment, rules)
+                changed = _claim(out, config_json, experiment, rules)
                 run_id = _add_session(out, experiment, seeds, changed)
                 for name in ("trials", "plots"):
                     (out / name).mkdir(exist_ok=True)
-                return cls(out, continued, run_id, changed, stack.pop_all())
+                return cls(out, run_id, changed, stack.pop_all())
         except OSError as error:
             fault = "is a file, not a folder" if out.is_file() else f"cannot be written ({error.strerror or error})"
             raise UserError(f"{out} {fault}; give --out a folder that you may write to") from error
@@ -243,21 +241,19 @@ def _has_provenance(session: Mapping[str, Any]) -> bool:
     return is_source and isinstance(session.get("command"), str) and isinstance(session.get("versions"), dict)
 
 
-def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> tuple[bool, tuple[str, ...]]:
-    """Write or check config.json; whether the folder held this run before, and the changed flags."""
-    is_old, found = (out / CONFIG_FILE).exists(), []
-    if is_old:
+def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> tuple[str, ...]:
+    """Write or check config.json; the changed flags."""
+    found: list[Difference] = []
+    if (out / CONFIG_FILE).exists():
         is_trained = holds_training(out)
         found = check_config(out, config_json, experiment, rules, is_trained)
-        if not found:
-            return True, ()
-        if not is_trained:
+        if found and not is_trained:
             _set_trials_aside(out)
             found = []
     else:
         refuse_foreign(out, (path.name for path in out.iterdir()))
     write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
-    return is_old, tuple(one.words for one in found if one.rule != "gains")
+    return tuple(one.words for one in found if one.rule != "gains")
 
 
 def _set_trials_aside(out: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from rl_models.planners.rounds import PlanningLoop
 from tune_experiments.core.files import read_arrays, write_atomically
 from tune_experiments.experiment.plan import Episodes
+from tune_experiments.results.rows import Result
 from tune_experiments.sama.planner_config import RULES, PlannerConfig
 
 if TYPE_CHECKING:
@@ -41,6 +42,23 @@ def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -
         QUESTIONS: np.array([counts["asked"] / episodes]),
         BY_RULE: np.array([by_rule]),
     }
+
+
+def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], unit: str) -> str:
+    """Sentence on the planner of tests and its questions; rules plan for the `ruled` methods or conditions anyway."""
+    asked = [line.value for line in lines if line.metric == QUESTIONS]
+    by_rule = [line for line in lines if line.metric == BY_RULE]
+    if not asked or not by_rule:
+        return ""
+    questions = f"{min(asked):.0f} to {max(asked):.0f} questions {unit}."
+    shares = [100 * line.value for line in by_rule if not any(name in line.method for name in ruled)]
+    if min(line.value for line in by_rule) == 1.0:
+        return f"{by_hand} {questions}"
+    others = ", ".join(f"`{name}`" for name in ruled if any(name in line.method for line in lines))
+    return (
+        f"Planner: a language model, except in {others or 'no method'}; rules written by hand answered in its place "
+        f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
+    )
 
 
 def format_transcript(loop: PlanningLoop) -> str:

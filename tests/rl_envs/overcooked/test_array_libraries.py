@@ -8,6 +8,7 @@ import torch
 
 from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
+from rl_envs.overcooked.world import Overcooked
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
 from tests.rl_envs.overcooked.cooks import Cooks
 
@@ -78,6 +79,22 @@ def test_cooks_who_serve_soups_are_equal():
 def test_long_random_play_is_equal(layout):
     worlds = both(256, layout=layout, **SHAPED)
     assert play(worlds, 20_000, at_random(worlds[0])) == 50
+
+
+class TurnedAtRandom(Overcooked):
+    """A kitchen whose chefs begin with a drawn heading."""
+
+    starts_alike = False
+
+    def _begin(self, rows):
+        super()._begin(rows)
+        self.state["headings"][rows] = self.xp.astype(self.chance.uniforms(2, rows) * 4, self.xp.int64)
+
+
+def test_starts_that_are_drawn_are_equal():
+    worlds = [TurnedAtRandom(16, max_episode_steps=10, arrays=arrays) for arrays in ("numpy", "torch")]
+    assert play(worlds, 35, at_random(worlds[0])) == 3
+    assert len(np.unique(worlds[0].reset(8)["lossless"], axis=0)) > 1
 
 
 def test_a_state_goes_from_one_library_to_the_other():

@@ -24,7 +24,6 @@ def test_a_new_folder_gets_config_and_manifest(tmp_path, monkeypatch):
     monkeypatch.undo()
     out = tmp_path / "runs" / "a"
     with RunFolder.open(out, CONFIG, "furnmove_sync", seeds=(0, 1)) as folder:
-        assert not folder.continued
         assert folder.trial("sync_seed0").is_dir()
     assert read_config(out) == (
         "furnmove_sync",
@@ -124,8 +123,7 @@ def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
         RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
     os.write(release[1], b"x")
     os.waitpid(child, 0)
-    with RunFolder.open(tmp_path, CONFIG, "furnmove_sync") as folder:
-        assert folder.continued
+    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
 
 
 MAIN = MainComparison("sync", "marginal", "success")
@@ -151,7 +149,6 @@ def test_a_comparison_was_named_before_the_run_only_if_each_session_recorded_it(
 def test_a_continued_run_adds_a_session_which_has_announced_nothing_until_it_does(tmp_path):
     for seeds, announced in (((0,), None), ((0, 1), [MAIN.announcement()])):
         with RunFolder.open(tmp_path / "run", CONFIG, "furnmove_sync", seeds) as folder:
-            assert folder.continued is (announced is not None)
             if announced is not None:
                 folder.record(ANNOUNCED, announced)
     sessions = json.loads((tmp_path / "run/manifest.json").read_text())["sessions"]

@@ -11,7 +11,6 @@ import torch
 from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.testing import check_world
-from rl_models.planners.domain import StateTextError
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner, train
@@ -82,19 +81,8 @@ def test_an_agent_on_its_target_is_told_to_stay():
     assert own.situation(state) == "Agent 1 is on a target."
 
 
-def test_code_of_a_subgoal_says_when_it_is_reached():
-    own, found = domain("blind"), {}
-    exec(own.code("go to row 1, column 4"), found)
-    now = [own.as_json(START, agent) for agent in (0, 1)]
-    assert [found["reward"](None, one) for one in now] == [0, 1]
-
-
-def test_states_that_are_none_are_refused_and_drawn_ones_are_legal():
-    own = domain("blind")
-    with pytest.raises(StateTextError, match="does not read as"):
-        own.check("Everybody is happy.")
-    states = own.diverse_states(30, 1)
-    assert len(set(states)) == 30 and [own.check(state) for state in states] == states
+def test_drawn_states_differ():
+    assert len(set(domain("blind").diverse_states(30, 1))) == 30
 
 
 # ------------------------------------------------------------------------------------------------- worlds

@@ -20,7 +20,6 @@ from rl_envs.minirts.symbols import (
     UNITS,
     WORKSHOP,
 )
-from rl_models.planners.domain import StateTextError
 from rl_models.planners.goal_generators import first_skill
 from rl_models.planners.sandbox.rules import check_source
 from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
@@ -74,28 +73,9 @@ def test_the_subgoals_are_the_17_phrases_and_to_wait():
     assert {one.goal for one in SUBGOALS} == set(DOMAIN.goals)
 
 
-@pytest.mark.parametrize("agents", [1, 2, 3])
-def test_states_are_read_and_written_without_loss(agents):
-    own = RtsDomain(agents)
-    for text in own.diverse_states(20, 3):
-        assert own.check(text) == text
-    assert own.diverse_states(5, 3) == own.diverse_states(5, 3) != own.diverse_states(5, 4)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (START.replace("Decision 5", "Soon"), "its last line must name the decision"),
-        (START.replace("nobody", "nobody at all"), "is no share of an army type"),
-        (START.replace("nobody", "3 % dragon, 2 % spearman"), "in the order of types"),
-        (START.replace("of agent 1", "of agent 2"), "only 2 agents"),
-        (START.replace("town hall", "castle"), "castle"),
-        ("", "its last line"),
-    ],
-)
-def test_a_text_that_is_no_state_is_refused_with_a_clause(text, reason):
-    with pytest.raises(StateTextError, match=reason):
-        DOMAIN.check(text)
+def test_a_scene_has_the_decision_and_who_was_seen_lately():
+    assert (Scene(2, START).decision, Scene(2, START).lately) == (5, {})
+    assert Scene(2, KNOWN).lately == {SWORDMAN: 40}
 
 
 def test_the_manual_names_every_object_and_both_agents():

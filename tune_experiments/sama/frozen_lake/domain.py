@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from rl_models.planners.domain import (
     Decomposition,
     Fault,
     Skill,
-    StateTextError,
     SubgoalTexts,
 )
 
@@ -56,7 +55,6 @@ class LakeDomain:
     goals: tuple[str, ...] = (REACH, EXPLORE, WAIT)
     skills: tuple[Skill, ...] = (Skill(REACH, frozenset(), frozenset(_ON_TARGET)),)
     final_facts: frozenset[str] = frozenset(_ON_TARGET)
-    earlier: str = "one step earlier"
 
     def __init__(self, lake: Lake, knowledge: Knowledge) -> None:
         self.lake, self.knowledge = lake, knowledge
@@ -80,14 +78,6 @@ class LakeDomain:
         found = _GO.fullmatch(subgoal)
         return None if found is None else (int(found[1]) - 1) * self.lake.side + int(found[2]) - 1
 
-    def check(self, state: str) -> str:
-        """See `Domain.check`."""
-        try:
-            found = parse(self.lake, state)
-        except ValueError as error:
-            raise StateTextError(str(error)) from error
-        return describe(self.lake, found["cells"][0], found["target"][0], int(found["episode_length"][0]))
-
     def situation(self, state: str) -> str:
         """See `Domain.situation`."""
         arrived = [agent for agent, target in zip(_AGENTS, self._read(state)[1], strict=True) if target]
@@ -97,27 +87,6 @@ class LakeDomain:
         """See `Domain.statuses`."""
         cells, _ = self._read(state)
         return tuple(f"{agent} is at {self._places([cell])}" for agent, cell in zip(_AGENTS, cells, strict=True))
-
-    def as_json(self, state: str, agent: int) -> Any:
-        """See `Domain.as_json`."""
-        cells, targets = self._read(state)
-        places = [
-            {"row": cell // self.lake.side + 1, "column": cell % self.lake.side + 1, "on_target": target > 0}
-            for cell, target in zip(cells, targets, strict=True)
-        ]
-        return {"me": agent, "agents": places}
-
-    def code(self, subgoal: str) -> str:
-        """See `Domain.code`."""
-        cell = self.subgoal_cell(subgoal)
-        if cell is None:
-            return "def reward(previous, current):\n    return 1\n"
-        row, column = divmod(cell, self.lake.side)
-        return (
-            "def reward(previous, current):\n"
-            '    own = current["agents"][current["me"]]\n'
-            f'    return int(own["row"] == {row + 1} and own["column"] == {column + 1})\n'
-        )
 
     def facts(self, state: str) -> frozenset[str]:
         """See `Domain.facts`."""

@@ -93,10 +93,6 @@ class RtsDomain(RuleDomain[Subgoal]):
         self.manual = f"{rules}\n{self.map}"
         self._read = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
 
-    def check(self, state: str) -> str:
-        """See `Domain.check`."""
-        return self._scene(state).text
-
     def situation(self, state: str) -> str:
         """See `Domain.situation`."""
         return _situation(self._scene(state))

@@ -16,7 +16,7 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
 from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from tune_experiments.red.commanders import ASKING
-from tune_experiments.sama.minirts.domain import RtsDomain
+from tune_experiments.sama.minirts.domain import get_domain
 from tune_experiments.sama.minirts.play import FORMS, scripted
 from tune_experiments.sama.minirts.subgoals import SUBGOALS, TESTS, WAIT
 from tune_experiments.sama.minirts.world import PlannedRts, compute_features
@@ -30,14 +30,15 @@ _DRAWN_EVERY = 3
 
 def open_book(source: RewardSource, planner: Planner) -> RewardBook:
     """Tests of all sub-goals; close it, for tests in Python run in processes."""
+    domain = get_domain(len(planner.domain.agents))
     designed = [] if source == "builtin" else design_rewards(planner)
-    return RewardBook(builtin_rewards(planner.domain, designed), planner.domain, TESTS, _texts)
+    return RewardBook(builtin_rewards(domain, designed), domain, TESTS, _texts)
 
 
 def design_rewards(planner: Planner) -> list[DesignedReward]:
     """Tests by the planner's model, except for waiting, which is always reached."""
-    domain = planner.domain
-    play, code = transitions(len(domain.agents)), game_code(RtsDomain.source)
+    domain = get_domain(len(planner.domain.agents))
+    play, code = transitions(len(domain.agents)), game_code(domain.source)
     designer = RewardDesigner(planner.caller, domain, TESTS, play, planner.manual, code)
     return designer.design([text for text in domain.subgoals if text != WAIT])
 

@@ -17,12 +17,10 @@ from rl_envs.core.spec import Array
 from rl_envs.minirts.factored import C_ATTACK, C_BUILDING, C_GATHER, C_IDLE, C_UNIT
 from rl_envs.minirts.phrases import View
 from rl_envs.minirts.symbols import ARMY, FACTORY, FIRST_BUILDING, NUM_CELLS, PEASANT, UNITS
-from rl_envs.minirts.text import UnreadableStateError, describe, read
-from rl_models.planners.domain import StateTextError
+from rl_envs.minirts.text import describe, read
 
 NOBODY = "nobody"
-LAST_LINE = re.compile(r"Decision (0|[1-9]\d{0,4})\. Seen lately: (.+)\.")
-_SHARE = re.compile(r"([1-9]\d{0,3}) % ([a-z]+)")
+_SHARE = re.compile(r"(\d+) % ([a-z]+)")
 _MIN_SHARE = 1
 NEAR = 9
 """Cells from a building within which an enemy fighter threatens it."""
@@ -81,32 +79,16 @@ class Scene:
 
     def __init__(self, num_agents: int, text: str) -> None:
         body, _, last = text.rpartition("\n")
-        found = LAST_LINE.fullmatch(last)
-        if found is None:
-            raise StateTextError(f"its last line must name the decision and who was seen lately, not {last[:80]!r}")
-        self.decision, self.lately = int(found[1]), _shares(found[2])
-        try:
-            self.view = read(body)
-        except UnreadableStateError as error:
-            raise StateTextError(str(error)) from None
-        number = int(self.view["num_own"])
-        if number and int(self.view["owner"][:number].max()) >= num_agents:
-            raise StateTextError(f"there are only {num_agents} agents, numbered from 0")
+        decision, shares = last.removeprefix("Decision ").split(". Seen lately: ")
+        self.decision, self.view = int(decision), read(body)
+        self.lately = {UNITS.index(kind): int(share) for share, kind in _SHARE.findall(shares)}
         self.hands = [Hand() for _ in range(num_agents)]
         self.coming: Counter[int] = Counter()
-        for k in range(number):
+        for k in range(int(self.view["num_own"])):
             self._count(k)
         self.own: Counter[int] = sum((hand.own for hand in self.hands), Counter())
         self.enemies = Counter(self.view["enemy_type"][: int(self.view["num_enemy"])].tolist())
         self.threats = self._threats()
-
-    @property
-    def text(self) -> str:
-        """The state as text."""
-        average = np.zeros(len(UNITS))
-        for kind, share in self.lately.items():
-            average[kind] = share / 100
-        return in_words({**self.view, "enemy_average": average}, self.decision)
 
     @property
     def money(self) -> int:
@@ -149,16 +131,3 @@ class Scene:
             hand.idle_factories[kind] += command != C_UNIT
         else:
             hand.attacking += command == C_ATTACK
-
-
-def _shares(words: str) -> dict[int, int]:
-    if words == NOBODY:
-        return {}
-    found: dict[int, int] = {}
-    for part in words.split(", "):
-        share = _SHARE.fullmatch(part)
-        kind = UNITS.index(share[2]) if share and share[2] in UNITS else -1
-        if share is None or kind not in ARMY or kind <= max(found, default=-1):
-            raise StateTextError(f"{part[:40]!r} is no share of an army type in the order of types")
-        found[kind] = int(share[1])
-    return found

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
+from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS, planner_note
 
 _WON = ("win_rate", "win_rate_of_standing")
 COLUMNS = (*_WON, "decisions", "undone_decisions", "rounds", "reached_rounds")
@@ -20,6 +20,7 @@ COUNTING = (
 )
 ERRING = "weak rules"
 """Prefix of the names of tests with rules that err on purpose, whatever the planner of the run is."""
+BY_HAND = "Planner: rules, written by hand; they use no prompts, manual or few-shot examples."
 EXECUTORS = {
     "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",
     "learned": "Executor: one team that RED has trained, the same for all seeds, which are those of the games.",
@@ -42,18 +43,10 @@ def _table(results: Sequence[Result], method: str) -> PaperTable:
     mine = [line for line in results if line.method == method]
     lines = [dataclasses.replace(line, table=title, method=line.condition, condition="") for line in mine]
     table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)
-    sentences = [table.caption, EXECUTORS[method.partition("_")[0]], _planned_by(mine), COUNTING]
+    sentences = [
+        table.caption,
+        EXECUTORS[method.partition("_")[0]],
+        planner_note(lines, BY_HAND, (ERRING,), "a game"),
+        COUNTING,
+    ]
     return dataclasses.replace(table, caption=" ".join(filter(None, sentences)))
-
-
-def _planned_by(lines: Sequence[Result]) -> str:
-    """Sentence on the planner and its number of questions; empty where no test has a planner."""
-    asked = [line.value for line in lines if line.metric == QUESTIONS]
-    by_rule = [line.value for line in lines if line.metric == BY_RULE and not line.condition.startswith(ERRING)]
-    if not asked:
-        return ""
-    questions = f"{min(asked):.0f} to {max(asked):.0f} questions a game."
-    if min(by_rule, default=1.0) == 1.0:
-        return f"Planner: rules, written by hand; they use no prompts, manual or few-shot examples. {questions}"
-    share = f"rules answered at most {100 * max(by_rule):.1f} % of the questions"
-    return f"Planner: a language model, except in `{ERRING}`; {share}. {questions}"

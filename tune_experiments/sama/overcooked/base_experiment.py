@@ -17,7 +17,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.overcooked_experiment import OVERCOOKED_RANGES
-from tune_experiments.play.episode import MAX_STEPS, Episode, record_episodes
+from tune_experiments.play.episode import MAX_STEPS, Episode
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -122,13 +122,12 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         Raises:
             UserError: chefs walk by script.
         """
-        row, layout = sama_trials.split_method(loaded.method)
+        row = sama_trials.split_method(loaded.method)[0]
         if row == sama_trials.SCRIPTED:
             raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")
-        if row not in sama_trials.UNPLANNED:
-            return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
-        game = sama_trials.UNPLANNED[row].make_world(OvercookedConfig(task=layout), episodes)
-        return record_episodes(loaded, seed, episodes, most_steps, game)
+        if row in sama_trials.UNPLANNED:
+            return super().episodes(loaded, seed, episodes, most_steps)
+        return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
 
     def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """An episode of each team that has a policy."""

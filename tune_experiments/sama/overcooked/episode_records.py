@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.overcooked.world import Overcooked
 from rl_models.planners.rounds import PlanningLoop
-from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.recording import record_episode
 from tune_experiments.play.spectator import Note, Spectator
 from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay
@@ -96,9 +95,8 @@ class _Cook:
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     """Frames of the beginning of a test episode with its undone rounds, [H, W, 3] uint8 each."""
-    row, layout = split_method(policy.method)
-    if row in UNPLANNED:
-        return _video_unplanned(policy, UNPLANNED[row].make_world(OvercookedConfig(task=layout)), seed)
+    if split_method(policy.method)[0] in UNPLANNED:
+        return record_episode(policy, seed)[: _VIDEO_STEPS + 1]
     frames: list[np.ndarray] = []
 
     def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
@@ -106,15 +104,4 @@ def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
             frames.append(world.render(0))
 
     planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
-    return frames
-
-
-def _video_unplanned(policy: LoadedPolicy, world: Overcooked, seed: int) -> list[np.ndarray]:
-    """Frames of a team that plays the game itself, without a planner."""
-    obs = world.reset(seed)
-    policy.reset(seed, world.texts)
-    frames = [world.render(0)]
-    for _ in range(_VIDEO_STEPS):
-        obs = world.step(policy.act(obs))[0]
-        frames.append(world.render(0))
     return frames

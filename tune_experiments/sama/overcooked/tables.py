@@ -12,7 +12,7 @@ from rl_envs.core.metrics import COUNT, PROPORTION
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.overcooked.world import FALLEN_BACK
-from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
+from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
 
 STEPS_NEEDED = "env_steps_to_80_percent"
 RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
@@ -84,7 +84,6 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
-
     from tune_experiments.overcooked.tables import PUBLISHED
 
     title = f"{caption}: {kitchen}"
@@ -94,30 +93,11 @@ def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
     table = make_table([line for line in lines if line.metric not in aside], title, COLUMNS)
     known = PUBLISHED.get(kitchen)
     note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
+    planner = planner_note(lines, PLANNED_BY_RULES, _BY_RULE, "an episode")
     sampled = SAMPLED * any(line.metric == SAMPLED_SOUPS for line in lines)
-    caption = f"{table.caption}{_planned_by(lines)} {COUNTING}{sampled}{note}{_fallen_back(lines)}"
+    parts = table.caption, planner, f"{COUNTING}{sampled}{note}{_fallen_back(lines)}"
+    caption = " ".join(filter(None, parts))
     return dataclasses.replace(table, caption=caption)
-
-
-def _planned_by(lines: Sequence[Result]) -> str:
-    """Sentence on the planner of the tests and its number of questions; empty where no method has a planner."""
-    asked, by_rule = ([line.value for line in lines if line.metric == name] for name in _OF_TESTS)
-    if not by_rule:
-        return ""
-    questions = f"{min(asked):.0f} to {max(asked):.0f} questions an episode."
-    if min(by_rule) == 1.0:
-        return f" {PLANNED_BY_RULES} {questions}"
-    shares = [100 * line.value for line in lines if line.metric == BY_RULE and not _is_by_rule(line)]
-    others = ", ".join(f"`{name}`" for name in _BY_RULE if any(name in line.method for line in lines))
-    return (
-        f" Planner: a language model, except in {others or 'no method'}; rules written by hand answered in its place "
-        f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
-    )
-
-
-def _is_by_rule(line: Result) -> bool:
-    """Whether rules plan for a method, whatever the planner of the run."""
-    return any(name in line.method for name in _BY_RULE)
 
 
 def _fallen_back(lines: Sequence[Result]) -> str:
