@@ -1,7 +1,7 @@
 # The commands of Concord. `make` alone lists them; each makes what it needs first.
 
 .DEFAULT_GOAL := help
-.PHONY: help venv furnmove matrix verco demo check test slow lint type gpu bench cluster drills docs clean
+.PHONY: help venv venv-dev furnmove matrix verco demo check test slow lint type gpu bench cluster drills docs clean
 .DELETE_ON_ERROR:
 
 # The first interpreter that the project supports; `make PYTHON=/path/to/python3.12 venv` takes another.
@@ -11,6 +11,10 @@ PYTHON ?= $(shell for candidate in python3.11 python3.12 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+
+# pip shows what it downloads.
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e
 
 # Flags for an experiment, as in: make furnmove ARGS="--preset smoke --out runs/try"
 ARGS ?=
@@ -21,7 +25,8 @@ help: ## list these commands
 	@echo "make COMMAND, where COMMAND is one of"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-venv: $(STAMP) ## make .venv with everything pinned in constraints.txt
+venv: $(STAMP) ## make .venv with what a user needs, in the versions of constraints.txt
+venv-dev: $(DEV) ## add what tests and documentation need
 
 # Rewritten only when a dependency changed: the stamp is older than either file exactly then.
 # An existing environment is updated in place, since the pins decide what is in it.
@@ -33,7 +38,11 @@ $(STAMP): pyproject.toml constraints.txt
 		echo "$(PYTHON) cannot make virtual environments: install its venv package (python3-venv on Debian and Ubuntu) and run make again." >&2; \
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs]"
+	$(INSTALL) ".[envs,video]"
+	@touch $@
+
+$(DEV): $(STAMP)
+	$(INSTALL) ".[dev,docs]"
 	@touch $@
 
 furnmove: $(STAMP) ## train SYNC and marginal policies on FurnMove and print the paper's table (ARGS="--preset smoke")
@@ -57,6 +66,7 @@ demo: $(STAMP) ## a trained team at once: three episodes on a page, build/demo.h
 	@mkdir -p build
 	$(BIN)/python -m tune_experiments show $(or $(ARGS),pretrained/endi_rtfm_matching --beside pretrained/endi_rtfm_divided) --out build/demo.html
 	@echo "open build/demo.html in a browser"
+	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then $(BIN)/python -m webbrowser -t build/demo.html; fi
 
 check test slow bench: export OMP_NUM_THREADS = 1
 # Tests start hundreds of processes: all but the first of them find our modules compiled.
@@ -71,11 +81,11 @@ check: lint type ## style, types and the tests without Ray, processes and long t
 test: lint type ## style, types and every test but the slow ones and those of real models
 	$(PYTEST) $$(($(CORES) + 1)) -m "not (slow or models)" $(ARGS)
 
-slow: $(STAMP) ## the slow tests, and those of real language models where they were fetched
+slow: $(DEV) ## the slow tests, and those of real language models where they were fetched
 	$(PYTEST) logical -m "slow or models" --timeout 1800 $(ARGS)
 
 SPELLED := rl_envs rl_models tune_experiments cluster benchmarks examples tests docs README.md CONTRIBUTING.md CHANGELOG.md
-lint: $(STAMP) ## style, formatting, spelling and the direction of imports, without changing a file
+lint: $(DEV) ## style, formatting, spelling and the direction of imports, without changing a file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell $(SPELLED)
@@ -83,10 +93,10 @@ lint: $(STAMP) ## style, formatting, spelling and the direction of imports, with
 
 # What mypy infers may hang on the hash seed of its process.
 type: export PYTHONHASHSEED = 0
-type: $(STAMP) ## static types
+type: $(DEV) ## static types
 	$(BIN)/mypy
 
-gpu: $(STAMP) ## the tests that want a real GPU: teams on it, CUDA graphs, bfloat16 and continued runs
+gpu: $(DEV) ## the tests that want a real GPU: teams on it, CUDA graphs, bfloat16 and continued runs
 	CONCORD_GPU_TESTS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/gpu tests/rl_models/runtime/test_cuda_graph.py
 
 bench: $(STAMP) ## measure, and write bench.jsonl (ONLY=furnmove for one part)
@@ -99,7 +109,7 @@ drills: $(STAMP) ## fault injection: break what can break while a cluster trains
 	$(BIN)/python -m cluster.testing.fault_injection $(ONLY)
 
 docs: export NO_MKDOCS_2_WARNING = 1
-docs: $(STAMP) ## build the documentation into build/site; a broken link is an error
+docs: $(DEV) ## build the documentation into build/site; a broken link is an error
 	$(BIN)/python -m mkdocs build --strict
 
 clean: ## remove caches and generated pages; .venv and runs stay

@@ -12,9 +12,22 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
+BOOSTS = {
+    "tutorials/your_environment.md": 100,
+    "tutorials/": 50,
+    "index.md": 50,
+    "quickstart.md": 50,
+    "watching.md": 10,
+    "cluster.md": 10,
+    "papers/": 10,
+    "decisions.md": 0.01,
+    "api/": 0.001,
+}
+"""Weight in the search of a page, or of all pages of a folder; a word in a title counts 1,000 times."""
 
 
 def module_of(path: Path) -> str:
@@ -103,3 +116,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for page, text in config.extra["generated"].items():
         files.append(File.generated(config, page, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let the search show guides before reasons and reference."""
+    boost = next((boost for path, boost in BOOSTS.items() if page.file.src_uri.startswith(path)), 1)
+    page.meta.setdefault("search", {"boost": boost})
+    return markdown

@@ -51,8 +51,8 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
         arguments: arguments of the world.
 
     Raises:
-        ValueError: an unknown id (the sentence names the nearest known one), an entry point that is no world, or a
-            number of worlds that is no positive whole number.
+        ValueError: an unknown id (the sentence names the nearest known one), an entry point that is no world, a
+            number of worlds that is no positive whole number, or an array library that the world does not offer.
     """
     if not isinstance(world_id, str):
         raise ValueError(f"world_id must be a string such as 'rtfm-v0', not {world_id!r}")
@@ -60,7 +60,11 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     if ":" not in entry_point:
         hint = did_you_mean(world_id, WORLDS, f"known ids: {', '.join(sorted(WORLDS))}")
         raise ValueError(f"no world is called {world_id!r}; {hint}")
-    return world_class(entry_point)(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
+    kind = world_class(entry_point)
+    arrays = arguments.get("arrays", "numpy")
+    if arrays not in kind.array_libraries and kind.array_libraries == World.array_libraries:
+        raise ValueError(f"arrays={arrays!r} is not offered by {world_id}, which computes in NumPy: leave arrays out")
+    return kind(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 
 
 def world_class(entry_point: str) -> type[World]:

@@ -26,13 +26,16 @@ Batch: TypeAlias = dict[str, Tensor]
 
 
 def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
-    """The tensors of a fragment, name -> [B, ...] and `texts/KEY` -> [D, L], as `to_device` brings them there."""
+    """The tensors of a fragment, name -> [B, ...] and `texts/KEY` -> [D, L], as `to_device` brings them there.
+
+    A fragment of tensors stays where it lies.
+    """
     arrays = {f"obs/{key}": value for key, value in fragment.obs.items()}
     arrays["is_first"] = fragment.is_first
     arrays |= {**fragment.steps, **fragment.ends}
     arrays |= {f"texts/{key}": value for key, value in fragment.texts.items()}
     arrays["versions"] = fragment.versions
-    return to_device(arrays, device)
+    return arrays if isinstance(fragment.is_first, Tensor) else to_device(arrays, device)
 
 
 def select_worlds(batch: Batch, worlds: Tensor | slice) -> Batch:

@@ -1,4 +1,4 @@
-"""Fragment: T steps of B worlds as NumPy arrays, which env runners send to learners.
+"""Fragment: T steps of B worlds, which env runners send to learners: NumPy arrays, or tensors if the worlds give them.
 
 A fragment is no dict, list or tuple: RLlib passes the result of `sample()` through dm_tree, which would flatten those.
 `len` counts worlds, because RLlib shards fragments over learners by slicing `fragment[:k]` along `len`.

@@ -51,6 +51,17 @@ class TeamWorld(Protocol):
         """Observation key -> the texts to which its row numbers refer."""
 
     @property
+    def gives_tensors(self) -> bool:
+        """Whether all arrays but those of `snapshot` are tensors on a device.
+
+        The info of a step has `ended` [B] bool in place of `done_worlds`, and `final_obs` and `episode` of all worlds.
+        """
+
+    @property
+    def max_episode_steps(self) -> int:
+        """Most env steps of an episode."""
+
+    @property
     def restarted(self) -> Array | None:
         """[B] bool, worlds in which the last `restore` had to begin a new episode; None if it is always exact."""
 

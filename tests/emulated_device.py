@@ -151,7 +151,7 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         _counts.syncs += is_there[-1] and not goes_there
     elif any(is_there):
         _check_places(name, tensors, is_there)
-        by_mask = name.startswith("index") and any(one.dtype is torch.bool for one in tensors[1:])
+        by_mask = name in INDEXING and any(one is not None and one.dtype is torch.bool for one in args[1])
         _counts.syncs += name in WAITS or by_mask
     result = _computed(name, func, _pytree.tree_map(_inner, args), _pytree.tree_map(_inner, kwargs))
     if torch.Tag.inplace_view in func.tags and is_there[0]:
@@ -163,6 +163,8 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 _Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 """Function, arguments, named arguments and result of an operation, all on the CPU."""
 _tape: list[_Step] | None = None
+_changed: list[tuple[Tensor, Tensor]] = []
+"""Tensors that a capture has changed in place, and what they held before each change."""
 
 
 def _computed(name: str, func: Any, args: Any, kwargs: Any) -> Any:
@@ -173,6 +175,7 @@ def _computed(name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if _counts.copies or _counts.syncs:
         raise RuntimeError(f"{name}: operation not permitted when stream is capturing")
     seen = _views((args, kwargs))  # as they are now: an operation in place may change their shapes later
+    _changed.extend((one, one.clone()) for one in _pytree.tree_leaves(_written(func, *seen)) if isinstance(one, Tensor))
     result = compute(*args, **kwargs)
     _tape.append((compute, *seen, _views(result)))
     return result
@@ -193,7 +196,7 @@ class EmulatedCapture:
     """
 
     def __init__(self, work: Callable[[], dict[str, Any]], device: torch.device) -> None:
-        """Capture what `work` computes."""
+        """Capture what `work` computes, and leave everything as it was."""
         global _tape
         self._steps: list[_Step] = []
         before, (_counts.copies, _counts.syncs) = (_counts.copies, _counts.syncs), (0, 0)
@@ -203,6 +206,7 @@ class EmulatedCapture:
         finally:
             _tape = None
             _counts.copies, _counts.syncs = before
+            _undo()
 
     def replay(self) -> None:
         """Compute all again, and write it where it was."""
@@ -213,6 +217,20 @@ class EmulatedCapture:
                 for result, new in zip(_pytree.tree_leaves(results), found, strict=True):
                     if isinstance(result, Tensor) and _storage(new) not in read:  # else it is there already
                         result.copy_(new)
+
+
+def _written(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that an operation changes in place."""
+    schema = func._schema.arguments
+    given = {argument.name: one for argument, one in zip(schema, args, strict=False)} | kwargs
+    return [given[one.name] for one in schema if one.alias_info and one.alias_info.is_write and one.name in given]
+
+
+def _undo() -> None:
+    with _disable_current_modes(), torch.no_grad(), torch._C._AutoDispatchBelowAutograd():
+        while _changed:
+            changed, before = _changed.pop()
+            changed.copy_(before)
 
 
 def _storage(tensor: Tensor) -> int:

@@ -49,3 +49,13 @@ def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(
     assert {f"worlds/{name}.html" for name in worlds} <= set(pages)
     foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"?(?:https?:)?//[^\" >]+")
     assert [found for text in pages.values() for found in foreign.findall(text)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.timeout(2 * PATIENCE_SECONDS)
+def test_the_python_of_the_readme_runs(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -39,7 +39,7 @@ def test_what_the_packages_import_is_declared() -> None:
     """An installed wheel brings all of it; transformers brings what its own users import from beside it."""
     extras = [line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines]
     declared = {re.match(r"[A-Za-z0-9._-]+", line)[0] for line in PROJECT["project"]["dependencies"] + extras}  # type: ignore[index]
-    declared |= {"PIL", "imageio_ffmpeg", "tokenizers", "huggingface_hub", *PACKAGES, *sys.stdlib_module_names}
+    declared |= {"PIL", "yaml", "imageio_ffmpeg", "tokenizers", "huggingface_hub", *PACKAGES, *sys.stdlib_module_names}
     nodes = [
         node
         for name in PACKAGES

@@ -3,7 +3,7 @@
     concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
     concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
     concord envs | methods | models         # what there is for train
-    concord evaluate|show|play|render|table|compare|doctor|export-adapters|pack PATH
+    concord evaluate|show|play|render|table|compare|export|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
 and documents (`launch/saved_results.py`). No Ray is started for these. A run of an experiment or environment from
@@ -20,6 +20,7 @@ if __name__ == "__main__":
 
 # isort: split
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,22 +35,24 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
+from tune_experiments.experiment.config_file import read_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
+from tune_experiments.launch.export import Export, check_metrics, export
 from tune_experiments.launch.models import Models, models
 from tune_experiments.play.team_commands import (
     DeviceArgs,
     Doctor,
     Evaluate,
-    Export,
+    ExportAdapters,
     Pack,
     Play,
     Render,
     Show,
     doctor,
     evaluate,
-    export,
+    export_adapters,
     pack_team,
     play,
     render,
@@ -77,10 +80,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare methods, from the results of runs and searches: means, differences, shares of pairs above."""
+    """Compare methods of runs: means, differences, IQM, median and probability of improvement, with intervals."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of runs or searches; comparison.md and a plot go into the first."""
+    """Run folders; comparison.md and plots go into the first."""
+    metrics: tuple[str, ...] = ()
+    """Metrics to compare (default: all)."""
 
 
 def table(command: Table, console: Console) -> None:
@@ -95,7 +100,10 @@ def table(command: Table, console: Console) -> None:
     elif command.path is None:
         raise UserError("write concord table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):
-        console.print(saved_results.read_saved(command.path).markdown())
+        saved = saved_results.read_saved(command.path)
+        for one in saved.tables():
+            console.print(one.for_terminal(console.width), crop=False)
+        console.print(saved.source())
     else:
         _show_run(command.path, command, console)
 
@@ -120,13 +128,16 @@ def _show_run(path: Path, command: Table, console: Console) -> None:
 
 def compare(command: Compare, console: Console) -> None:
     """Compare methods in whatever two of them were measured in."""
-    from tune_experiments.results.plots.comparison_report import write_comparison
+    from tune_experiments.results.plots.comparison_report import NOTE, write_comparison
 
     if not command.paths:
         raise UserError("write concord compare RUN [RUN ...]")
-    comparisons = comparison.compare(comparison.read_runs(command.paths))
+    runs = comparison.read_runs(command.paths)
+    check_metrics(command.metrics, [line.metric for lines in runs.values() for line in lines])
+    comparisons = comparison.compare(runs, command.metrics)
     for one in comparisons:
-        console.print(one.markdown())
+        console.print(one.table().for_terminal(console.width), crop=False)
+    console.print(textwrap.fill(NOTE, console.width))
     for line in describe_drawings(write_comparison(command.paths[0], comparisons)):
         console.print(line)
 
@@ -139,7 +150,8 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
     "table": (Table, table),
     "compare": (Compare, compare),
     "doctor": (Doctor, doctor),
-    "export-adapters": (Export, export),
+    "export": (Export, export),
+    "export-adapters": (ExportAdapters, export_adapters),
     "pack": (Pack, pack_team),
     "models": (Models, models),
 }
@@ -152,7 +164,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   train                train any methods in any environment, and compare them:
                        concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
-  envs                 list the environments of this package, and how others are named
+  envs [NAME ...]      list the environments of this package, or describe some of them
   methods              list the methods of train, and what each needs
   models               list pretrained models; `models fetch NAME` brings one onto this machine
 
@@ -162,6 +174,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   render PATH          write a video of an episode
   table PATH           make tables and figures of a run again
   compare PATH PATH    compare methods of several runs
+  export RUN ...       print or write results as CSV, LaTeX or Parquet
   doctor PATH          say what limits a trial's speed, and what its environment gives
   export-adapters PATH write the adapters of a language model for peft
   pack PATH NAME       put a team into the package
@@ -184,10 +197,20 @@ def _run(words: Sequence[str], prog: str) -> int:
         print(f"usage: concord run EXPERIMENT [--flag value ...]\n\nexperiments:\n  {f'{chr(10)}  '.join(known)}")
         print("  package.module:NAME, an experiment of your own")
         return 0
+    if words[0].partition("=")[0] == "--config":
+        words = [_experiment_of(words), *words]
     name = spelled(words[0], known)
     if ":" not in name and name not in known:
         raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
     return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
+
+
+def _experiment_of(words: Sequence[str]) -> str:
+    """The experiment that a configuration file names."""
+    path = Path([*words[0].split("=", 1), *words[1:]][1]) if len(words) > 1 or "=" in words[0] else Path()
+    if not (experiment := read_config_file(path).experiment):
+        raise UserError(f"{path} names no experiment: write concord run EXPERIMENT --config {path}")
+    return experiment
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
@@ -197,9 +220,15 @@ def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
 
 
 def _list(words: Sequence[str]) -> int:
-    """List environments or methods."""
-    from tune_experiments.teams.listing import environment_lines, method_lines
+    """List environments or methods, or describe some environments."""
+    from tune_experiments.teams.listing import describe_environments, environment_lines, method_lines
 
+    if words[1:] and words[0] == ENVS:
+        try:
+            print("\n".join(describe_environments(words[1:])))
+        except ValueError as error:
+            raise UserError(f"concord envs: {error}") from error
+        return 0
     if words[1:]:
         raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")
     for line in environment_lines() if words[0] == ENVS else method_lines():

@@ -20,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ class Train(Experiment[Config]):
             notes += scaling_notes(config) + unread_texts(config)
         return notes
 
-    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+    def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
         """Play an episode at random, say what it shows, and set what follows from it.
 
         An environment that hangs there ends this process with a sentence that says where.
@@ -140,7 +140,7 @@ class Train(Experiment[Config]):
         from tune_experiments.teams.inspection import inspect_environment
 
         hangs.watch(lambda said: None)
-        return inspect_environment(config, say)
+        return inspect_environment(config, say, bool((stored or {}).get("agents_leave")))
 
     def check(self, config: Config) -> None:
         """Refuse a game that a method cannot read, or whose environment breaks its own declarations in random play."""

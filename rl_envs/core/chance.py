@@ -10,25 +10,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary, Rows
+
 Float64 = NDArray[np.float64]
 UInt64 = NDArray[np.uint64]
 
 POLICY_DRAWS = 2**32
 """Draw numbers from here on are for sampling actions; smaller ones are for the world."""
 
-_EPISODE, _STEP, _DRAW, _WORLD = (
-    np.uint64(constant) for constant in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03)
-)
+_EPISODE, _STEP, _DRAW, _WORLD = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xABC98388FB8FAC03
 _TO_UNIT = 2.0**-53
 
 
-def mix(x: UInt64) -> UInt64:
+def mix(x: UInt64, xp: ArrayLibrary = NUMPY) -> UInt64:
     """SplitMix64's finaliser: a bijection of uint64 in which each input bit reaches each output bit; any shape."""
-    x = x ^ (x >> np.uint64(30))
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
+    x = x ^ xp.shift_right(x, 30)
+    x *= xp.as_word(0xBF58476D1CE4E5B9)
+    x ^= xp.shift_right(x, 27)
+    x *= xp.as_word(0x94D049BB133111EB)
+    x ^= xp.shift_right(x, 31)
     return x
 
 
@@ -39,7 +39,7 @@ def world_keys(seed: int, first_world: int, num_worlds: int) -> UInt64:
         [B] uint64. Splitting the same worlds over several env runners leaves every key as it is.
     """
     index = np.arange(first_world, first_world + num_worlds, dtype=np.uint64)
-    return mix(mix(np.uint64(seed % 2**64) + index * _WORLD) + _WORLD)
+    return mix(mix(index * _WORLD + seed % 2**64) + _WORLD)
 
 
 def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
@@ -48,20 +48,21 @@ def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
 
 
 class Chance:
-    """The clock and the uniforms of B worlds.
+    """The clock and the uniforms of B worlds, in an array library.
 
     Attributes:
-        key: [B] uint64, identity of each world.
+        key: [B] uint64, identity of each world; int64 with the same bits in torch.
         episode: [B] int64, episodes begun since `reset`, from 0.
         step: [B] int64, env steps since the episode began.
     """
 
-    def __init__(self, seed: int, first_world: int, num_worlds: int) -> None:
-        self.key = world_keys(seed, first_world, num_worlds)
-        self.episode = np.zeros(num_worlds, np.int64)
-        self.step = np.zeros(num_worlds, np.int64)
+    def __init__(self, seed: int, first_world: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
+        self._xp = xp
+        self.key = xp.asarray(world_keys(seed, first_world, num_worlds))
+        self.episode = xp.zeros(num_worlds, dtype=xp.int64)
+        self.step = xp.zeros(num_worlds, dtype=xp.int64)
 
-    def uniforms(self, draws: int, rows: NDArray[np.integer] | slice = slice(None), first_draw: int = 0) -> Float64:
+    def uniforms(self, draws: int, rows: Rows = slice(None), first_draw: int = 0) -> Float64:
         """Uniform numbers for draws `first_draw .. first_draw + draws - 1` of the present step.
 
         Args:
@@ -72,12 +73,13 @@ class Chance:
         Returns:
             [K, D] float64 in [0, 1).
         """
+        xp = self._xp
         with np.errstate(over="ignore"):
-            moment = mix(self.key[rows] + self.episode[rows].astype(np.uint64) * _EPISODE)
-            moment = mix(moment + self.step[rows].astype(np.uint64) * _STEP)
-            number = np.arange(first_draw, first_draw + draws, dtype=np.uint64) * _DRAW
-            bits = mix(moment[:, None] + number)
-        return (bits >> np.uint64(11)).astype(np.float64) * _TO_UNIT
+            moment = mix(self.key[rows] + xp.astype(self.episode[rows], xp.word) * xp.as_word(_EPISODE), xp)
+            moment = mix(moment + xp.astype(self.step[rows], xp.word) * xp.as_word(_STEP), xp)
+            number = xp.arange(first_draw, first_draw + draws, dtype=xp.word) * xp.as_word(_DRAW)
+            bits = mix(moment[:, None] + number, xp)
+        return xp.astype(xp.shift_right(bits, 11), xp.float64) * _TO_UNIT
 
     def policy_uniforms(self, draws: int, first_draw: int = 0) -> Float64:
         """Uniforms for sampling actions at this step, [B, D] float64 in [0, 1).
@@ -94,3 +96,8 @@ class Chance:
         """Start the clock of a new episode in the given worlds."""
         self.episode[rows] += 1
         self.step[rows] = 0
+
+    def next_episode_where(self, ended: NDArray[np.bool_]) -> None:
+        """Start the clock of a new episode where the mask [B] holds."""
+        self.episode += ended
+        self._xp.copyto(self.step, 0, where=ended)

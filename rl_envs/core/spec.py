@@ -5,6 +5,7 @@ The wrappers translate them into Gymnasium spaces; worlds and tests use them dir
 
 from __future__ import annotations
 
+import functools
 import operator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -28,6 +29,10 @@ class NumbersSpec:
     low: Array
     high: Array
 
+    def contains(self, numbers: Array) -> bool:
+        """Whether all numbers [B, N, D] lie within the bounds."""
+        return bool(((numbers >= self.low) & (numbers <= self.high)).all())
+
     def is_valid(self, num_agents: int) -> bool:
         """Whether the bounds are finite, in order and of the right shape and type."""
         shapes = {self.low.shape, self.high.shape}
@@ -47,7 +52,7 @@ now; `alive` [B, N] bool, the agent is in the game. A world without a key has ag
 def deciding(observations: Arrays) -> Array | None:
     """Mask of the agents that choose an action now and are in the game, [B, N] bool; None if all always do."""
     masks = [observations[key] for key in RESERVED_KEYS if key in observations]
-    return np.logical_and.reduce(masks) if masks else None
+    return functools.reduce(operator.and_, masks) if masks else None
 
 
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
@@ -69,6 +74,21 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
     if changed.any():
         raise ValueError(f"{name} is {held.dtype}, which cannot hold {value[changed][0]} as it is")
     return held
+
+
+def given_arrays(state: Arrays, targets: Arrays) -> Arrays:
+    """The arrays that a caller restores, name -> [B, ...] with the type of the target of the same name.
+
+    Raises:
+        ValueError: an array has another shape than its target, or numbers that the target's type cannot hold.
+    """
+    given = {}
+    for name in targets.keys() & state.keys():
+        value, target = np.asarray(state[name]), targets[name]
+        if value.shape != target.shape:
+            raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
+        given[name] = exactly(f"restore: {name}", value, target.dtype)
+    return given
 
 
 def whole(name: str, value: Any, least: int | None = None) -> int:

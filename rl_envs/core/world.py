@@ -1,4 +1,4 @@
-"""The contract of every world: B games stepped at once in NumPy.
+"""The contract of every world: B games stepped at once, in NumPy or, where a world offers it, in torch.
 
 There is one implementation of a world, and B = 1 is the scalar game. A subclass fills in five hooks (`_begin`,
 `_advance`, `_observe`, `_derive`, `_episode_metrics`) and keeps everything that its future depends on in `self.state`;
@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rl_envs.core.actions import checked_actions
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.chance import Chance
 from rl_envs.core.metrics import MetricRange
 from rl_envs.core.spec import (
@@ -23,10 +25,9 @@ from rl_envs.core.spec import (
     Arrays,
     ArraySpec,
     EntitySpec,
-    NumbersSpec,
     TextSpec,
-    deciding,
     exactly,
+    given_arrays,
     whole,
 )
 from rl_envs.core.texts import TextStore
@@ -34,8 +35,8 @@ from rl_envs.core.texts import TextStore
 Info: TypeAlias = dict[str, Any]
 StepResult: TypeAlias = tuple[Arrays, Array, Array, Array, Info]
 
+_CHANCE, _TEXTS = "chance_", "texts/"
 _CLOCK = ("chance_key", "chance_episode", "chance_step")
-_TEXTS = "texts/"
 
 
 class World(ABC):
@@ -55,6 +56,9 @@ class World(ABC):
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
+        story: what the agents must do and how they win, in a few sentences for people.
+        array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too.
+        starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
         auto_resets: whether an ended world begins its next episode within the same step. If it is False,
             the world stays in its final state (for example to be rendered) until `next_episode` is called.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because a custom environment
@@ -71,21 +75,28 @@ class World(ABC):
     metric_names: tuple[str, ...] = ()
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     colours: Sequence[tuple[int, int, int]] = ()
+    story: str = ""
     max_episode_steps: int
+    array_libraries: tuple[str, ...] = ("numpy",)
+    starts_alike: bool = False
     auto_resets: bool = True
     restarted: Array | None = None
 
-    def __init__(self, num_worlds: int = 1, first_world: int = 0) -> None:
+    def __init__(self, num_worlds: int = 1, first_world: int = 0, xp: ArrayLibrary = NUMPY) -> None:
         """Prepare B worlds; `reset` or `restore` must come before the first step.
 
         Args:
             num_worlds: B.
             first_world: number of the first of these worlds in the whole run. So two runners together play exactly
                 the worlds of a single one.
+            xp: array library of state, actions and results.
         """
+        self.xp = xp
         self.num_worlds = whole("num_worlds", num_worlds, 1)
         self.first_world = whole("first_world", first_world, 0)
-        self.chance = Chance(0, self.first_world, self.num_worlds)
+        self.chance = Chance(0, self.first_world, self.num_worlds, xp)
+        self._all_rows: Array = xp.arange(self.num_worlds)
+        self._first: tuple[Arrays, Arrays] | None = None
         self.state: Arrays = {}
         self.tables: Arrays = {}
         self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
@@ -95,6 +106,16 @@ class World(ABC):
     def num_agents(self) -> int:
         """N."""
         return len(self.agents)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour, for images that do not say it themselves."""
+        return {}
+
+    @property
+    def gives_tensors(self) -> bool:
+        """Whether arrays are torch's tensors, and the info of a step has the form for these."""
+        return self.xp.has_fixed_shapes
 
     def reset(self, seed: int) -> Arrays:
         """Begin the first episode of every world.
@@ -108,11 +129,10 @@ class World(ABC):
         Raises:
             ValueError: the seed is no whole number.
         """
-        self.chance = Chance(whole("seed", seed), self.first_world, self.num_worlds)
+        self.chance = Chance(whole("seed", seed), self.first_world, self.num_worlds, self.xp)
         self._is_running = True
-        rows = np.arange(self.num_worlds)
-        self._start(rows)
-        return self._observe(rows)
+        self._start(self._all_rows)
+        return self.observe()
 
     def next_episode(self, worlds: Array | None = None) -> Arrays:
         """End the present episode and begin the next one, with the random numbers of that episode.
@@ -127,7 +147,7 @@ class World(ABC):
             RuntimeError: before `reset` or `restore`.
         """
         self._require_game()
-        rows = np.arange(self.num_worlds) if worlds is None else np.asarray(worlds)
+        rows = self._all_rows if worlds is None else self.xp.asarray(worlds)
         self.chance.next_episode(rows)
         self._start(rows)
         return self.observe()
@@ -147,7 +167,9 @@ class World(ABC):
             truncated: [B] bool, the time limit stopped the game; the final state still has a value.
             info: `duration` [B, N] int32, env steps since the agent's last decision; `done_worlds` [K] worlds that
                 ended; and for those `final_obs` (dict of `[K, N, ...]`), `final_state` and `episode` (`return` [K, N],
-                `length` [K] and the world's own metrics, [K] float64 each).
+                `length` [K] and the world's own metrics, [K] float64 each). In torch, where no shape depends on
+                values: `duration`, `ended` [B] bool, and `final_obs` and `episode` of all worlds, [B, ...], which
+                count where `ended` holds.
 
         Raises:
             RuntimeError: before `reset` or `restore`.
@@ -160,7 +182,9 @@ class World(ABC):
         reward, terminated, truncated = self._advance(checked, chance or {})
         self.state["episode_return"] += reward
         self.state["episode_length"] += 1
-        observations = self._observe(np.arange(self.num_worlds))
+        observations = self.observe()
+        if self.xp.has_fixed_shapes:
+            return self._with_restarts(observations, reward, terminated, truncated)
         done = np.flatnonzero(terminated | truncated)
         info: Info = {"duration": self._duration(), "done_worlds": done}
         if done.size:
@@ -174,9 +198,33 @@ class World(ABC):
                 observations[key][done] = value
         return observations, reward, terminated, truncated, info
 
+    def _with_restarts(self, observations: Arrays, reward: Array, terminated: Array, truncated: Array) -> StepResult:
+        """The result of a step with fixed shapes: every world begins an episode, which is kept where one ended."""
+        ended = terminated | truncated
+        info: Info = {"duration": self._duration(), "ended": ended}
+        info |= {"final_obs": observations, "episode": self._ended(self._all_rows)}
+        if self.auto_resets:
+            self.chance.next_episode_where(ended)
+            if self._first is None or not self.starts_alike:
+                self._first = self._starts_of_all()
+            state, seen = self._first
+            for name, value in self.state.items():
+                self.xp.copyto(value, state[name], where=_like(ended, value))
+            observations = {k: self.xp.where(_like(ended, one), seen[k], one) for k, one in observations.items()}
+        return observations, reward, terminated, truncated, info
+
+    def _starts_of_all(self) -> tuple[Arrays, Arrays]:
+        """State and observations of all worlds if each began an episode now, name -> [B, ...]; [1, ...] if alike."""
+        kept, self.state = self.state, self._blank_state(self.num_worlds)
+        self._begin(self._all_rows)
+        state, seen, self.state = self.state, self.observe(), kept
+        if not self.starts_alike:
+            return state, seen
+        return {name: value[:1] for name, value in state.items()}, {key: value[:1] for key, value in seen.items()}
+
     def observe(self) -> Arrays:
         """The present observations, dict of fresh `[B, N, ...]` arrays."""
-        return self._observe(np.arange(self.num_worlds))
+        return self._observe(self._all_rows)
 
     def compact_texts(self) -> None:
         """Remove every text that this world no longer needs; earlier row numbers become invalid.
@@ -191,13 +239,14 @@ class World(ABC):
                 self.state[key] = renumbered.astype(kept.dtype)
 
     def snapshot(self) -> Arrays:
-        """Everything the future depends on: name -> `[B, ...]` copy. `restore` of it is exact.
+        """Everything the future depends on: name -> `[B, ...]` NumPy copy. `restore` of it is exact.
 
-        Worlds with composed text add their token tables, `texts/KEY` -> `[D, L]`.
+        It is the same in any array library. Worlds with composed text add their token tables, `texts/KEY` -> `[D, L]`.
         """
-        clock = dict(zip(_CLOCK, (self.chance.key, self.chance.episode, self.chance.step), strict=True))
-        tables = {f"{_TEXTS}{key}": store.table.copy() for key, store in self.texts.items()}
-        return {name: value.copy() for name, value in (clock | self.state).items()} | tables
+        present = _clock(self.chance) | self.state
+        copies = {name: np.array(self.xp.to_numpy(value)) for name, value in present.items()}
+        copies[_CLOCK[0]] = copies[_CLOCK[0]].view(np.uint64)
+        return copies | {f"{_TEXTS}{key}": store.table.copy() for key, store in self.texts.items()}
 
     def restore(self, state: Arrays) -> Arrays:
         """Put all B worlds into a given state.
@@ -214,15 +263,16 @@ class World(ABC):
                 (0.7 where integers are kept, or NaN), or a state that this world cannot be in.
         """
         blank = self._blank_state(self.num_worlds)
+        if self.xp is not NUMPY:  # it is checked and completed on the host
+            blank = {name: self.xp.to_numpy(value) for name, value in blank.items()}
         tables = {f"{_TEXTS}{key}": store for key, store in self.texts.items()}
         unknown = sorted(set(state) - set(blank) - set(_CLOCK) - set(tables))
         missing = sorted(self._needed_state() - set(state))
         if unknown or missing:
             known = sorted(blank)
             raise ValueError(f"{type(self).__name__}.restore: unknown {unknown}, missing {missing}; known {known}")
-        chance = Chance(0, self.first_world, self.num_worlds)
-        clock = dict(zip(_CLOCK, (chance.key, chance.episode, chance.step), strict=True))
-        given = _given(state, clock | blank)
+        clock = _clock(Chance(0, self.first_world, self.num_worlds))
+        given = given_arrays(state, clock | blank)
         texts = {name: exactly(f"restore: {name}", np.asarray(state[name]), np.int32) for name in tables.keys() & state}
         for name, (low, high) in self._state_bounds().items():
             values = given.get(name)
@@ -235,9 +285,12 @@ class World(ABC):
             (clock | blank)[name][...] = value
         for name, table in texts.items():
             tables[name].load(table)
-        self.chance, self.state = chance, blank
-        self._is_running = True
-        self._derive(np.arange(self.num_worlds), given=frozenset(state))
+        if self.xp is not NUMPY:
+            blank = {name: self.xp.asarray(value) for name, value in blank.items()}
+        self.state, self._is_running = blank, True
+        for name, value in clock.items():
+            setattr(self.chance, name.removeprefix(_CHANCE), self.xp.asarray(value))
+        self._derive(self._all_rows, given=frozenset(state))
         return self.observe()
 
     def render(self, index: int = 0) -> Array:
@@ -267,8 +320,8 @@ class World(ABC):
     def _blank_state(self, num_worlds: int) -> Arrays:
         """Zeroed state arrays with their final types; call `super()._blank_state` and add to it."""
         return {
-            "episode_return": np.zeros((num_worlds, self.num_agents)),
-            "episode_length": np.zeros(num_worlds, np.int32),
+            "episode_return": self.xp.zeros((num_worlds, self.num_agents), dtype=self.xp.float64),
+            "episode_length": self.xp.zeros(num_worlds, dtype=self.xp.int32),
         }
 
     def _needed_state(self) -> set[str]:
@@ -295,12 +348,12 @@ class World(ABC):
 
     def _duration(self) -> Array:
         """[B, N] int32, env steps since each agent's last decision; 1 where every agent decides at every step."""
-        return np.ones((self.num_worlds, self.num_agents), np.int32)
+        return self.xp.ones((self.num_worlds, self.num_agents), dtype=self.xp.int32)
 
     def _endings(self, is_over: Array, bootstrap_at_limit: bool) -> tuple[Array, Array]:
         """Which worlds this step ends, in `_advance`: terminated [B] bool and truncated [B] bool."""
         stopped = (self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over
-        return (is_over, stopped) if bootstrap_at_limit else (is_over | stopped, np.zeros_like(stopped))
+        return (is_over, stopped) if bootstrap_at_limit else (is_over | stopped, self.xp.zeros_like(stopped))
 
     def _start(self, rows: Array) -> None:
         if not self.state:
@@ -312,51 +365,13 @@ class World(ABC):
     def _ended(self, rows: Array) -> Arrays:
         metrics = {
             "return": self.state["episode_return"][rows],
-            "length": self.state["episode_length"][rows].astype(np.float64),
+            "length": self.xp.astype(self.state["episode_length"][rows], self.xp.float64),
         }
         return metrics | self._episode_metrics(rows)
 
     def _checked(self, actions: Actions) -> Actions:
-        if isinstance(self.action_spec, dict):
-            if not isinstance(actions, dict) or set(actions) != set(self.action_spec):
-                raise ValueError(f"actions must be a dict with keys {sorted(self.action_spec)}")
-            return {
-                name: self._in_range(actions[name], size)
-                if isinstance(size, int)
-                else self._in_bounds(actions[name], size)
-                for name, size in self.action_spec.items()
-            }
-        return self._in_range(actions, self.action_spec)
-
-    def _in_range(self, actions: Any, size: int) -> Array:
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_worlds, self.num_agents) or actions.dtype.kind not in "iu":
-            wanted = (self.num_worlds, self.num_agents)
-            raise ValueError(f"actions must be integers of shape {wanted}, got {actions.dtype} {actions.shape}")
-        if actions.min() < 0 or actions.max() >= size:
-            actions = self._without_ignored(actions)
-        if actions.min() < 0 or actions.max() >= size:
-            raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
-        return actions
-
-    def _in_bounds(self, actions: Any, spec: NumbersSpec) -> Array:
-        actions = np.asarray(actions)
-        if actions.shape != (wanted := (self.num_worlds, *spec.low.shape)) or actions.dtype.kind not in "fiu":
-            raise ValueError(f"actions must be numbers of shape {wanted}, got {actions.dtype} {actions.shape}")
-        if not _is_between(actions, spec):
-            actions = self._without_ignored(actions, spec.low)
-        if not _is_between(actions, spec):
-            low, high = spec.low.min(), spec.high.max()
-            raise ValueError(f"actions must lie in {low} .. {high}, got {actions.min()} .. {actions.max()}")
-        return actions
-
-    def _without_ignored(self, actions: Array, instead: Array | int = 0) -> Array:
-        """The same actions, [B, N] or [B, N, D], with others instead for agents that do not choose now."""
-        decides = deciding(self.observe())
-        if decides is None:
-            return actions
-        counts = decides.reshape(*decides.shape, *[1] * (actions.ndim - 2))
-        return np.where(counts, actions, instead)
+        shape = (self.num_worlds, self.num_agents)
+        return checked_actions(actions, self.action_spec, shape, self.xp, self.observe)
 
     def _require_game(self) -> None:
         if not self._is_running:
@@ -374,16 +389,10 @@ class World(ABC):
                 raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
 
 
-def _is_between(actions: Array, spec: NumbersSpec) -> bool:
-    return bool(((actions >= spec.low) & (actions <= spec.high)).all())
+def _like(mask: Array, array: Array) -> Array:
+    """A mask [B] with as many axes as an array [B, ...]."""
+    return mask.reshape(-1, *[1] * (array.ndim - 1))
 
 
-def _given(state: Arrays, targets: Arrays) -> Arrays:
-    """The arrays that a caller restores, checked against the shapes and types of the targets."""
-    given = {}
-    for name in targets.keys() & state.keys():
-        value, target = np.asarray(state[name]), targets[name]
-        if value.shape != target.shape:
-            raise ValueError(f"restore: {name} must have shape {target.shape}, got {value.shape}")
-        given[name] = exactly(f"restore: {name}", value, target.dtype)
-    return given
+def _clock(chance: Chance) -> Arrays:
+    return dict(zip(_CLOCK, (chance.key, chance.episode, chance.step), strict=True))

@@ -17,6 +17,7 @@ _HOLE: Colour = (48, 72, 104)
 _EDGE: Colour = (188, 208, 222)
 _TARGET: Colour = (226, 168, 40)
 _RADIUS = 8
+LEGEND = {"hole": _HOLE, "target": _TARGET}
 
 
 def draw_lake(lake: Lake, cells: Array, target: Array, out: Array, colours: Sequence[Colour]) -> Array:

@@ -23,7 +23,7 @@ out by going there, so that common sense does not help. The paper gives no rules
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -31,6 +31,7 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.frozen_lake_spread.maps import get_lake
 
@@ -43,6 +44,7 @@ _STEP_LIMITS = {4: 100, 8: 200}
 class FrozenLakeSpread(World):
     """B lakes with one map; the table above documents them."""
 
+    story = module_story(__name__)
     agents = tuple(f"agent_{number}" for number in range(NUM_AGENTS))
     action_spec = len(ACTIONS)
     action_names = ACTIONS
@@ -80,6 +82,13 @@ class FrozenLakeSpread(World):
         if not self._hole_ends:
             self.observation_spec["alive"] = ArraySpec((), "bool", 0, 1, "whether the agent is in the game")
         super().__init__(num_worlds, first_world)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour."""
+        from rl_envs.frozen_lake_spread.render import LEGEND  # only rendering needs Pillow
+
+        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """The lake from above, [H, W, 3] uint8."""

@@ -33,6 +33,7 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, exactly
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
@@ -65,6 +66,7 @@ _TRIES = TryLimits(per_room=10, rooms=64)
 class FurnLift(World):
     """B rooms in which two agents lift a television; the table above documents them."""
 
+    story = module_story(__name__)
     agents = ("agent_0", "agent_1")
     action_spec = NUM_ACTIONS
     action_names = ACTION_NAMES

@@ -30,6 +30,7 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.furnmove.actions import (
     ACTION_NAMES,
@@ -70,6 +71,7 @@ _TRIES = TryLimits(per_room=64, rooms=16)
 class FurnMove(World):
     """B rooms in which N agents carry a television; the table above documents them."""
 
+    story = module_story(__name__)
     action_names = ACTION_NAMES
     colours = AGENT_COLOURS
     metric_names = ("success", "final_distance", "md_spl", "start_distance")

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.matrix_game.payoff import payoff_tensor
 
@@ -38,6 +39,7 @@ ACTION_NAMES = ("rock", "paper", "scissors")
 class MatrixGame(World):
     """B single-step games; the table above documents them."""
 
+    story = module_story(__name__)
     metric_names = ("coordinated", "outcome")
     max_episode_steps = 1
 

@@ -25,6 +25,7 @@ FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
 ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
 """Enemy and decoys, message, goal."""
+LEGEND = dict(zip(("enemy or decoy", "message", "goal"), ROLE_COLOURS, strict=True))
 LETTER: Colour = (255, 255, 255)
 """Mark of an avatar that has the message."""
 _OVERSAMPLING = 2

@@ -28,7 +28,7 @@ never have in training, and held-out manuals use other sentences.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ import numpy as np
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.messenger.corpus import Corpus
 from rl_envs.messenger.corpus_file import OWN, build_corpus
@@ -78,6 +79,7 @@ _EPISODE_DRAWS = 5
 class Messenger(World):
     """B grids with entities, and a manual about them; the table above documents them."""
 
+    story = module_story(__name__)
     action_names = ACTIONS
     colours = AGENT_COLOURS
     metric_names = ("win_rate", *ENDINGS, "has_message")
@@ -270,6 +272,13 @@ class Messenger(World):
             self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:
             self._see(rows)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour."""
+        from rl_envs.messenger.render import LEGEND  # only rendering needs Pillow
+
+        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with its manual, [H, W, 3] uint8."""

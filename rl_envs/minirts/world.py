@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
@@ -66,6 +67,7 @@ _WIN = np.array([1.0, -1.0, 0.0])
 class MiniRts(World):
     """B games of MiniRTS; the table above documents them."""
 
+    story = module_story(__name__)
     metric_names: tuple[str, ...] = ("win", "loss", "ticks")
     metric_ranges = METRIC_RANGES
 

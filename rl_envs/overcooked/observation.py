@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
@@ -64,8 +65,9 @@ _AGENTS = 2
 
 Mark: TypeAlias = tuple[int, int]
 """A plane and the value that is written into it."""
+_NO_MARKS: tuple[Mark, Mark] = ((_IN_SOUP, 0), (_IN_SOUP, 0))
 _THING_MARKS: dict[int, tuple[Mark, Mark]] = {
-    NOTHING: ((_IN_SOUP, 0), (_IN_SOUP, 0)),
+    NOTHING: _NO_MARKS,
     ONION: ((_ONIONS, 1), (_ONIONS, 1)),
     DISH: ((_DISHES, 1), (_DISHES, 1)),
     SOUP: ((_IN_SOUP, POT_ONIONS), (_DONE, 1)),
@@ -94,63 +96,70 @@ class Stamps(NamedTuple):
     values: Array  # [S, K] uint8, values to write
 
     @classmethod
-    def of(cls, states: Sequence[Sequence[Sequence[Mark]]], cells: int) -> Stamps:
+    def of(cls, states: Sequence[Sequence[Sequence[Mark]]], cells: int, xp: ArrayLibrary) -> Stamps:
         """Stamps from marks by state and viewer; `cells` is the number of cells of a plane."""
         marks = np.array([[mark for marks in viewers for mark in marks] for viewers in states])
         viewer = np.repeat(np.arange(_AGENTS), marks.shape[1] // _AGENTS)
-        return cls((viewer * len(PLANES) + marks[..., 0]) * cells, marks[..., 1].astype(np.uint8))
+        places = (viewer * len(PLANES) + marks[..., 0]) * cells
+        return cls(xp.asarray(places), xp.asarray(marks[..., 1].astype(np.uint8)))
 
 
 class Lossless:
     """Computes the lossless observation of B kitchens for both chefs."""
 
-    def __init__(self, kitchen: Kitchen, num_worlds: int, max_episode_steps: int) -> None:
-        """Compute the constant planes, and the stamps of everything else."""
+    def __init__(self, kitchen: Kitchen, num_worlds: int, max_episode_steps: int, xp: ArrayLibrary = NUMPY) -> None:
+        """Compute the constant planes, and the stamps of everything else, in an array library."""
+        self._xp = xp
         self._shape = (_AGENTS, len(PLANES), kitchen.height, kitchen.width)
         self.spec = ArraySpec(self._shape[1:], "uint8", 0, COOK_STEPS, "what there is in each cell, own planes first")
         self._hurry_from = max_episode_steps - FEW_STEPS
         still = np.zeros((len(PLANES), kitchen.size), np.uint8)
         for contents, plane in _STILL_PLANES.items():
             still[plane] = kitchen.contents == contents
-        self._still = np.stack([still, still]).reshape(self._shape)
-        self._first = np.arange(num_worlds) * self._still.size
-        self._first_of_cell = (self._first[:, None] + np.arange(kitchen.size)).ravel()
-        self._pots = kitchen.pots
+        self._still = xp.asarray(np.stack([still, still]).reshape(self._shape))
+        self._first = xp.arange(num_worlds) * (_AGENTS * still.size)
+        self._first_of_cell = (self._first[:, None] + xp.arange(kitchen.size)).reshape(-1)
+        pots = xp.asarray(kitchen.pots)
+        self._pots = xp.arange(num_worlds)[:, None] * kitchen.size + pots
+        self._first_of_pot = self._first[:, None] + pots
         pot_states, things = range(POT, NUM_CONTENTS), range(len(THINGS))
-        self._thing_stamps = Stamps.of([[_THING_MARKS[thing]] * _AGENTS for thing in things], kitchen.size)
-        self._pot_stamps = Stamps.of([[_pot_marks(contents)] * _AGENTS for contents in pot_states], kitchen.size)
+        lying = [[_THING_MARKS.get(contents, _NO_MARKS)] * _AGENTS for contents in range(NUM_CONTENTS)]
+        self._thing_stamps = Stamps.of(lying, kitchen.size, xp)
+        self._pot_stamps = Stamps.of([[_pot_marks(contents)] * _AGENTS for contents in pot_states], kitchen.size, xp)
         chefs = [
             [_chef_marks(chef != viewer, heading, held) for viewer in range(_AGENTS)]
             for chef in range(_AGENTS)
             for heading in range(len(HEADINGS))
             for held in things
         ]
-        self._chef_stamps = Stamps.of(chefs, kitchen.size)
-        self._first_chef_state = np.arange(_AGENTS) * len(HEADINGS) * len(THINGS)
+        self._chef_stamps = Stamps.of(chefs, kitchen.size, xp)
+        self._first_chef_state = xp.arange(_AGENTS) * (len(HEADINGS) * len(THINGS))
 
     def observe(self, state: Arrays) -> Array:
         """Lossless observations of both chefs in K worlds, K at most B, [K, 2, 26, H, W] uint8."""
-        contents = state["contents"]
-        worlds = len(contents)
-        planes = np.empty((worlds, *self._shape), np.uint8)
+        xp, contents = self._xp, state["contents"]
+        worlds, flat = len(contents), contents.reshape(-1)
+        planes = xp.empty((worlds, *self._shape), dtype=xp.uint8)
         planes[...] = self._still
-        first = self._first[:worlds, None]
+        lying = xp.find_rows(flat - 1 < len(THINGS) - 1)
+        if lying is not None:  # before chefs and pots, because with fixed shapes every cell is written
+            cells = xp.take(self._first_of_cell[: len(flat)], lying)
+            self._stamp(planes, self._thing_stamps, xp.take(flat, lying), cells)
+        pots = flat.take(self._pots[:worlds]) - POT
+        self._stamp(planes, self._pot_stamps, pots, self._first_of_pot[:worlds])
         chefs = state["headings"] * len(THINGS) + state["held"] + self._first_chef_state
-        _stamp(planes, self._chef_stamps, chefs, state["agent_cells"] + first)
-        _stamp(planes, self._pot_stamps, contents.take(self._pots, 1) - POT, self._pots + first)
-        lying = np.flatnonzero(contents.reshape(-1) - np.uint8(1) < len(THINGS) - 1)
-        _stamp(planes, self._thing_stamps, contents.reshape(-1).take(lying), self._first_of_cell.take(lying))
-        hurried = np.flatnonzero(state["episode_length"] > self._hurry_from)
-        if hurried.size:
-            planes[hurried, :, _HURRY] = 1
+        self._stamp(planes, self._chef_stamps, chefs, state["agent_cells"] + self._first[:worlds, None])
+        is_late = state["episode_length"] > self._hurry_from
+        hurried = xp.find_rows(is_late)
+        if hurried is not None:
+            planes[hurried, :, _HURRY] = is_late[hurried][:, None, None, None]
         return planes
 
-
-def _stamp(planes: Array, stamps: Stamps, states: Array, cells: Array) -> None:
-    """Write the stamps of these states at these cells (byte offsets in the whole array)."""
-    places = stamps.places.take(states, 0)
-    places += cells[..., None]
-    planes.reshape(-1)[places] = stamps.values.take(states, 0)
+    def _stamp(self, planes: Array, stamps: Stamps, states: Array, cells: Array) -> None:
+        """Write the stamps of these states at these cells (byte offsets in the whole array)."""
+        places = self._xp.take(stamps.places, states, 0)
+        places += cells[..., None]
+        planes.reshape(-1)[places] = self._xp.take(stamps.values, states, 0)
 
 
 SYMBOLS = (
@@ -180,12 +189,13 @@ _ONESELF = SYMBOLS.index("oneself with nothing")
 class SymbolGrid:
     """Computes the symbol observation of B kitchens for both chefs."""
 
-    def __init__(self, kitchen: Kitchen) -> None:
-        """Look up the symbols of fixtures."""
+    def __init__(self, kitchen: Kitchen, xp: ArrayLibrary = NUMPY) -> None:
+        """Look up the symbols of fixtures, in an array library."""
+        self._xp = xp
         shape = (LAYERS, kitchen.height, kitchen.width)
         self.spec = ArraySpec(shape, "uint8", 0, len(SYMBOLS) - 1, "place, load and chef in each cell, as symbols")
-        self._places = _table(_PLACES)[kitchen.contents]
-        self._loads = _table(_LOADS)
+        self._places = xp.asarray(_table(_PLACES)[kitchen.contents])
+        self._loads = xp.asarray(_table(_LOADS))
 
     def observe(self, state: Arrays, chef_cells: Array) -> Array:
         """Symbol observations of both chefs, [K, 2, 3, H, W] uint8.
@@ -194,14 +204,15 @@ class SymbolGrid:
             state: state of K worlds.
             chef_cells: [K, 2] int, cells in which the chefs appear; of two in one cell chef 1 is shown.
         """
-        worlds, cells = state["contents"].shape
-        grid = np.zeros((worlds, _AGENTS, LAYERS, cells), np.uint8)
+        xp, (worlds, cells) = self._xp, state["contents"].shape
+        grid = xp.zeros((worlds, _AGENTS, LAYERS, cells), dtype=xp.uint8)
         grid[:, :, 0] = self._places
-        grid[:, :, 1] = self._loads[state["contents"]][:, None]
-        rows = np.arange(worlds)
+        grid[:, :, 1] = xp.take(self._loads, state["contents"])[:, None]
+        rows = xp.arange(worlds)
+        held = xp.astype(state["held"], xp.uint8)
         for chef in range(_AGENTS):
             for viewer in range(_AGENTS):
-                symbol = _ONESELF + len(THINGS) * (chef != viewer) + state["held"][:, chef]
+                symbol = held[:, chef] + (_ONESELF + len(THINGS) * (chef != viewer))
                 grid[rows, viewer, 2, chef_cells[:, chef]] = symbol
         return grid.reshape(worlds, _AGENTS, *self.spec.shape)
 

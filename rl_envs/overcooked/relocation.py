@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import INTERACT, STAY
@@ -26,21 +27,23 @@ class Relocation:
         legal: [H * W, H * W] bool, row c has the cells that a chef in cell c can choose.
     """
 
-    def __init__(self, kitchen: Kitchen, reach: str, max_steps: int) -> None:
+    def __init__(self, kitchen: Kitchen, reach: str, max_steps: int, xp: ArrayLibrary = NUMPY) -> None:
         """Compute the tables of a kitchen and a reach; a chef chooses again after `max_steps` env steps."""
-        self._front, self._is_floor, self._cells = kitchen.front, kitchen.is_floor, kitchen.size
-        self._max_steps = max_steps
+        self._xp, self._cells, self._max_steps = xp, kitchen.size, max_steps
+        self._front, self._is_floor = xp.asarray(kitchen.front), xp.asarray(kitchen.is_floor)
         at_once = kitchen.neighbours | np.eye(kitchen.size, dtype=bool)
-        self.legal = at_once if reach == "adjacent" else kitchen.distances < kitchen.size
-        self._towards = np.where(self.legal, _first_steps(kitchen), STAY).ravel()
+        legal = at_once if reach == "adjacent" else kitchen.distances < kitchen.size
+        self.legal = xp.asarray(legal)
+        self._towards = xp.asarray(np.where(legal, _first_steps(kitchen), STAY).ravel())
 
     def blank(self, shape: tuple[int, int]) -> Arrays:
         """State of chefs that choose next: `targets`, and env steps `since` the last choice."""
-        return {"targets": np.full(shape, NO_TARGET), "since": np.zeros(shape, np.int32)}
+        xp = self._xp
+        return {"targets": xp.zeros(shape, dtype=xp.int64) + NO_TARGET, "since": xp.zeros(shape, dtype=xp.int32)}
 
     def decides(self, state: Arrays) -> Array:
         """Chefs without a target, [B, 2] bool."""
-        return np.asarray(state["targets"] == NO_TARGET)
+        return state["targets"] == NO_TARGET
 
     def actions(self, state: Arrays, chosen: Array) -> Array:
         """Actions of the game in this step; chefs without a target take the chosen one.
@@ -53,23 +56,23 @@ class Relocation:
             [B, 2] int64.
         """
         decides = self.decides(state)
-        np.copyto(state["targets"], chosen, where=decides)
-        np.copyto(state["since"], 0, where=decides)
+        self._xp.copyto(state["targets"], chosen, where=decides)
+        self._xp.copyto(state["since"], 0, where=decides)
         state["since"] += 1
         cells, targets = state["agent_cells"], state["targets"]
         uses = self._is_at_hand(state)
-        return np.where(uses, INTERACT, self._towards.take(cells * self._cells + targets))
+        return self._xp.where(uses, INTERACT, self._towards.take(cells * self._cells + targets))
 
     def settle(self, state: Arrays, actions: Array, cells_before: Array) -> None:
         """Clear the targets of chefs that have arrived, were blocked or used `max_steps`."""
         cells, targets = state["agent_cells"], state["targets"]
         goes_on = (cells != cells_before) & (cells != targets) | self._is_at_hand(state)
         goes_on &= (actions < STAY) & (state["since"] < self._max_steps)
-        targets[~goes_on] = NO_TARGET
+        self._xp.copyto(targets, NO_TARGET, where=~goes_on)
 
     def appearance(self, state: Arrays) -> Array:
         """Cells in which chefs appear, [B, 2] int64: the object that they use next, else their own cell."""
-        return np.where(self._is_at_hand(state), state["targets"], state["agent_cells"])
+        return self._xp.where(self._is_at_hand(state), state["targets"], state["agent_cells"])
 
     def _is_at_hand(self, state: Arrays) -> Array:
         """Whether the target is an object that the chef faces, [B, 2] bool."""

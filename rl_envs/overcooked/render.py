@@ -42,6 +42,13 @@ DISH_COLOUR: Colour = (255, 255, 255)
 SOUP_COLOUR: Colour = (196, 122, 44)
 HATCH_COLOUR: Colour = (134, 186, 118)
 FIRE: Colour = (219, 62, 50)
+LEGEND = {
+    "onion": ONION_COLOUR,
+    "dish": DISH_COLOUR,
+    "soup": SOUP_COLOUR,
+    "pot (round), store (square)": STEEL,
+    "hatch for soups": HATCH_COLOUR,
+}
 _OVERSAMPLING = 2
 _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 

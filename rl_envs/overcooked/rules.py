@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary, Rows
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.words import (
@@ -85,11 +86,14 @@ _COOKED[FULL:READY] += 1
 class Rules:
     """The rules of one kitchen, for B copies of it."""
 
-    def __init__(self, kitchen: Kitchen, num_worlds: int) -> None:
-        """Number the cells of all copies together: first cells [B, 1] and pots [B, P]."""
-        self._kitchen = kitchen
-        self._first_cells = np.arange(num_worlds)[:, None] * kitchen.size
-        self._pots = self._first_cells + kitchen.pots
+    def __init__(self, kitchen: Kitchen, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
+        """Number the cells of all copies together, first cells [B, 1] and pots [B, P], in an array library."""
+        self._xp = xp
+        self._first_cells = xp.arange(num_worlds)[:, None] * kitchen.size
+        self._pots = self._first_cells + xp.asarray(kitchen.pots)
+        self._front, self._next_cell = xp.asarray(kitchen.front), xp.asarray(kitchen.next_cell)
+        self._new_hands, self._new_contents = xp.asarray(_NEW_HANDS), xp.asarray(_NEW_CONTENTS)
+        self._deed, self._points, self._cooked = xp.asarray(_DEED), xp.asarray(SHAPED_POINTS), xp.asarray(_COOKED)
 
     def play(self, state: Arrays, actions: Array) -> Outcome:
         """Apply one step to all kitchens.
@@ -101,41 +105,42 @@ class Rules:
         outcome = self._interact(state, actions)
         self._move(state, actions)
         contents = state["contents"].reshape(-1)
-        contents[self._pots] = _COOKED.take(contents.take(self._pots))
+        contents[self._pots] = self._xp.take(self._cooked, contents.take(self._pots))
         return outcome
 
     def _interact(self, state: Arrays, actions: Array) -> Outcome:
-        held, contents = state["held"], state["contents"].reshape(-1)
+        xp, held, contents = self._xp, state["held"], state["contents"].reshape(-1)
         pots_before = contents.take(self._pots)
-        faced = self._kitchen.front.take(state["agent_cells"] * STAY + state["headings"]) + self._first_cells
+        faced = self._front.take(state["agent_cells"] * STAY + state["headings"]) + self._first_cells
         interacts = (actions == INTERACT) * (len(THINGS) * NUM_CONTENTS)
-        served = np.zeros(len(actions), np.int64)
-        shaped = np.empty(actions.shape, np.uint8)
+        served = xp.zeros(len(actions), dtype=xp.int64)
+        shaped = xp.empty(actions.shape, dtype=xp.uint8)
         for agent in range(_AGENTS):
             cells = faced[:, agent]
             case = interacts[:, agent] + held[:, agent] * NUM_CONTENTS + contents.take(cells)
-            held[:, agent] = _NEW_HANDS.take(case)
-            contents[cells] = _NEW_CONTENTS.take(case)
-            deed = _DEED.take(case)
+            held[:, agent] = self._new_hands.take(case)
+            contents[cells] = self._new_contents.take(case)
+            deed = self._deed.take(case)
             served += deed == SERVED
-            shaped[:, agent] = SHAPED_POINTS.take(deed)
-            takers = np.flatnonzero(deed == TOOK_DISH)
-            if takers.size:
-                shaped[takers, agent] *= _is_useful(state, takers, pots_before[takers], 1 - agent)
+            shaped[:, agent] = self._points.take(deed)
+            rows = xp.find_rows(deed == TOOK_DISH)
+            if rows is not None:
+                is_useful = _is_useful(state, rows, pots_before[rows], 1 - agent)
+                shaped[rows, agent] *= is_useful | (deed[rows] != TOOK_DISH)
         return Outcome(served, shaped)
 
     def _move(self, state: Arrays, actions: Array) -> None:
         """Move the chefs. If both want the same cell, or each other's, both stay; a blocked chef still turns."""
         cells = state["agent_cells"]
-        wanted = self._kitchen.next_cell.take(cells * len(ACTIONS) + actions)
+        wanted = self._next_cell.take(cells * len(ACTIONS) + actions)
         first, second = wanted[:, 0], wanted[:, 1]
         clash = first == second
         clash |= (first == cells[:, 1]) & (second == cells[:, 0])
-        state["agent_cells"][...] = np.where(clash[:, None], cells, wanted)
-        np.copyto(state["headings"], actions, where=actions < STAY, casting="same_kind")
+        state["agent_cells"][...] = self._xp.where(clash[:, None], cells, wanted)
+        self._xp.copyto(state["headings"], actions, where=actions < STAY)
 
 
-def _is_useful(state: Arrays, rows: Array, pots_before: Array, other: int) -> Array:
+def _is_useful(state: Arrays, rows: Rows, pots_before: Array, other: int) -> Array:
     """Whether a new dish is useful, [K] bool: none on a counter, and fewer in hands than pots with onions before."""
     one_lies = (state["contents"][rows] == DISH).any(1)
     in_hands = state["held"][rows, other] == DISH

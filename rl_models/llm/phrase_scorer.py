@@ -1,6 +1,6 @@
 """A causal language model on this machine that scores phrases after a conversation, as SayCan and TWOSOME do.
 
-It writes nothing. Answers are kept by conversation and phrases, and new ones are scored in one batch.
+It writes nothing. The newest answers are kept by conversation and phrases, and new ones are scored in one batch.
 """
 
 from __future__ import annotations
@@ -8,22 +8,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 
 from rl_models.chat.exchange import Message
 from rl_models.llm.adapters import honours_masks
-from rl_models.llm.base_model import LanguageModelError, first_line
 from rl_models.llm.llm_config import Normalisation
 from rl_models.llm.scoring import Scorer, normalise, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, shared_base
 from rl_models.llm.shared_prefix import SharedPrefix, can_share_prefixes
-from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length, load_tokenizer
+from rl_models.llm.tokens import Candidates, Ids, Tokens, load_tokenizer
 from rl_models.planners.scored import Scored, ScoringQuestion
 from rl_models.runtime.device import building_device
 
-_PREFIXES_KEPT = 8
+_PREFIXES_KEPT, _ANSWERS_KEPT = 8, 20_000
 Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
 """Prompt, phrases, and the prompt's beginning that other prompts share."""
 
@@ -42,12 +41,12 @@ class PhraseScorer:
         self._prefix = functools.lru_cache(_PREFIXES_KEPT)(SharedPrefix)
 
     def check(self) -> None:
-        """See that the model is on this machine, or can be downloaded.
+        """See that the model is on this machine, or can be downloaded, and that it can be told a conversation.
 
         Raises:
-            LanguageModelError: it cannot be had.
+            LanguageModelError: it cannot be had, or its chat template refuses the roles of a planner's conversation.
         """
-        load_tokenizer(self.name)
+        self._tokens.conversation([(role, "text") for role in ("system", "user", "assistant")])
 
     def __call__(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
         """Normalised log-probabilities of each question's phrases, and the tokens that were read for them.
@@ -63,7 +62,10 @@ class PhraseScorer:
         if new:
             with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
                 self._known |= zip(new, self._score(new), strict=True)
-        return [self._known[one] for one in questions]
+        found = [self._known[one] for one in questions]
+        for oldest in list(self._known)[:-_ANSWERS_KEPT]:
+            del self._known[oldest]
+        return found
 
     def _score(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
         tokenised = [self._tokenise(*one) for one in questions]
@@ -95,29 +97,15 @@ class PhraseScorer:
         return score_trie if self._base.honours_masks and max(map(len, prompts)) <= window else score_alone
 
     def _tokenise(self, messages: Sequence[Message], phrases: Sequence[str]) -> Tokenised:
-        prompt, candidates = self._ids(messages, True), tuple(map(self._tokens.completion, phrases))
+        turns = [(one.role, one.content) for one in messages]
+        prompt, candidates = self._tokens.conversation(turns), tuple(map(self._tokens.completion, phrases))
         self._tokens.check_length(prompt, max(map(len, candidates)))
         if not self._shares_prefixes:
             return prompt, candidates, ()
-        first = self._ids(messages[:1], False)
+        first = self._tokens.conversation(turns[:1], is_continued=False)
         pairs = enumerate(zip(prompt[:-1], first, strict=False))
         end = next((place for place, (one, other) in pairs if one != other), min(len(prompt) - 1, len(first)))
         return prompt, candidates, prompt[:end]
-
-    def _ids(self, messages: Sequence[Message], is_continued: bool) -> Ids:
-        """Token ids of a conversation, in the model's chat template if it has one."""
-        tokenizer: Any = self._base.tokenizer
-        if not tokenizer.chat_template:
-            return tuple(tokenizer("\n\n".join(one.content for one in messages))["input_ids"])
-        conversation = [vars(one) for one in messages]
-        try:
-            text = tokenizer.apply_chat_template(conversation, tokenize=False, continue_final_message=is_continued)
-        except Exception as error:  # jinja2 has types of its own; some templates refuse a system's message
-            raise LanguageModelError(
-                f"the chat template of {self.name} refuses a planner's conversation ({first_line(error)}): name "
-                "another model"
-            ) from error
-        return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
 
     @cached_property
     def _base(self) -> SharedBase:
@@ -128,7 +116,7 @@ class PhraseScorer:
 
     @cached_property
     def _tokens(self) -> Tokens:
-        return Tokens(self._base.tokenizer, context_length(self._base.model.config))
+        return load_tokenizer(self.name)
 
     @cached_property
     def _shares_prefixes(self) -> bool:

@@ -7,6 +7,7 @@ the same tokens after every prompt. Messages are bounded here: one line, some wo
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from rl_models.llm.base_model import LanguageModelError, first_line, model_folder
@@ -108,6 +109,27 @@ class Tokens:
         if not ids:
             raise LanguageModelError("a prompt has no token; the narrator must return text in every situation")
         return ids
+
+    def conversation(self, messages: Sequence[tuple[str, str]], is_continued: bool = True) -> Ids:
+        """Token ids of a conversation, in the model's chat template if it has one.
+
+        Args:
+            messages: role and text of each message.
+            is_continued: whether the model is to continue the last one.
+
+        Raises:
+            LanguageModelError: the template refuses the conversation.
+        """
+        if not self._tokenizer.chat_template:
+            return tuple(self._tokenizer("\n\n".join(text for _, text in messages))["input_ids"])
+        turns = [{"role": role, "content": text} for role, text in messages]
+        try:
+            text = self._tokenizer.apply_chat_template(turns, tokenize=False, continue_final_message=is_continued)
+        except Exception as error:  # jinja2 has types of its own; some templates refuse a system's message
+            raise LanguageModelError(
+                f"the model's chat template refuses a planner's conversation ({first_line(error)}): name another model"
+            ) from error
+        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _completion(self, text: str) -> Ids:
         """Token ids of a text that follows a prompt: after a space, or as the assistant's answer."""

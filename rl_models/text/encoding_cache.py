@@ -154,6 +154,7 @@ class EncodingCache:
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(content)
+            os.chmod(part, file.parent.stat().st_mode & 0o666)  # read by those who may read the folder
             with suppress(FileNotFoundError):  # another process has deleted it, because the folder is full
                 os.replace(part, file)
         except BaseException:

@@ -33,7 +33,7 @@ from rl_models.runtime.device import PendingHostCopy, to_device, to_host
 from rl_models.runtime.texts import ENCODED, TEXTS, OwnsTexts, TextEncodings
 from rl_models.team_world import TeamWorld
 
-_IS_FIRST, _UNIFORMS, _DECIDING, _STATE = "is_first", "uniforms", "deciding", "state/"
+IS_FIRST, UNIFORMS, DECIDING, STATE = "is_first", "uniforms", "deciding", "state/"
 """Names of inputs that are copied to the device beside a step's observations; `state/NAME` is there already."""
 
 
@@ -116,7 +116,8 @@ class Collector:
         self._write_final_values(steps["final_values"])
         ends = state_before
         if self.needs_values:
-            ends["last_values"] = self._compute_values(self._obs, self._state, self._is_first)
+            last = all_deciding(self._obs) | {IS_FIRST: self._is_first}
+            ends["last_values"] = self._values(self._inputs(last, self._state))
         versions = np.full(self.world.num_worlds, self.version, np.int64)
         tables = {key: self.world.texts[key].table for key in texts}
         if self._speech is not None:
@@ -136,7 +137,11 @@ class Collector:
         """
         world = {f"world/{name}": value for name, value in self.world.snapshot().items()}
         state = {f"state/{name}": _numpy(value).copy() for name, value in self._state.items()}
-        return world | state | {"is_first": self._is_first.copy(), "version": np.array(self.version)}
+        return (
+            world
+            | state
+            | {"is_first": _numpy(torch.as_tensor(self._is_first)).copy(), "version": np.array(self.version)}
+        )
 
     def restore(self, snapshot: dict[str, Array]) -> None:
         """Continue exactly where `snapshot` was taken, with its arrays of the same names and shapes."""
@@ -158,10 +163,10 @@ class Collector:
         """Ask the policy for actions. An accelerator goes on computing after this returns."""
         seen = self._seen()
         masks = [seen[key] for key in ("decides", "alive") if key in seen]
-        beside = {_IS_FIRST: self._is_first, _UNIFORMS: self._uniforms()}
-        beside |= {_DECIDING: np.logical_and.reduce(masks)} if masks else {}
+        beside = {IS_FIRST: self._is_first, UNIFORMS: self._uniforms()}
+        beside |= {DECIDING: np.logical_and.reduce(masks)} if masks else {}
         record = self.decide(self._inputs(seen | beside, self._state))
-        state = {name.removeprefix(_STATE): record.pop(name) for name in list(record) if name.startswith(_STATE)}
+        state = {name.removeprefix(STATE): record.pop(name) for name in list(record) if name.startswith(STATE)}
         actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
         return _PendingActions(PendingHostCopy(actions), record, state)
 
@@ -176,11 +181,11 @@ class Collector:
 
         It depends on the inputs and on weights alone, so that a GPU can capture it (`cuda_graph.py`).
         """
-        uniforms, deciding = inputs[_UNIFORMS], inputs.get(_DECIDING)
+        uniforms, deciding = inputs[UNIFORMS], inputs.get(DECIDING)
         output = self._output(inputs)
         if uniforms.shape[-1] < output.policy.num_uniforms:  # at the first step it is not known how many it takes
             self._draws = output.policy.num_uniforms
-            uniforms = to_device({_UNIFORMS: self._uniforms()}, self.device)[_UNIFORMS][:, None]
+            uniforms = to_device({UNIFORMS: self._uniforms()}, self.device)[UNIFORMS][:, None]
         actions, component = self._choose(output.policy, uniforms)
         said = _flat(actions) | {
             "component": component,
@@ -188,11 +193,11 @@ class Collector:
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
-        return said | {_STATE + name: value for name, value in output.state.items()}
+        return said | {STATE + name: value for name, value in output.state.items()}
 
     def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
         """Wait for the actions, step the worlds, and write their results; the policy's outputs, name -> [B, 1, ...]."""
-        seen, reward, terminated, truncated, info = self.world.step(_actions(pending.arriving.wait()))
+        seen, reward, terminated, truncated, info = self.world.step(world_actions(pending.arriving.wait()))
         self._obs = self._completed(seen)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
@@ -243,7 +248,7 @@ class Collector:
             obs = self._completed(final, rows)
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}
-            inputs = self._inputs(_all_deciding(obs) | {_IS_FIRST: np.zeros(len(rows), bool)}, state)
+            inputs = self._inputs(all_deciding(obs) | {IS_FIRST: np.zeros(len(rows), bool)}, state)
             self._final.append((step, rows, _with_own_encodings(inputs)))
 
     def _write_final_values(self, out: Array) -> None:
@@ -257,30 +262,30 @@ class Collector:
             for (step, rows, _), values in zip(now, parts, strict=True):
                 out[rows, step] = values
 
-    def _compute_values(self, obs: dict[str, Array], state: State, is_first: Array) -> Array:
-        """V of every agent in the game at these observations, [B, N]."""
-        return self._values(self._inputs(_all_deciding(obs) | {_IS_FIRST: is_first}, state))
-
     def _values(self, inputs: Inputs) -> Array:
         """V of every agent, [K, N], also of those in the middle of a macro action; 0 of those that left."""
+        return _numpy(self._value_tensor(inputs))
+
+    def _value_tensor(self, inputs: Inputs) -> Tensor:
         values = self._output(inputs).values
-        return _numpy((values * inputs["alive"] if "alive" in inputs else values)[:, 0])
+        return (values * inputs["alive"] if "alive" in inputs else values)[:, 0]
 
     def _output(self, inputs: Inputs) -> TeamOutput:
         """The policy's output at one step."""
-        beside = (_IS_FIRST, _UNIFORMS, _DECIDING)
-        obs = {key: value for key, value in inputs.items() if key not in beside and not key.startswith(_STATE)}
-        state = {key.removeprefix(_STATE): value for key, value in inputs.items() if key.startswith(_STATE)}
-        return self.policy(obs, state, inputs[_IS_FIRST])
+        beside = (IS_FIRST, UNIFORMS, DECIDING)
+        obs = {key: value for key, value in inputs.items() if key not in beside and not key.startswith(STATE)}
+        state = {key.removeprefix(STATE): value for key, value in inputs.items() if key.startswith(STATE)}
+        return self.policy(obs, state, inputs[IS_FIRST])
 
     def _inputs(self, arrays: dict[str, Array], state: State) -> Inputs:
         """Observations and their additions, name -> [K, ...], with T = 1; encodings of their texts; and the state."""
-        return self._tensors(arrays) | {_STATE + name: value for name, value in state.items()}
+        return self._tensors(arrays) | {STATE + name: value for name, value in state.items()}
 
     def _tensors(self, obs: dict[str, Array]) -> dict[str, Tensor]:
         """Observations with T = 1, and encodings of their texts."""
         if self._texts is None:
-            tensors = to_device({key: value[:, None] for key, value in obs.items()}, self.device)
+            columns: dict[str, Any] = {key: value[:, None] for key, value in obs.items()}
+            tensors = columns if self.world.gives_tensors else to_device(columns, self.device)
         else:
             tensors = self._texts.inputs(obs)
         return tensors if self._speech is None else tensors | self._speech.inputs()
@@ -331,7 +336,7 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
     return list(fragments)
 
 
-def _all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
+def all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
     """Observations in which all agents decide, for computing values."""
     return {key: value for key, value in obs.items() if key != "decides"}
 
@@ -376,7 +381,7 @@ def _flat(actions: JointActions) -> dict[str, Tensor]:
     return {"actions": actions}
 
 
-def _actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
+def world_actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
     """Actions of `_flat` at one step, [B, 1, N] each, as a world takes them."""
     if "actions" in flat:
         return flat["actions"][:, 0]
@@ -387,7 +392,7 @@ def _actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
 
 def to_numpy(actions: JointActions) -> Array | dict[str, Array]:
     """Actions sampled at one step, [B, 1, N], as a world takes them: [B, N], or one such array a factor."""
-    return _actions({name: _numpy(value) for name, value in _flat(actions).items()})
+    return world_actions({name: _numpy(value) for name, value in _flat(actions).items()})
 
 
 def _numpy(tensor: Tensor) -> Array:

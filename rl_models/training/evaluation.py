@@ -20,6 +20,7 @@ from rl_models.runtime.cuda_graph import Inputs
 from rl_models.runtime.device import to_device
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
+from rl_models.training.device_collector import play_episodes
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
 """Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); it gives name -> [B, 1, ...]."""
@@ -47,7 +48,12 @@ class Evaluation(Collector):
             probe: further metrics.
             is_greedy: take the most likely actions instead of sampling.
             draws_noise: False makes a stochastic network take its most probable choices.
+
+        Raises:
+            ValueError: a probe for a world of tensors.
         """
+        if probe is not None and world.gives_tensors:
+            raise ValueError("arrays='torch' has no metrics of the policy: leave it out of this evaluation")
         super().__init__(world, policy, fragment_length=1, needs_values=False)
         self._has_noise = self._has_noise and draws_noise
         self._probe = probe
@@ -66,6 +72,9 @@ class Evaluation(Collector):
         Returns:
             metric name -> [B * K] float64 (`return`: [B * K, N]), in the order in which episodes ended.
         """
+        if self.world.gives_tensors:
+            self._begin_reading()
+            return play_episodes(self, seed, episodes_per_world)
         self.reset(seed)
         worlds = self.world.num_worlds
         counted, rows, played = np.zeros(worlds, int), [], 0

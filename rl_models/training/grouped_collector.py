@@ -14,6 +14,7 @@ from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamPolicy
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector, collect_in_turns
+from rl_models.training.device_collector import DeviceCollector
 from rl_models.training.resharding import group_sizes
 
 _World = TypeVar("_World", bound=TeamWorld)
@@ -96,7 +97,14 @@ def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world:
 def make_collector(
     worlds: Sequence[TeamWorld], policy: TeamPolicy, fragment_length: int, needs_values: bool
 ) -> Collector | GroupedCollector:
-    """The collector of one group or of several."""
+    """The collector of one group or of several.
+
+    Raises:
+        ValueError: several groups of worlds of tensors.
+    """
     if len(worlds) == 1:
-        return Collector(worlds[0], policy, fragment_length, needs_values)
+        kind = DeviceCollector if worlds[0].gives_tensors else Collector
+        return kind(worlds[0], policy, fragment_length, needs_values)
+    if worlds[0].gives_tensors:
+        raise ValueError("--workers.world-groups must be 1 for environments with arrays='torch': no host steps them")
     return GroupedCollector(worlds, policy, fragment_length, needs_values)

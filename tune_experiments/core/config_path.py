@@ -68,7 +68,7 @@ def spelled(name: str, known: Collection[str]) -> str:
 
 def with_flags(sentence: str, config: object) -> str:
     """A sentence with flags in place of the names of configuration fields; names of one word stay."""
-    named = {path.rpartition(".")[2]: flag_name(path) for path, _ in _leaves(config)}
+    named = {path.rpartition(".")[2]: flag_name(path) for path, _ in leaves(config)}
     flags = {name: flag for name, flag in named.items() if "_" in name}
     return re.sub(r"(?<![\w.'\"/-])[a-z]+(?:_[a-z]+)+(?![\w.'\"/])", lambda word: flags.get(word[0], word[0]), sentence)
 
@@ -80,7 +80,7 @@ def checked_path(config: object, name: str) -> str:
         UserError: No such field (with the nearest one).
     """
     path = name.removeprefix("--").replace("-", "_")
-    known = [leaf for leaf, _ in _leaves(config)]
+    known = [leaf for leaf, _ in leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):
         hint = did_you_mean(path, known, f"there are {', '.join(known)}")
         raise UserError(f"the configuration has no field {name}; {hint}")
@@ -116,15 +116,15 @@ def flag_name(path: str) -> str:
 
 def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
     """Command-line words that turn one configuration into another."""
-    before = dict(_leaves(old))
-    return [word for path, value in _leaves(new) if value != before[path] for word in flag_words(path, value)]
+    before = dict(leaves(old))
+    return [word for path, value in leaves(new) if value != before[path] for word in flag_words(path, value)]
 
 
 def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> list[tuple[str, str]]:
     """Flags that differ from a reference: flag with the value, and the reference's value."""
-    before = dict(_leaves(reference))
+    before = dict(leaves(reference))
     found = []
-    for path, value in _leaves(config):
+    for path, value in leaves(config):
         if value != before[path]:
             flag, *values = flag_words(path, before[path])
             reference_value = " ".join(values) or (flag if isinstance(before[path], bool) else "none")
@@ -132,7 +132,7 @@ def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> li
     return found
 
 
-def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
+def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
     """All flags of a configuration: dotted path and value."""
     if dataclasses.is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -140,7 +140,7 @@ def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
         parts = dict(value)
     else:
         return [(path, value)]
-    return [leaf for name, inner in parts.items() for leaf in _leaves(inner, f"{path}.{name}".lstrip("."))]
+    return [leaf for name, inner in parts.items() for leaf in leaves(inner, f"{path}.{name}".lstrip("."))]
 
 
 def flag_words(path: str, value: Any) -> list[str]:

@@ -225,12 +225,13 @@ class BaseExperiment(ABC, Generic[Config]):
         """Name of a run folder, before the name of its preset; by default the experiment's."""
         return self.name
 
-    def inspect(self, config: Config, say: Callable[[str], None]) -> Config:
+    def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
         """Inspect what the run needs, such as its environment, before anything else; the adapted configuration.
 
         Args:
             config: Configuration of the user.
             say: Prints a line.
+            stored: Configuration of the run that is continued, as JSON.
 
         Raises:
             ValueError: What cannot be used.

@@ -1,7 +1,7 @@
 """An experiment's command line: its frozen dataclass is the list of flags, and tyro reads them.
 
-    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--out DIR] [--seeds 0 1 2] [--search 12]
-        [--any.field value ...]
+    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--config FILE.yaml] [--out DIR] [--seeds 0 1 2]
+        [--search 12] [--any.field value ...]
 
 `--help` is a page of our own with the flags that most people use, `--help-all` is tyro's with all of them. What tyro
 refuses it says itself, and exits with code 2.
@@ -22,13 +22,16 @@ from typing import Annotated, Any, Literal, TypeVar
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
+from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
+from tune_experiments.experiment.config_file import ConfigFile, read_config_file
 
-Config = TypeVar("Config")
+Config = TypeVar("Config", bound=DataclassInstance)
 DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """A seed as NumPy, torch and RLlib all take it."""
@@ -39,6 +42,7 @@ _FIRST_PAGE = {
     "network.name": "network, which `--network NAME` sets, too",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
+    "config": "YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file",
     "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
     "workers.runners": "env runner processes of a trial; 0: the trial's own process plays",
     "workers.worlds_per_runner": "environments that each of them steps at once",
@@ -59,6 +63,8 @@ class RunOptions:
     numbers), authors or reference (constants of the authors' code); the choices of this script are listed above."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file."""
     seeds: tuple[_Seed, ...] = (0,)
     """Seeds of the trials, at least 0: one trial for each method and seed."""
     device: DeviceChoice = "auto"
@@ -99,6 +105,7 @@ def parse(
     description: str,
     seeds: tuple[int, ...] = (0,),
     prog: str = "",
+    experiment: str = "",
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
@@ -109,13 +116,16 @@ def parse(
         description: First lines of the help.
         seeds: Default of `--seeds`.
         prog: Name of the program in its help; by default the script's.
+        experiment: Name of the experiment, which a configuration file must be of if it names one.
 
     Raises:
         UserError: A value that no run can have.
         SystemExit: Help was printed (code 0), or tyro refuses the command line and has said why (code 2).
     """
-    preset = _preset(experiment_presets, arguments)
-    default = _Arguments(RunOptions(preset, None, seeds), experiment_presets[preset])
+    file = _config_file(arguments, experiment)
+    preset = _preset(experiment_presets, arguments, file)
+    options, config = RunOptions(preset, seeds=seeds), experiment_presets[preset]
+    default = _Arguments(*(file.apply(options, config) if file else (options, config)))  # type: ignore[type-var]
     if {"-h", "--help"} & {*arguments}:
         print(_first_page(default, list(experiment_presets), description, prog or Path(sys.argv[0]).name))
         raise SystemExit(0)
@@ -162,6 +172,7 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
     words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
+    _check_names(words, default.config)
     read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
     return typing.cast(_Arguments, read)
 
@@ -187,16 +198,53 @@ def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
     return words
 
 
-def _preset(presets: Mapping[str, Any], arguments: Sequence[str]) -> str:
-    """The preset, which is read first because the defaults of all other flags depend on it."""
+def _check_names(words: Sequence[str], config: Any) -> None:
+    """Refuse methods and networks that do not exist, with the nearest name that does."""
+    flag = ""
+    for word in words:
+        if word.startswith("--"):
+            flag, _, word = word.partition("=")
+        path = {"--methods": "methods", "--network.name": "network.name"}.get(flag)
+        known = _choices(config, path) if word and path else []
+        if known and word not in known:
+            hint = f"{did_you_mean(word, known, '')} ".lstrip()
+            cure = "`concord methods` lists them" if hasattr(config, "env") else f"choose from {', '.join(known)}"
+            raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
+
+
+def _early(arguments: Sequence[str], flag: str) -> str | None:
+    """Value of a flag that is read first, because the defaults of all others depend on it."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--preset", default=DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets)))
+    first.add_argument(flag, dest="value")
     try:
-        preset = spelled(first.parse_known_args(list(arguments))[0].preset, presets)
+        found: str | None = first.parse_known_args(list(arguments))[0].value
     except argparse.ArgumentError:
-        preset = ""
+        return ""
+    return found
+
+
+def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None:
+    path = _early(arguments, "--config")
+    if path is None:
+        return None
+    file = read_config_file(Path(path))
+    if experiment and file.experiment not in ("", experiment):
+        raise UserError(f"{path} belongs to the experiment {file.experiment}, not {experiment}: name another --config")
+    return file
+
+
+def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFile | None) -> str:
+    named = file.values.get("preset") if file else None
+    given = _early(arguments, "--preset")
+    if file and named is not None and given is not None:
+        raise UserError(
+            f"--preset {given} has no effect beside the preset {named} of {file.path}: leave one of them out"
+        )
+    default = DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets))
+    preset = spelled(str(given if given is not None else named if named is not None else default), presets)
     if preset not in presets:
-        raise UserError(f"--preset must be one of {', '.join(presets)}, not {preset!r}")
+        where = f"{file.path}: preset" if file and given is None else "--preset"
+        raise UserError(f"{where} must be one of {', '.join(presets)}, not {preset!r}")
     return preset
 
 

@@ -31,6 +31,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.import_path import current_folder_last
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
+from tune_experiments.experiment.config_file import CUSTOM
 from tune_experiments.play.episode import MAX_STEPS, Episode, record_episodes
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.play.spectator import Spectator
@@ -90,7 +91,7 @@ class Experiment(BaseExperiment[Config]):
         preset = preset if preset is None else spelled(str(preset), self.presets)
         if preset is not None and preset not in self.presets:
             raise UserError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
-        chosen = preset or ("custom" if config is not None else self.default_preset)
+        chosen = preset or (CUSTOM if config is not None else self.default_preset)
         searching = {name: overrides.pop(name) for name in _OPTIONS if name in overrides}
         start = self.presets[chosen] if config is None else config
         if not isinstance(start, self.config_class):
@@ -172,7 +173,8 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, pro
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     current_folder_last()
     words = sys.argv[1:] if arguments is None else arguments
-    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog)
+    named = experiment.entry_point
+    config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog, named)
     from tune_experiments.launch.launch import launch
 
     return 1 if launch(experiment, config, options).failures else 0

@@ -22,6 +22,7 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.config_file import CONFIG_YAML, write_config_file
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.launch.finished_run import Callback, Run
@@ -61,18 +62,17 @@ def launch(
     """
     # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
-    config = check_run(experiment, config, options)
+    kind = "_search" if options.searches else ""
+    out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
+    config = check_run(experiment, config, options, out)
     search = Search(experiment, config, options) if options.searches else None
-    out = (
-        options.out
-        or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{'_search' if search else ''}"
-    )
     # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
     rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
+        write_config_file(folder.path / CONFIG_YAML, experiment.entry_point, config, options)
         console = Terminal()
         session = Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:
@@ -215,7 +215,7 @@ class Session(Generic[Config]):
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
-        self._note_models()
+        knows_models = self._note_models()
         if self.sync is not None:
             self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
@@ -235,6 +235,8 @@ class Session(Generic[Config]):
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # Tune's error at the end of a session is not the cause
                 raise
+        if not knows_models:
+            self._note_models()
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
@@ -260,8 +262,8 @@ class Session(Generic[Config]):
                 self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
         return begun
 
-    def _note_models(self) -> None:
-        """Print and record the pretrained weights of this session."""
+    def _note_models(self) -> bool:
+        """Print and record the pretrained weights of this session; whether all are on this machine."""
         from rl_models.text.weights_identity import model_identities  # torch is slow to import
 
         if models := model_identities(self.config):
@@ -269,6 +271,7 @@ class Session(Generic[Config]):
         for model in models:
             known = ", ".join(f"{key} {model[key]}" for key in ("revision", "weights_sha256") if model[key])
             self.console.print(f"pretrained model: {model['name']} ({known or 'downloaded by the first trial'})")
+        return all(model["weights_sha256"] for model in models)
 
     def _run_local_trials(
         self, requests: list[Request], plans: Mapping[str, Plan], watch: TrialWatch | None

@@ -31,10 +31,7 @@ def show_results(
     results = read_results(out)
     if not results:
         return [], []
-    sessions = read_sessions(out, may_be_missing=True)
-    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_model_notes(experiment.tables(results), describe_models(sessions))
-    tables = _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
+    tables = make_tables(experiment, config, results, read_sessions(out, may_be_missing=True))
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
@@ -50,6 +47,15 @@ def show_results(
     folder = "FOLDER" if uri else out / "trials"
     console.print(f"curves: {where}tensorboard --logdir {folder}")
     return results, tables
+
+
+def make_tables(
+    experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], sessions: Sequence[Mapping[str, Any]]
+) -> Sequence[PaperTable]:
+    """The tables of a run, with verdicts and notes from its sessions."""
+    comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
+    tables = with_model_notes(experiment.tables(results), describe_models(sessions))
+    return _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
 
 
 def _with_changed_flags(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from tune_experiments.core.config_path import with_flags
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
+from tune_experiments.experiment.config_file import refuse_secrets
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.ray_cluster import check_this_machine
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.weight_transfer import check_transfers
 
 
-def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> Config:
+def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions, out: Path) -> Config:
     """Build the environments of the run, and count this machine's CPUs if it will run here.
 
     Returns:
         The configuration, with what the experiment has found out about its environment.
 
     Raises:
-        UserError: An argument that an environment refuses, a seed of the test, or too many processes.
+        UserError: An argument that an environment refuses, a seed of the test, too many processes, or a secret.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
+    refuse_secrets(config)
     try:
-        config = experiment.inspect(config, Terminal().print)
+        stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
+        config = experiment.inspect(config, Terminal().print, stored)
         experiment.check(config)
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)

@@ -27,7 +27,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import LISTED, PaperTable
+from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_out
 from tune_experiments.run.model_notes import describe_models, with_model_notes
 
@@ -66,10 +66,13 @@ class SavedRun:
         Raises:
             UserError: A choice that is not in the tables.
         """
-        source = [f"Seeds {' '.join(map(str, self.seeds))}, commit {', '.join(self.commits)}:", ""]
-        source += [f"    {command}" for command in self.commands]
         tables = self.tables() if chosen is None else _choose(self.tables(), chosen)
-        return "\n".join([*(table.markdown() for table in tables), *source, ""])
+        return "\n".join([*(table.markdown() for table in tables), self.source(), ""])
+
+    def source(self) -> str:
+        """Seeds, commits and commands of the run."""
+        first = f"Seeds {' '.join(map(str, self.seeds))}, commit {', '.join(self.commits)}:"
+        return "\n".join([first, "", *(f"    {command}" for command in self.commands)])
 
 
 def save(
@@ -166,7 +169,7 @@ def with_tables(document: Path) -> str:
     """The text of a document with every marked table made again.
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
-    -->`. A table's title becomes a caption.
+    -->`. A table's title becomes a caption; what ranges of seeds mean is said once, in docs/results.md.
 
     Raises:
         UserError: A marker without its end, or without its saved file.
@@ -178,7 +181,7 @@ def with_tables(document: Path) -> str:
     def made(block: re.Match[str]) -> str:
         choices = (choice.split() for choice in block[3].split(";")[1:])
         chosen = {kind: names for kind, *names in choices}
-        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen).replace(LISTED, "")
+        tables = read_saved(document.parent / f"{block[2]}{SUFFIX}").markdown(chosen).replace(RANGES, "")
         return "\n".join([block[1], _TITLE.sub(r"**\1**", tables), block[5]])
 
     return _BLOCK.sub(made, text)

@@ -46,7 +46,7 @@ _PARTNER_GONE = 3
 
 @dataclass(frozen=True)
 class PlayedEpisode:
-    """What the processes of all agents are told of the episode.
+    """Arguments of the agents' processes.
 
     Attributes:
         checkpoint: folder of the checkpoint, which each process loads.

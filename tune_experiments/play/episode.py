@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 500
 """Env steps of an episode that are recorded; a longer one is cut, and its record says so."""
+_WINS = ("success", "win_rate", "win")
+"""Metrics that are 1 where the team has won."""
 _MOST_LIKELY = 6
 _MAX_JOINT_WIDTH = 24
 """Actions of an agent up to which the joint policy of two agents is kept whole."""
@@ -43,7 +45,7 @@ class AgentStep:
             marginals.
         message: text that it wrote to the others; "" for none.
         attention: maps over what it reads.
-        entities: names of the entities that its mask keeps; None for a network that does not divide.
+        entities: names of the entities that its mask keeps; None without an entity divider.
     """
 
     action: str
@@ -90,6 +92,9 @@ class Episode:
         last_notes: notes after the last step.
         metrics: metrics of the episode; empty if it was cut.
         colours: colours of the agents in the pictures, as CSS writes them; empty where they have none.
+        story: what the agents must do and how they win.
+        legend: what is in the pictures, each with its colour.
+        ending: why the episode ended, and whether the team won; empty where that is unknown.
         missing: part that cannot be shown, such as "pictures" -> cause.
     """
 
@@ -102,6 +107,9 @@ class Episode:
     last_notes: tuple[Note, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
     colours: tuple[str, ...] = ()
+    story: str = ""
+    legend: tuple[tuple[str, str], ...] = ()
+    ending: str = ""
     missing: dict[str, str] = field(default_factory=dict)
 
 
@@ -112,7 +120,13 @@ class EpisodeRecorder:
         """Begin a record; the world stands at the start."""
         names = tuple(map(str, getattr(world, "action_names", ())))
         self.episode = Episode(
-            title, state_digest(world, index), tuple(world.agents), names, colours=css_colours(world)
+            title,
+            state_digest(world, index),
+            tuple(world.agents),
+            names,
+            colours=css_colours(world),
+            story=world.story,
+            legend=tuple((what, css_colour(colour)) for what, colour in world.legend.items()),
         )
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
@@ -159,13 +173,19 @@ class EpisodeRecorder:
         """Record the rewards of the last step, one number per agent."""
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
-    def end(self, metrics: dict[str, float]) -> Episode:
-        """The finished episode; the world still shows the last state."""
+    def end(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
+        """The finished episode; the world still shows the last state.
+
+        Args:
+            metrics: metrics of the episode; empty if it was cut.
+            terminated: whether its rules ended it, else the time limit; None if that is unknown.
+        """
         shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
         self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
         self.episode.last_notes = shown("notes", lambda: self._spectator.last_notes(world, index), tuple[Note, ...]())
         self.episode.metrics = metrics
+        self.episode.ending = describe_ending(metrics, len(self.episode.steps), terminated)
         return self.episode
 
 
@@ -214,7 +234,22 @@ def state_digest(world: Any, index: int) -> str:
 
 def css_colours(world: Any) -> tuple[str, ...]:
     """The agents' colours in a world's pictures, as CSS writes them."""
-    return tuple(f"rgb({red}, {green}, {blue})" for red, green, blue in world.agent_colours())
+    return tuple(map(css_colour, world.agent_colours()))
+
+
+def css_colour(colour: tuple[int, int, int]) -> str:
+    """A colour as CSS writes it."""
+    return f"rgb({', '.join(map(str, colour))})"
+
+
+def describe_ending(metrics: dict[str, float], env_steps: int, terminated: bool | None) -> str:
+    """Why an episode ended and whether the team won, as far as this is known."""
+    if terminated is None:
+        return ""
+    won = next((metrics[name] for name in _WINS if name in metrics), None)
+    result = "The episode ended" if won is None else "The team won" if won >= 1 else "The team did not win"
+    why = "the rules ended the episode" if terminated else "the time limit was reached"
+    return f"{result}: {why} after {env_steps:,} env steps."
 
 
 def record_episodes(
@@ -240,7 +275,7 @@ def record_episodes(
                 recorder.reward(reward[index])
             first = terminated | truncated
             for index in set(np.flatnonzero(first).tolist()) & recorders.keys():
-                finished[index] = recorders.pop(index).end(episode_metrics(info, index))
+                finished[index] = recorders.pop(index).end(episode_metrics(info, index), bool(terminated[index]))
             if not recorders:
                 break
             if first.any():

@@ -123,13 +123,15 @@ class LoadedPolicy:
                 central policy. Drawn from this policy's own stream by default; a greedy policy uses none.
 
         Returns:
-            [B, N] int64 actions; of several parts one such array a part, and `continuous` [B, N, D] float32.
+            [B, N] int64 actions; for factored actions, factor -> such an array, and `continuous` [B, N, D] float32.
 
         Raises:
-            ValueError: another number of worlds, unknown row numbers of texts, or a world that shows nothing.
+            ValueError: another number of worlds, unknown row numbers of texts, or a world without observations.
         """
         if not obs:
-            raise ValueError("this world has no observations: scripts play its team; watch it with show or render")
+            raise ValueError(
+                "this environment has no observations, because scripts play in it: watch it with show or render"
+            )
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:
             raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")
@@ -144,8 +146,8 @@ class LoadedPolicy:
             self.last_output = output = self._forward(obs, first)
         except MissingTextsError as error:
             raise ValueError(
-                f"{error}; tell this policy where they are, reset(texts=world.texts), or put "
-                "world.texts[key].look_up(obs[key]) in place of the row numbers"
+                f"{error}; call reset(texts=world.texts), or replace the row numbers by "
+                "world.texts[key].look_up(obs[key])"
             ) from error
         self._state = output.state
         own = self._chance.policy_uniforms(output.policy.num_uniforms)
@@ -177,16 +179,16 @@ class LoadedPolicy:
 
 
 def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> LoadedPolicy:
-    """A trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run (the first row of its table).
+    """Load a trained team from a checkpoint, a trial folder (`chosen_checkpoint`) or a run folder (its first method).
 
     Args:
-        path: path of one of these, or `pretrained/NAME`, a team that the package brings.
+        path: path of one of these, or `pretrained/NAME` for a team of the package.
         allow: modules outside Concord that may be imported if the checkpoint names them.
         device: device of the policy; `auto` takes a GPU if there is one.
 
     Raises:
-        UserError: no GPU where one is demanded, nothing there, a checkpoint that is damaged, not ours or of another
-            version, or one that names a module that is not allowed; the sentence says which.
+        UserError: no checkpoint, a damaged one or one of another version, a module that is not allowed, or no GPU
+            for `cuda`.
     """
     if not isinstance(path, str | os.PathLike):
         raise UserError(f"a team is opened from the path of a run, a trial or a checkpoint, not from {path!r}")
@@ -217,9 +219,10 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
-    """The checkpoint that the path of a checkpoint, a trial folder or a run folder stands for.
+    """Find the checkpoint of a checkpoint, trial or run folder.
 
-    With `imports` the experiment of a run is imported, whose first row is then taken; else the first folder is.
+    For a run folder it is that of the first method, for which the experiment is imported, or of the first trial folder
+    without `imports`.
 
     Raises:
         UserError: there is no checkpoint.
@@ -251,7 +254,7 @@ def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
 
 
 def chosen_checkpoint(trial: Path) -> Path | None:
-    """The checkpoint that a trial stands for: the best validated one if weights are chosen by that, else the newest."""
+    """The checkpoint of a trial that is tested: the best in validation if weights are chosen so, else the newest."""
     newest = newest_checkpoint(trial)
     choice = load_state(newest).get("choice") if newest else None
     return get_checkpoint_path(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest

@@ -33,6 +33,8 @@ _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "va
 """Parts of a checkpoint's state that are kept; the others are for resuming training."""
 _OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
 """Folders of a trial that a packaged team does not need."""
+_HEADLINES = ("win_rate", "success", "soups")
+"""Metrics among a card's metadata, by which the Hub compares models."""
 _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
@@ -46,7 +48,7 @@ def read_card(name: str) -> dict[str, Any]:
 
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
-    """Joint actions of the first 24 env steps in one world, `[steps][N]`; a factored team is refused.
+    """Joint actions of the first 24 env steps in one world, `[steps][N]`.
 
     Raises:
         UserError: actions with factors.
@@ -57,7 +59,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
     for _ in range(_ACTION_STEPS):
         actions = loaded.act(obs, first)
         if isinstance(actions, dict):
-            raise UserError(f"{loaded.method} acts in factors, and a card holds one action an agent; leave it out")
+            raise UserError(f"{loaded.method} has factored actions, which a card cannot hold: pack another team")
         found.append(np.asarray(actions)[0].tolist())
         obs, _, terminated, truncated, _ = world.step(actions)
         first = terminated | truncated
@@ -126,12 +128,35 @@ def _place(team: Path) -> str:
 
 
 def model_card(card: dict[str, Any], place: str = "") -> str:
-    """The card in Markdown; `place` is the path by which commands open the team."""
+    """Model card of the Hugging Face Hub; `place` is the path by which commands open the team."""
+    from huggingface_hub import EvalResult, ModelCardData
+
     place = place or f"{PRETRAINED.name}/{card['name']}"
+    metadata = ModelCardData(
+        license="apache-2.0",
+        library_name="concord",
+        tags=["multi-agent", "reinforcement-learning", "ray-rllib", card["experiment"]],
+        model_name=card["name"],
+        eval_results=[
+            EvalResult(
+                task_type="reinforcement-learning",
+                dataset_type=row["world"],
+                dataset_name=" ".join(filter(None, (row["world"], row.get("condition")))),
+                metric_type=row["metric"],
+                metric_value=round(row["value"], 3),
+            )
+            for row in card["numbers"]
+            if "method" not in row and row["metric"] in _HEADLINES
+        ],
+    )
     lines = [
+        "---",
+        metadata.to_yaml(),
+        "---",
+        "",
         f"# {card['name']}",
         "",
-        f"{card['caption']}: row `{card['method']}`, seed {card['seed']}, trained for {card['env_steps']:,} env steps.",
+        f"{card['caption']}: `{card['method']}`, seed {card['seed']}, trained for {card['env_steps']:,} env steps.",
         "",
         f"* Given: {card['given']}",
         f"* Seed: {card['seed_choice']}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from rl_models.configuration import DeviceChoice
 from tune_experiments.core.errors import UserError
 
 if TYPE_CHECKING:
+    from tune_experiments.play.captions import Caption
     from tune_experiments.play.loading import LoadedPolicy
 
 CANDIDATES = 16
@@ -23,13 +25,19 @@ _SOLVED = {"success", "win_rate"}
 """Metrics of environments that mean a solved episode."""
 
 
-def record_episode(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
-    """Frames of a solved episode (of 16, the one of middle length; else the first), uint8 [H, W, 3] each."""
-    return list(_frames(policy, seed, chosen_episode(policy, seed)))
+def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True) -> list[np.ndarray]:
+    """Frames of a solved episode (of 16, the one of middle length; else the first), uint8 [H, W, 3] each.
+
+    With `captions`, names, actions and messages of the agents stand below the pictures.
+    """
+    from tune_experiments.play.captions import with_captions
+
+    frames, told = _frames_and_captions(policy, seed, chosen_episode(policy, seed))
+    return with_captions(frames, told) if captions else frames
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `record_episode` in words: its texts and messages, actions and rewards, and how it ended."""
+    """Lines that describe the episode of `record_episode`: texts, messages, actions, rewards and metrics."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
@@ -37,7 +45,7 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
-    """The episode of `describe_episode`, by one process per agent, with the form and number of their messages.
+    """The episode of `describe_episode`, played by one process per agent, with the size and number of their messages.
 
     The processes load `checkpoint`; the team itself chooses the episode.
 
@@ -120,7 +128,6 @@ def describe_steps(
 
     An agent that does not choose at a step, because it waits or has left, has `-` in place of an action.
     """
-    names = tuple(map(str, getattr(world, "action_names", ())))
     info: dict[str, Any] = {}
     told: dict[str, str] = {}
     read, decides = _read(world, index), deciding(world.observe())
@@ -128,10 +135,8 @@ def describe_steps(
         messages = {f"{agent} writes": written(i) for i, agent in enumerate(world.agents)}
         now = read | {key: text for key, text in messages.items() if text}
         yield from (f"      {key}: {text}" for key, text in now.items() if told.get(key) != text)
-        done = [
-            f"{agent}: {action_in_words(actions, index, i, names) if decides is None or decides[index, i] else '-'}"
-            for i, agent in enumerate(world.agents)
-        ]
+        chosen = _actions_in_words(world, actions, index, decides)
+        done = [f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True)]
         yield f"{step:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
         told, read, decides = now, _read(world, index), deciding(world.observe())
     place = list(info["done_worlds"]).index(index)
@@ -196,12 +201,35 @@ def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.n
     return length, solved
 
 
-def _frames(policy: LoadedPolicy, seed: int, index: int) -> Iterator[np.ndarray]:
+def _frames_and_captions(
+    policy: LoadedPolicy, seed: int, index: int
+) -> tuple[list[np.ndarray], list[tuple[Caption, ...]]]:
+    """Pictures at the start and after each env step, and what each agent has done in that step."""
+    from tune_experiments.play.captions import Caption
+
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
-    yield world.render(index)
-    for _ in steps:
-        yield world.render(index)
+    colours = [*world.agent_colours(), *[None] * world.num_agents]
+    agents = [Caption(name, colour) for name, colour in zip(world.agents, colours, strict=False)]
+    frames, told = [world.render(index)], [tuple(agents)]
+    decides = deciding(world.observe())
+    for actions, *_ in steps:
+        chosen = _actions_in_words(world, actions, index, decides)
+        messages = [written_by(policy, index, agent) for agent in range(len(agents))]
+        done = zip(agents, chosen, messages, strict=True)
+        told.append(tuple(replace(agent, action=action, message=text) for agent, action, text in done))
+        frames.append(world.render(index))
+        decides = deciding(world.observe())
+    return frames, told
+
+
+def _actions_in_words(world: World, actions: Any, index: int, decides: np.ndarray | None) -> list[str]:
+    """Action of each agent; `-` for one that does not choose at this step, because it waits or has left."""
+    names = tuple(map(str, getattr(world, "action_names", ())))
+    return [
+        action_in_words(actions, index, agent, names) if decides is None or decides[index, agent] else "-"
+        for agent in range(world.num_agents)
+    ]
 
 
 def steps_of_episode(policy: LoadedPolicy, world: World, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:

@@ -13,10 +13,11 @@ import numpy as np
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.drawing import Drawn, Missing, short_reason
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import write_atomically
+from tune_experiments.core.files import read_json, write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders, trial_name
 from tune_experiments.play.episode import MAX_STEPS
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
+from tune_experiments.play.pretrained import CARD
 from tune_experiments.play.recording import SEED
 from tune_experiments.play.viewer.page import Curves, ShownTeam, render_page
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
@@ -35,7 +36,7 @@ _GROUPS = ("episode/", "valid/", "policy/", "loss/")
 
 
 def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
-    """The team of each method of a run folder, or the one team that a path stands for; as for `load_policy`."""
+    """The team of each method of a run folder, or the one team of a path; as for `load_policy`."""
     if not (path / CONFIG_FILE).exists():
         return [load_policy(path, allow, device)]
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
@@ -45,8 +46,10 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
 
 
 def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MAX_STEPS) -> ShownTeam:
-    """A team with its record and its curves."""
+    """A team with recorded episodes and learning curves."""
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
+    if loaded.trial_folder is not None and (card := loaded.trial_folder / CARD).exists():
+        about += f". Given: {read_json(card)['given']}"
     recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
     curves = {} if log is None or not log.exists() else read_curves(log, tuple(loaded.experiment.columns.values()))

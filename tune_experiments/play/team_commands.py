@@ -64,10 +64,7 @@ class Evaluate(DeviceArgs):
 
 @dataclass(frozen=True)
 class Play(DeviceArgs):
-    """Play one of sixteen episodes; print texts that agents see, messages, actions and rewards.
-
-    It is a solved one of median length if there is any.
-    """
+    """Play an episode, of sixteen a solved one of median length if any; print texts, messages, actions and rewards."""
 
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of a game with a person, at least 0."""
@@ -109,12 +106,14 @@ class Render(DeviceArgs):
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of the match, at least 0."""
     out: Path | None = None
-    """File of the new GIF; by default beside the checkpoints, and for a match or a team of the package in the current
-    folder."""
+    """File of the new video, which ends in .gif or .mp4; by default a GIF beside the checkpoints, and for a match or a
+    team of the package in the current folder."""
+    scale: int = 1
+    """Factor by which each pixel is repeated, at least 1."""
 
 
 @dataclass(frozen=True)
-class Export(PolicyArgs):
+class ExportAdapters(PolicyArgs):
     """Write a team's adapters of a language model as folders that peft reads."""
 
     out: Path | None = None
@@ -201,14 +200,18 @@ def show(command: Show, console: Console) -> None:
 
 
 def render(command: Render, console: Console) -> None:
-    """Write an episode, or a match, as a GIF."""
+    """Write an episode, or a match, as a video."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
-    from tune_experiments.play.video import write_gif
+    from tune_experiments.play.video import write_video
 
+    scale = command.scale
+    if scale < 1:
+        raise UserError(f"--scale must be at least 1, not {scale}")
     if command.policies:
         world_id = str(command.path)
         default = Path(f"{world_id.replace(':', '.')}_{'_'.join(command.policies)}_{command.seed}.gif")
-        _write_gif(lambda out: write_match(world_id, command.policies, command.seed, out), command, default, console)
+        match = (world_id, command.policies, command.seed)
+        _write_video(lambda out: write_match(*match, out, scale), command, default, console)
         return
     if _WORLD_ID.fullmatch(str(command.path)) and not command.path.exists():
         raise UserError(f"a match in {command.path} needs its sides: render {command.path} --policies NAME NAME")
@@ -217,7 +220,7 @@ def render(command: Render, console: Console) -> None:
     of_package = PRETRAINED in checkpoint.parents
     name = checkpoint.parent.parent.name if of_package else trial_name(loaded.method, loaded.seed)
     default, frames = _beside(checkpoint) / f"{name}.gif", loaded.experiment.video
-    _write_gif(lambda out: write_gif(frames(loaded, command.seed), out), command, default, console)
+    _write_video(lambda out: write_video(frames(loaded, command.seed), out, scale=scale), command, default, console)
 
 
 @contextlib.contextmanager
@@ -245,11 +248,13 @@ def _beside(checkpoint: Path) -> Path:
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
 
 
-def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
-    """Write a GIF to the named file or the default one, of which only one beside checkpoints may already exist."""
+def _write_video(write: Callable[[Path], Path], command: Render, default: Path, console: Console) -> None:
+    """Write a video to the named file or the default one, of which only one beside checkpoints may already exist."""
+    from tune_experiments.play.video import SUFFIXES
+
     out = command.out or default
-    if out.suffix.lower() != ".gif":
-        raise UserError(f"--out must end in .gif, not {str(out)!r}")
+    if out.suffix.lower() not in SUFFIXES:
+        raise UserError(f"--out must end in {' or '.join(SUFFIXES)}, not {str(out)!r}")
     is_beside_checkpoints = command.out is None and default.is_absolute()
     if out.exists() and not is_beside_checkpoints:
         raise UserError(f"{out} already exists: name a new file with --out")
@@ -258,7 +263,7 @@ def _write_gif(write: Callable[[Path], Path], command: Render, default: Path, co
     console.print(f"wrote {written}")
 
 
-def export(command: Export, console: Console) -> None:
+def export_adapters(command: ExportAdapters, console: Console) -> None:
     """Write what another library reads."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
 
@@ -301,20 +306,20 @@ def doctor(command: Doctor, console: Console) -> None:
         console.print(line)
 
 
-def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path) -> Path:
-    """Play a match and write it as a GIF.
+def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, scale: int = 1) -> Path:
+    """Play a match and write it as a video.
 
     Raises:
         UserError: no such world, one without matches, or policies that it does not know.
         OSError: the file cannot be written.
     """
-    from tune_experiments.play.video import write_gif
+    from tune_experiments.play.video import write_video
 
     try:
         frames = getattr(make(world_id), "match_frames", None)
         if frames is None:
             raise UserError(f"{world_id} offers no matches of scripted policies: name another world with --policies")
-        return write_gif(list(frames(policies, seed)), out, FRAME_SECONDS)
+        return write_video(list(frames(policies, seed)), out, FRAME_SECONDS, scale)
     except ValueError as error:
         raise UserError(str(error)) from error
 

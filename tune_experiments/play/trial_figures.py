@@ -22,7 +22,7 @@ Draw: TypeAlias = Callable[[str, LoadedPolicy], Path | Iterable[Drawn]]
 
 
 def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Drawn]:
-    """The learning curves of all rows in one figure, once there is a log."""
+    """Learning curves of all methods in one figure; none before the first log."""
 
     def draw() -> Iterator[Path]:
         if runs := find_logs(trials):
@@ -46,7 +46,7 @@ def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
 def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:
     """Each method with the team of its first seed, of those that have a checkpoint yet.
 
-    Only within `finding.trusting` may they name modules from outside.
+    Checkpoints may name modules outside Concord only within `finding.trusting`.
     """
     for method, seeds in trials.items():
         if (checkpoint := chosen_checkpoint(next(iter(seeds.values())))) is not None:

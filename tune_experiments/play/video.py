@@ -1,4 +1,4 @@
-"""An episode as an animated GIF, or as an MP4 file with sound."""
+"""An episode as an animated GIF, or as an MP4 file, with sound where there is any."""
 
 from __future__ import annotations
 
@@ -16,14 +16,31 @@ from rl_envs.core.errors import installing
 from rl_envs.core.spec import checked_picture
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
+from tune_experiments.play.captions import enlarged
 
 PALETTE_SIZE = 256
 # Number of frames from which the palette of a long episode is made.
 FRAMES_FOR_PALETTE = 16
 
 
+SUFFIXES = (".gif", ".mp4")
+FRAME_SECONDS = 0.15
+
+
+def write_video(frames: Sequence[np.ndarray], path: Path, frame_seconds: float = FRAME_SECONDS, scale: int = 1) -> Path:
+    """Write frames as GIF or MP4, by the suffix of the path, with each pixel repeated `scale` times in both directions.
+
+    Raises:
+        UserError: ffmpeg's package is not installed.
+        ValueError: no frames, or frames of different shapes.
+    """
+    large = [enlarged(frame, scale) for frame in frames]
+    write = write_mp4 if path.suffix.lower() == ".mp4" else write_gif
+    return write(large, path, frame_seconds)
+
+
 def write_gif(
-    frames: Sequence[np.ndarray], path: Path, frame_seconds: float = 0.15, last_frame_seconds: float = 1.5
+    frames: Sequence[np.ndarray], path: Path, frame_seconds: float = FRAME_SECONDS, last_frame_seconds: float = 1.5
 ) -> Path:
     """Write `[T][H, W, 3] uint8` frames as a looping GIF that rests on its last frame.
 
@@ -45,15 +62,19 @@ def write_gif(
 
 
 def write_mp4(
-    frames: Sequence[np.ndarray], path: Path, frame_seconds: float, sound: np.ndarray, sample_rate: int
+    frames: Sequence[np.ndarray],
+    path: Path,
+    frame_seconds: float,
+    sound: np.ndarray | None = None,
+    sample_rate: int = 22_050,
 ) -> Path:
-    """Write `[T][H, W, 3] uint8` frames with sound as H.264 and AAC, by ffmpeg.
+    """Write `[T][H, W, 3] uint8` frames as H.264, and sound as AAC, by ffmpeg.
 
     Args:
         frames: T pictures; odd sides get a row or column more, since the codec needs even ones.
         path: MP4 file.
         frame_seconds: duration of a frame.
-        sound: [S, C] int16 samples of C channels.
+        sound: [S, C] int16 samples of C channels; None for a silent video.
         sample_rate: samples per second.
 
     Raises:
@@ -63,19 +84,21 @@ def write_mp4(
     try:
         from imageio_ffmpeg import write_frames
     except ImportError as error:
-        raise UserError(f"a video with sound needs ffmpeg: {installing('video')}") from error
+        raise UserError(f"an MP4 video needs ffmpeg: {installing('video')}") from error
     check_frames(frames)
     height, width = frames[0].shape[:2]
     even = ((0, height % 2), (0, width % 2), (0, 0))
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as scratch:
         audio, video = f"{scratch}/sound.wav", f"{scratch}/video.mp4"
-        with wave.open(audio, "wb") as file:
-            file.setparams((sound.shape[1], sound.itemsize, sample_rate, len(sound), "NONE", ""))
-            file.writeframes(sound.astype("<i2").tobytes())
         size = (width + width % 2, height + height % 2)
         # macro_block_size 2: no scaling to multiples of 16.
-        options = {"macro_block_size": 2, "audio_path": audio, "audio_codec": "aac", "ffmpeg_log_level": "error"}
+        options = {"macro_block_size": 2, "ffmpeg_log_level": "error"}
+        if sound is not None:
+            with wave.open(audio, "wb") as file:
+                file.setparams((sound.shape[1], sound.itemsize, sample_rate, len(sound), "NONE", ""))
+                file.writeframes(sound.astype("<i2").tobytes())
+            options |= {"audio_path": audio, "audio_codec": "aac"}
         writer = write_frames(video, size, fps=1 / frame_seconds, **options)
         writer.send(None)
         for frame in frames:

@@ -86,9 +86,12 @@ class CommandedRts(MiniRts):
 
     def render(self, index: int = 0) -> Array:
         """The game from above with the latest instructions above it, [H, W, 3] uint8."""
-        from tune_experiments.red.frame_captions import with_words  # draws with Pillow, which training does not need
+        # Draws with Pillow, which training does not need.
+        from tune_experiments.play.captions import INK, QUIET, Line, with_lines
 
-        return with_words(super().render(index), self.latest_commands(index))
+        commands = enumerate(self.latest_commands(index))
+        lines = [Line(f"agent {agent}: {text or 'no command'}", INK if text else QUIET) for agent, text in commands]
+        return with_lines(super().render(index), lines)
 
     # --------------------------------------------------------------------------------------------------- hooks
 

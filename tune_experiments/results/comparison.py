@@ -1,24 +1,32 @@
-"""Comparison of methods from `results.jsonl` alone: mean, difference, interquartile mean, share of pairs above.
+"""Comparison of methods from `results.jsonl` alone: means and differences, and the measures of rliable.
 
     python -m tune_experiments compare RUN [RUN ...]
 
-All methods are compared with the first of a table; such comparisons are exploratory. Means have Student's t interval
-over seeds, differences Welch's. The last two columns (Agarwal et al. 2021) have none: a bootstrap of a few seeds covers
-too little.
+All methods are compared with the first of a table; such comparisons are exploratory. In one task a mean has Student's
+t interval over seeds, a difference Welch's. Interquartile mean, probability of improvement, and mean and median over
+several tasks are those of Agarwal et al. (2021), with their stratified bootstrap over seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.intervals import Interval, interval_over_seeds, welch_interval
+from tune_experiments.results.intervals import STRATIFIED, Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
+
+Runs: TypeAlias = Mapping[str, Sequence[Result]]
+"""Name of a run folder -> its results."""
+Scores: TypeAlias = Sequence[Sequence[float]]
+"""For each of M tasks one score a seed."""
+RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -27,49 +35,64 @@ class Row:
 
     Attributes:
         method: its name.
-        values: one number a seed; one number of a player that has no seeds, such as random play.
-        seeds: how many.
-        mean: over seeds, with its interval.
-        difference: difference of its mean and that of the first row, with Welch's interval; None for the first row.
+        scores: for each task one number a seed; one number of a baseline without seeds, such as random play.
+        seeds: smallest number of seeds of a task.
+        mean: mean over tasks and seeds.
+        median: median over tasks of the means over seeds; None for one task, where it is the mean.
+        difference: difference of its mean and that of the first row, with Welch's interval; None for the first row and
+            for several tasks.
         iqm: interquartile mean.
-        share_above: share of pairs of seeds in which it lies above the first row; None for the first row.
+        improvement: probability of improvement over the first row; None for that row.
     """
 
     method: str
-    values: tuple[float, ...]
+    scores: tuple[tuple[float, ...], ...]
     seeds: int
     mean: Interval
+    median: Interval | None
     difference: Interval | None
-    iqm: float
-    share_above: float | None
+    iqm: Interval
+    improvement: Interval | None
+
+    @property
+    def label(self) -> str:
+        """Method and number of seeds."""
+        return f"{self.method} ({self.seeds} seed{'s' * (self.seeds != 1)})" if self.seeds else self.method
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All methods, in order of appearance, in one metric of one environment and split."""
+    """All methods, in order of appearance, in one metric of one or several tasks.
+
+    Attributes:
+        title: experiment, environment and split, or the tasks.
+        metric: as in results.jsonl.
+        rows: one for each method.
+        bounds: smallest and largest value that the metric can have; None for no limit.
+    """
 
     title: str
     metric: str
     rows: tuple[Row, ...]
+    bounds: tuple[float | None, float | None] = (None, None)
 
-    def markdown(self) -> str:
-        """The comparison in Markdown."""
-        lines = [
-            f"### {self.title}: {self.metric}",
-            "",
-            f"| method | seeds | mean | minus {self.rows[0].method} | IQM | share of pairs above |",
-            "|---|---:|---:|---:|---:|---:|",
-        ]
-        for row in self.rows:
-            difference = row.difference.text() if row.difference else ""
-            above = "" if row.share_above is None else f"{row.share_above:.3f}"
-            cells = (row.method, str(row.seeds), row.mean.text(), difference, f"{row.iqm:.3f}", above)
-            lines.append(f"| {' | '.join(cells)} |")
-        return "\n".join([*lines, ""])
+    def table(self) -> PaperTable:
+        """The comparison as a table; a column without a number is left out."""
+        first = self.rows[0].method
+        columns: dict[str, Callable[[Row], Interval | None]] = {
+            "mean": lambda row: row.mean,
+            f"minus {first}": lambda row: row.difference,
+            "median": lambda row: row.median,
+            "IQM": lambda row: row.iqm,
+            f"P(> {first})": lambda row: row.improvement,
+        }
+        shown = {name: cell for name, cell in columns.items() if any(cell(row) for row in self.rows)}
+        cells = tuple((row.label, tuple(cell(row) for cell in shown.values())) for row in self.rows)
+        return PaperTable(f"{self.title}: {self.metric}", tuple(shown), cells, "")
 
 
-def read_runs(paths: Sequence[Path]) -> list[Result]:
-    """The results of several folders; a method that occurs in several bears its folder's name.
+def read_runs(paths: Sequence[Path]) -> dict[str, list[Result]]:
+    """The results of several folders; the folder's name is added to a method that several have.
 
     Raises:
         UserError: a folder without results, or one that is named twice.
@@ -78,64 +101,165 @@ def read_runs(paths: Sequence[Path]) -> list[Result]:
     twice = next((path for path, folder in zip(paths, folders, strict=True) if folders.count(folder) > 1), None)
     if twice is not None:
         raise UserError(f"{twice} is named twice, and its seeds would count twice; name each folder once")
-    read = [(path, result_file.read(path / result_file.RESULTS_FILE)) for path in paths]
     names = [folder.name for folder in folders]
-    found = []
-    for number, (path, results) in enumerate(read):
-        others = {result.method for other, those in read if other != path for result in those}
-        name = names[number] if names.count(names[number]) == 1 else str(path)
+    read = {
+        name if names.count(name) == 1 else str(path): result_file.read(path / result_file.RESULTS_FILE)
+        for name, path in zip(names, paths, strict=True)
+    }
+    tested: dict[tuple[str, ...], set[str]] = {}
+    for name, results in read.items():
         for result in results:
-            method = f"{result.method} ({name})" if result.method in others else result.method
-            found.append(Result(**vars(result) | {"method": method}))
-    return found
+            tested.setdefault((result.method, _title(result)), set()).add(name)
+    shared = {method for (method, _), runs in tested.items() if len(runs) > 1}
+    return {
+        name: [
+            Result(**vars(line) | {"method": f"{line.method} ({name})"}) if line.method in shared else line
+            for line in results
+        ]
+        for name, results in read.items()
+    }
 
 
-def compare(results: Sequence[Result]) -> list[Comparison]:
-    """Every metric of every world and condition in which two methods or more were measured.
+def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
+    """Every metric of every environment and condition in which two methods or more were measured, then across tasks.
 
-    Players without seeds, such as random play, come last: the others are compared with a trained method.
+    Baselines without seeds, such as random play, come last: the others are compared with a trained method.
+
+    Args:
+        runs: name of a run -> its results.
+        metrics: metrics to compare; by default all.
 
     Raises:
         UserError: there is no such metric.
     """
+    if metrics:
+        runs = {name: [line for line in lines if line.metric in metrics] for name, lines in runs.items()}
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for result in sorted(results, key=lambda line: line.seed is None):
-        title = " · ".join(dict.fromkeys([result.experiment, result.place, result.split]))
-        lines = groups.setdefault((title, result.metric), {}).setdefault(result.method, [])
+    for result in sorted((line for lines in runs.values() for line in lines), key=lambda line: line.seed is None):
+        lines = groups.setdefault((_title(result), result.metric), {}).setdefault(result.method, [])
         if result.seed is not None or not lines or lines[0].seed is None:
             lines.append(result)
     with_seeds = {key for key, methods in groups.items() if next(iter(methods.values()))[0].seed is not None}
-    found = [Comparison(*key, _rows(groups[key])) for key in groups if key in with_seeds and len(groups[key]) > 1]
+    found = [_in_one_task(*key, groups[key]) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
         raise UserError("there are no two methods with results in the same environment; name more runs")
-    return found
+    return found + _across_tasks(runs)
 
 
-def interquartile_mean(values: Sequence[float]) -> float:
-    """Mean of the middle half of `[n]` seeds; a quarter is cut at either end, rounded down to whole seeds."""
-    from scipy import stats
-
-    return float(stats.trim_mean(np.asarray(values, dtype=np.float64), 0.25))
+def _title(result: Result) -> str:
+    return " · ".join(dict.fromkeys([result.experiment, result.place, result.split]))
 
 
-def share_above(a: Sequence[float], b: Sequence[float]) -> float:
-    """Share of the n m pairs of a seed of `a` and one of `b` in which `a` is larger, ties counted as half."""
-    difference = np.asarray(a, dtype=np.float64)[:, None] - np.asarray(b, dtype=np.float64)
-    return float(np.heaviside(difference, 0.5).mean())
-
-
-def _rows(methods: Mapping[str, Sequence[Result]]) -> tuple[Row, ...]:
+def _in_one_task(title: str, metric: str, methods: Mapping[str, Sequence[Result]]) -> Comparison:
     values = {method: tuple(line.value for line in lines) for method, lines in methods.items()}
     baseline = next(iter(methods))
-    return tuple(
+    rows = tuple(
         Row(
             method,
-            values[method],
+            (values[method],),
             sum(line.seed is not None for line in lines),
             interval_over_seeds([line.number for line in lines], lines[0].bounds),
+            None,
             None if method == baseline else welch_interval(values[method], values[baseline]),
-            interquartile_mean(values[method]),
-            None if method == baseline else share_above(values[method], values[baseline]),
+            with_bootstrap(interquartile_mean, [values[method]]),
+            None if method == baseline else improvement([values[method]], [values[baseline]]),
         )
         for method, lines in methods.items()
     )
+    return Comparison(title, metric, rows, methods[baseline][0].bounds)
+
+
+def _across_tasks(runs: Runs) -> list[Comparison]:
+    """Comparisons over the environments of several runs, in metrics with the same smallest and largest value.
+
+    Only runs that tested in one environment count: tests of one trained team in several are not independent.
+    """
+    groups: dict[Any, dict[str, dict[str, list[float]]]] = {}
+    for results in runs.values():
+        plain = [line for line in results if not line.condition and line.seed is not None]
+        for line in plain:
+            has_one_task = {one.world for one in plain if one.split == line.split} == {line.world}
+            if has_one_task and None not in line.bounds:
+                tasks = groups.setdefault((line.split, line.metric, line.bounds), {})
+                tasks.setdefault(_title(line), {}).setdefault(line.method, []).append(line.value)
+    found = []
+    for (split, metric, bounds), tasks in groups.items():
+        methods = [method for method in next(iter(tasks.values())) if all(method in task for task in tasks.values())]
+        if len(tasks) > 1 and len(methods) > 1:
+            scores = {method: [tuple(task[method]) for task in tasks.values()] for method in methods}
+            title = f"{len(tasks)} tasks · {split}"
+            found.append(Comparison(title, metric, _rows_across(scores), bounds))
+    return found
+
+
+def _rows_across(scores: Mapping[str, Sequence[tuple[float, ...]]]) -> tuple[Row, ...]:
+    baseline = next(iter(scores))
+    return tuple(
+        Row(
+            method,
+            tuple(own),
+            min(map(len, own)),
+            with_bootstrap(mean_over_tasks, own),
+            with_bootstrap(median_over_tasks, own),
+            None,
+            with_bootstrap(interquartile_mean, own),
+            None if method == baseline else improvement(own, scores[baseline]),
+        )
+        for method, own in scores.items()
+    )
+
+
+# ---- measures of Agarwal et al. (2021), section 4; each takes an array [..., seeds] for every task ----------
+
+
+def mean_over_tasks(*tasks: np.ndarray, axis: int = -1) -> Any:
+    """Mean over tasks of the means over seeds."""
+    return np.mean([task.mean(axis) for task in tasks], axis=0)
+
+
+def median_over_tasks(*tasks: np.ndarray, axis: int = -1) -> Any:
+    """Median over tasks of the means over seeds."""
+    return np.median([task.mean(axis) for task in tasks], axis=0)
+
+
+def interquartile_mean(*tasks: np.ndarray, axis: int = -1) -> Any:
+    """Mean of the middle half of the scores of all tasks; a quarter is cut at either end, rounded down."""
+    from scipy import stats
+
+    return stats.trim_mean(np.concatenate(tasks, axis), 0.25, axis)
+
+
+def share_above(*tasks: np.ndarray, axis: int = -1) -> Any:
+    """Share of pairs of seeds in which the first method is above, ties as half, averaged over tasks.
+
+    The first half of the arrays are the tasks of one method, the second half those of the other.
+    """
+    half = len(tasks) // 2
+    shares = [
+        np.heaviside(own[..., :, None] - other[..., None, :], 0.5).mean((-2, -1))
+        for own, other in zip(tasks[:half], tasks[half:], strict=True)
+    ]
+    return np.mean(shares, axis=0)
+
+
+def improvement(scores: Scores, others: Scores) -> Interval:
+    """Probability that a seed of a method is above one of another, in a task drawn at random."""
+    return with_bootstrap(share_above, [*scores, *others])
+
+
+def with_bootstrap(measure: Callable[..., Any], scores: Scores, resamples: int = RESAMPLES) -> Interval:
+    """A measure with the percentile interval of 95 % of a bootstrap that draws seeds within each task.
+
+    There is none where a task has one seed.
+    """
+    from scipy import stats
+
+    samples = [np.asarray(task, dtype=np.float64) for task in scores]
+    value = float(measure(*samples))
+    if min(map(len, samples)) < 2:
+        return Interval(value)
+    drawn = stats.bootstrap(
+        samples, measure, n_resamples=resamples, batch=1000, axis=-1, method="percentile", rng=np.random.default_rng(0)
+    )
+    low, high = drawn.confidence_interval
+    return Interval(value, float(low), float(high), STRATIFIED)

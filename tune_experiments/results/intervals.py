@@ -7,9 +7,10 @@
 | episodes of one seed, each 0 or 1 | Wilson's for a share |
 | episodes of one seed, any numbers | 1.96 sd / sqrt(n), as in "A Cordial Sync" |
 | episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |
+| seeds, of rliable's measures in `comparison.py` | percentiles of a bootstrap stratified by task |
 
-A percentile bootstrap of three seeds is exactly from the lowest to the highest and covers the mean 75 times of 100, so
-there is none here. Episodes of several seeds are never put together: they are not independent.
+A percentile bootstrap of three seeds of one task is exactly from the lowest to the highest and covers the mean 75 times
+of 100, so no mean of one task has it. Episodes of several seeds are never put together: they are not independent.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 
 STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
-BOOTSTRAP = "bootstrap over episodes"
+BOOTSTRAP, STRATIFIED = "bootstrap over episodes", "stratified bootstrap over seeds"
 NORMAL_QUANTILE = 1.96
 _EQUAL = 1e-12
 
@@ -46,18 +47,18 @@ class Interval:
     kind: str = NONE
     seeds: tuple[Interval, ...] = ()
 
-    def text(self, separator: str = " ") -> str:
-        """The number with its interval, or all seeds (`each` where they read the same); `separator` is between them."""
+    def text(self) -> str:
+        """The number with its interval in one line; without one `mean (lowest to highest)` of the seeds, or `each`."""
         digits = 1 if abs(self.value) >= 10 else 3
         number = f"{self.value:.{digits}f}"
         if self.seeds:
-            texts = [seed.text(separator) for seed in self.seeds]
-            if len(set(texts)) == 1:
-                return f"each {texts[0]}"
-            return f"{number}:{separator}" + f",{separator}".join(texts)
+            if len(same := {seed.text() for seed in self.seeds}) == 1:
+                return f"each {same.pop()}"
+            values = [seed.value for seed in self.seeds]
+            return f"{number} ({min(values):.{digits}f} to {max(values):.{digits}f})"
         if self.low is None or self.high is None:
             return number
-        return f"{number}{separator}[{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{number} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
@@ -100,7 +101,7 @@ def interval_over_seeds(
     sample = _sample([seed.value for seed in seeds])
     if len(seeds) == 1:
         return seeds[0]
-    mean, half = float(sample.mean()), _student_half_width(sample)
+    mean, half = float(sample.mean()), float(student_half_width(sample))
     limits = lowest, highest = _limits(bounds)
     leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
     if leaves or np.ptp(sample) <= _EQUAL:
@@ -114,7 +115,7 @@ def _limits(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
 
 
 def _within(one: Interval, limits: tuple[float, float]) -> Interval:
-    """A seed with its interval over episodes, or without one that no value of the metric can fill."""
+    """A seed with its interval over episodes, without it if it leaves the range of the metric."""
     lowest, highest = limits
     leaves = (one.low is not None and one.value >= lowest > one.low) or (
         one.high is not None and one.value <= highest < one.high
@@ -139,11 +140,13 @@ def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndar
     return Interval(value, float(found.low), float(found.high), WELCH)
 
 
-def _student_half_width(sample: np.ndarray) -> float:
+def student_half_width(samples: np.ndarray) -> np.ndarray:
+    """Half the width of Student's t interval of the mean of `[n, ...]` seeds, n at least 2; `[...]`."""
     from scipy import stats
 
-    count = len(sample)
-    return float(stats.t.ppf(0.975, count - 1)) * float(sample.std(ddof=1)) / count**0.5
+    count = len(samples)
+    half: np.ndarray = stats.t.ppf(0.975, count - 1) * samples.std(axis=0, ddof=1) / count**0.5
+    return half
 
 
 def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -25,14 +25,14 @@ class MainComparison:
     """Two methods in one metric, over seeds.
 
     Attributes:
-        method: whose mean is expected above.
-        against: whose below.
-        metric: as in results.jsonl.
-        world: in which both were tested, as in results.jsonl; empty where the results have one world.
-        condition: under which `method` was tested there; empty for the plain test.
-        against_condition: under which `against` was.
-        table: title of the table that the verdict stands under; empty for the first.
-        named: when, as the verdict says it. Only the record of the run's sessions can say `BEFORE`.
+        method: method whose mean is expected to be higher.
+        against: method whose mean is expected to be lower.
+        metric: metric, as in results.jsonl.
+        world: test environment, as in results.jsonl; empty if there is one.
+        condition: condition of the test of `method`; empty for the plain test.
+        against_condition: condition of the test of `against`.
+        table: title of the table above the verdict; empty for the first.
+        named: when the comparison was named. Only the record of the run's sessions can say `BEFORE`.
     """
 
     method: str

@@ -28,18 +28,18 @@ class Result:
 
     Attributes:
         experiment: Name of the script.
-        table: The table that it belongs to, e.g. "unseen rooms".
-        method: Name of the method, e.g. "sync", or of a baseline player such as "random".
-        world: Name of the world.
+        table: Title of its table, e.g. "unseen rooms".
+        method: Name of the method, e.g. "sync", or of a baseline such as "random".
+        world: Name of the test environment.
         split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" in RTFM), or "exact"
             for a number that was computed, not played.
-        seed: Seed of the training run; None for a result without a seed, as that of a baseline player.
+        seed: Seed of the training run; None for a baseline.
         metric: Snake case of the paper's words, e.g. "success".
         value: The number.
         ci_low: Lower end of its 95 % interval, None without one.
         ci_high: Upper end.
-        n_episodes: How many episodes it is the mean of; None where no episode was played.
-        env_steps: Env steps that the method had trained for.
+        n_episodes: Number of episodes; None where none was played.
+        env_steps: Env steps of training.
         interval: Name of the interval's rule, as in `intervals.py`; None in files that are older than this field.
         condition: difference from the plain test in this world, such as "in silence" or "after STAGE"; empty for the
             plain test, and in files that are older than this field.
@@ -76,7 +76,7 @@ class Result:
 
     @property
     def place(self) -> str:
-        """World and condition in words."""
+        """Test environment and condition."""
         return f"{self.world} {self.condition}".strip()
 
     @property

@@ -27,7 +27,7 @@ def percent(share: float) -> str:
 
 
 def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
-    """Line of the doctor on all updates of a trial's log, and on its last ones."""
+    """Line for `doctor`: share of skipped updates in a trial's log, and number among the last ones."""
     from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1] if rows else {}

@@ -1,11 +1,12 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
-Several seeds: the mean over seeds with Student's t interval, or all seeds where the interval is not informative
-(`intervals.py`). One seed: its value with the interval over its episodes. The caption says which.
+Several seeds: the mean over seeds with Student's t interval, or their range where there is none (`intervals.py`).
+One seed: its value with the interval over its episodes. The caption says which.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,12 +30,11 @@ _RULES = {
     NORMAL: "means by 1.96 sd / sqrt n",
     BOOTSTRAP: "what is no mean by a bootstrap over episodes",
 }
-LISTED = (
-    " Where seeds give no interval, because they are equal or it would leave the range of the metric, a cell lists "
-    "them: `mean: seed, seed, ...`, each with the interval over its episodes (none where all episodes are equal or it "
-    "would leave the range), or `each` and one number where all seeds have the same value."
+RANGES = (
+    " Where seeds give no interval, because they are equal or it would leave the range of the metric, a cell is `mean "
+    "(lowest to highest)`, or `each` and one number where all seeds have the same; `concord export` gives every seed."
 )
-"""How a caption explains cells that list seeds."""
+"""How a caption explains cells with a range of seeds."""
 _GAP = 2
 """Between two columns of a terminal's table."""
 
@@ -60,6 +60,15 @@ class PaperTable:
     caption: str
     missing: Mapping[str, str] = field(default_factory=dict)
 
+    def texts(self) -> list[tuple[str, list[str]]]:
+        """Label of each row, and the text of its cell for each metric; the paper's rows have no words in cells."""
+        found = []
+        for label, cells in self.rows:
+            words = {} if label.endswith(_PAPER) else self.missing
+            pairs = zip(self.metrics, cells, strict=True)
+            found.append((label, [words.get(metric, "") if cell is None else cell.text() for metric, cell in pairs]))
+        return found
+
     def markdown(self) -> str:
         """The table in Markdown."""
         lines = [
@@ -68,22 +77,23 @@ class PaperTable:
             f"| method | {' | '.join(self.metrics)} |",
             f"|---|{'---:|' * len(self.metrics)}",
         ]
-        lines += [f"| {label} | {' | '.join(self._cells(label, cells, ' '))} |" for label, cells in self.rows]
+        lines += [f"| {label} | {' | '.join(cells)} |" for label, cells in self.texts()]
         return "\n".join([*lines, "", self.caption, ""])
 
     def for_terminal(self, width: int) -> rich.console.Group:
         """The table for a terminal of `width` columns; print it with `crop=False`.
 
-        No name and no interval is ever split. Metrics that do not fit side by side follow in further blocks, and a
-        terminal too narrow for one method's name and one metric gets longer lines.
+        No name and no cell is ever split. Metrics that do not fit side by side follow in further blocks, and a terminal
+        too narrow for one method's name and one metric gets longer lines.
         """
-        blocks = min((self._blocks(width, separator) for separator in (" ", "\n")), key=len)
-        spaced = [piece for block in blocks for piece in (block, "")]
-        return rich.console.Group(Text(self.title, "italic"), *spaced, Text(self.caption.replace("**", ""), "dim"), "")
+        spaced: list[rich.table.Table | str] = [piece for block in self._blocks(width) for piece in (block, "")]
+        title, caption = (_filled(text, width) for text in (self.title, self.caption.replace("**", "")))
+        captions: list[Text | str] = [Text(caption, "dim"), ""] if caption else []
+        return rich.console.Group(Text(title, "italic"), *spaced, *captions)
 
-    def _blocks(self, width: int, separator: str) -> list[rich.table.Table]:
-        """The fewest tables that fit, with `separator` between a number and its interval."""
-        cells = [self._cells(label, numbers, separator) for label, numbers in self.rows]
+    def _blocks(self, width: int) -> list[rich.table.Table]:
+        """The fewest tables that fit."""
+        cells = [texts for _, texts in self.texts()]
         widths = [_width(column) + _GAP for column in zip(self.metrics, *cells, strict=True)]
         room = width - max(widths)
         folded = [label.replace(" · ", "\n· ").replace(_PAPER, ",\npaper") for label, _ in self.rows]
@@ -108,12 +118,6 @@ class PaperTable:
             tables.append(table)
         return tables
 
-    def _cells(self, label: str, numbers: Sequence[Interval | None], separator: str) -> list[str]:
-        """One row; the paper's own rows have no words in place of numbers."""
-        words = {} if label.endswith(_PAPER) else self.missing
-        pairs = zip(self.metrics, numbers, strict=True)
-        return [words.get(metric, "") if number is None else number.text(separator) for metric, number in pairs]
-
 
 def make_table(
     results: Sequence[Result],
@@ -126,12 +130,12 @@ def make_table(
     """Build one table.
 
     Args:
-        results: What `results.read` gave.
-        table: Which lines belong to it.
+        results: Rows of results.jsonl.
+        table: Name of the table in these rows.
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
-        says_world: Whether the caption names the world where all rows have the same; labels name it where they differ.
+        says_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
 
     Raises:
         UserError: no line belongs to the table.
@@ -164,7 +168,7 @@ def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
 def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Lines by row, in order of appearance; world, condition and split join the label only where they tell rows apart.
 
-    Rows of other players, which have no seed, come last.
+    Baselines without a seed come last.
     """
     worlds, splits = {result.world for result in results}, {result.split for result in results}
     rows: dict[str, list[Result]] = {}
@@ -189,9 +193,9 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
-    lists = LISTED * any(_lists_seeds(lines) for lines in rows.values())
+    ranges = RANGES * any(_has_range(lines) for lines in rows.values())
     training = _training([line for lines in rows.values() for line in lines])
-    return f"Intervals of 95 %: {_describe_groups(kinds)}.{lists}{training}"
+    return f"Intervals of 95 %: {_describe_groups(kinds)}.{ranges}{training}"
 
 
 def _describe_groups(rows_of: Mapping[str, Sequence[str]]) -> str:
@@ -239,7 +243,7 @@ def _skipped(lines: Sequence[Result]) -> str:
     return f" **Skipped updates** (a gradient was not finite; the seed with the most): {said}." if most else ""
 
 
-def _lists_seeds(lines: Sequence[Result]) -> bool:
+def _has_range(lines: Sequence[Result]) -> bool:
     metrics = {line.metric for line in lines}
     cells = [_number([line for line in lines if line.metric == metric]) for metric in metrics]
     return any(cell is not None and cell.seeds for cell in cells)
@@ -255,6 +259,11 @@ def _kind(lines: Sequence[Result], rules: str) -> str:
     if all(line.ci_low is None for line in lines):
         return "one seed, none"
     return f"over {played}{' of one seed' * bool(seeds)} ({rules})"
+
+
+def _filled(text: str, width: int) -> str:
+    """Paragraphs in lines of at most `width` characters."""
+    return "\n".join(textwrap.fill(one, width, break_on_hyphens=False) for one in text.split("\n"))
 
 
 def _width(texts: Iterable[str]) -> int:

@@ -54,7 +54,7 @@ def find_logs(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:
-    """The whole rows of a metrics.jsonl, in order; a torn last line (a crash in the middle of a write) is left out.
+    """The complete rows of a metrics.jsonl, in order; a truncated last line (after a crash) is left out.
 
     Raises:
         UserError: no such file, or a damaged line that is not the last.
@@ -130,14 +130,14 @@ class TrialLog:
         self.close()
 
     def _open_events(self) -> EventFile:
-        """The event file; on first use it is derived from whatever the folder holds, so that a crash heals itself."""
+        """The event file; on first use it is written anew from the log, which repairs it after a crash."""
         if self._events is None:
             self.rewind(sys.maxsize)
         assert self._events is not None
         return self._events
 
     def _derive_events(self, rows: list[dict[str, float]]) -> EventFile:
-        """Write all that is known into a new event file, and only then drop the old ones."""
+        """Write all rows and texts into a new event file, then remove the old ones."""
         # Whoever reads a log, or its keys, does without TensorBoard.
         from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
 

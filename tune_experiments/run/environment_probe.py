@@ -26,7 +26,6 @@ from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
 """Worlds that are played: environments of other packages one after the other, our own in one batch."""
-_SECONDS = 10.0
 _MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
 """Where one episode may mislead, episodes that are played, and env steps beyond the first one."""
 _ROUNDING = 1e-6
@@ -72,7 +71,8 @@ class Probe:
         observations: Keys with arrays.
         texts: Keys with texts, each as a phrase.
         legal_share: Share of legal actions; None without masks.
-        env_steps: Length of the first copy's episode, or of what was played of it in ten seconds.
+        seconds: Longest time of play.
+        env_steps: Length of the first copy's episode, or of what was played of it in this time.
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
         left: Agent -> env step after which it left before the others.
         waits: Whether an agent did not act at some env steps.
@@ -82,11 +82,11 @@ class Probe:
         megabytes: Memory of one copy; None where it is unknown.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, seconds: float) -> None:
         self.agents, self.copies, self.limit = tuple(world.agents), world.num_worlds, world.max_episode_steps
         self.is_own = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
-        self.ended, self.left, self.waits = "", dict[str, int](), False
+        self.seconds, self.ended, self.left, self.waits = seconds, "", dict[str, int](), False
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
         self.megabytes: float | None = None
         self._ranges: dict[str, tuple[float, float]] = {}
@@ -100,6 +100,11 @@ class Probe:
         self.team_return = float(rewards[: self.env_steps, 0].sum())
 
     @property
+    def may_leave(self) -> bool:
+        """Whether an agent left before the others, or might have in an episode that was not played to its end."""
+        return bool(self.left) or (not self.ended and len(self.agents) > 1)
+
+    @property
     def is_zero_sum(self) -> bool:
         """Whether agents got rewards that always summed to 0."""
         return len(self.agents) > 1 and self._is_paid and self._sums_to_0
@@ -110,7 +115,7 @@ class Probe:
         obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._look(obs, world)
-        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < _SECONDS:
+        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < self.seconds:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = world.step(actions)
             stepping += time.perf_counter() - at
@@ -159,13 +164,14 @@ class Probe:
         spaces = [f"(of {name}: {space})" for name, space in [*self.spaces.items()][:_MAX_NAMES]]
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         total = "the team's sum is always 0" if self.is_zero_sum else f"team return {self.team_return:.3g}"
+        nobody = "nobody" if self.ended else "nobody so far"
         limit_from = f"from {self.limit_from}" if self.limit_from else "assumed, for the environment declares none"
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
             *zip(["observations", *[""] * (len(observations) - 1)], observations, strict=True),
             ("actions", self._actions_in_words()),
-            ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or "nobody"),
-            ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {_SECONDS:.0f} s'}"),
+            ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or nobody),
+            ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {self.seconds:.0f} s'}"),
             ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
@@ -191,8 +197,8 @@ class Probe:
         return f"{each}, {masks}{', and agents that wait choose nothing' * self.waits}"
 
 
-def probe(make_world: MakeWorld) -> Probe:
-    """Play random legal actions until the first copy's episode ends, with all checks, or for ten seconds.
+def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
+    """Play random legal actions until the first copy's episode ends, with all checks, or the time is over.
 
     If agents could leave and none does, or all rewards sum to 0, more episodes are played.
 
@@ -209,7 +215,7 @@ def probe(make_world: MakeWorld) -> Probe:
         world = opened(_COPIES)
         if not isinstance(world, PettingZooWorld):
             world = opened(_BATCHED_COPIES)
-        seen = Probe(world)
+        seen = Probe(world, seconds)
         before = _resident_megabytes()
         opened(seen.copies).reset(0)
         after = _resident_megabytes()

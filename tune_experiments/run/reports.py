@@ -58,10 +58,13 @@ class PacedReport:
 
 
 class WandbLogger:
-    """Sends rows to Weights & Biases and on to `report`; a context manager."""
+    """Sends rows to Weights & Biases and on to `report`; a context manager.
 
-    def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str) -> None:
-        self._report, self._identity, self._name = report, identity, name
+    Its files go to `folder`, or where WANDB_DIR says; WANDB_MODE=offline keeps them there for `wandb sync`.
+    """
+
+    def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str, folder: Path) -> None:
+        self._report, self._identity, self._name, self._folder = report, identity, name, folder
         # A trial that continues elsewhere is the same run there; a trial of another run never is.
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
@@ -92,6 +95,7 @@ class WandbLogger:
             group=str(self._identity["experiment"]),
             config=dict(self._identity),
             resume="allow",
+            dir=os.environ.get("WANDB_DIR") or str(self._folder),
         )
         run.define_metric("env_steps")
         run.define_metric("*", step_metric="env_steps")

@@ -1,8 +1,9 @@
 """Folder of one run: created or continued, owned by one process at a time, never mixed with another run.
 
-    DIR/config.json      schema_version, concord_version, experiment, config DIR/manifest.json    the run's id, and an
-    entry per session: versions, git, command, hardware, seeds, changed flags DIR/results.jsonl, table.md, plots/,
-    videos/, trials/<name>/
+    DIR/config.json      schema_version, concord_version, experiment, config
+    DIR/config.yaml      experiment, options and config for --config (`experiment/config_file.py`)
+    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
+    DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
 A folder with other files is refused.
 """

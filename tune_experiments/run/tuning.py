@@ -95,7 +95,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         if "objective" in request and "ends" not in request:
             report = with_scores(report, request["objective"])
-        report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"]))
+        report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"], folder))
         stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
         seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))

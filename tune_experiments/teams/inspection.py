@@ -32,12 +32,13 @@ def _probed(config: Config) -> Probe:
     return probe(functools.partial(make_world, config))
 
 
-def inspect_environment(config: Config, say: Callable[[str], None]) -> Config:
+def inspect_environment(config: Config, say: Callable[[str], None], have_left: bool) -> Config:
     """Say what was seen in an episode of random play and what follows; the configuration with what follows.
 
     Args:
         config: what the user chose.
         say: prints a line.
+        have_left: whether agents may leave according to an earlier session of the run.
 
     Raises:
         CustomEnvError: what the environment gives does not fit.
@@ -47,7 +48,8 @@ def inspect_environment(config: Config, say: Callable[[str], None]) -> Config:
     if is_team:
         config = dataclasses.replace(config, env_arguments=json.dumps({**config.arguments(), "num_agents": 2}))
     seen = probed(config)
-    settled = dataclasses.replace(config, agents_leave=True) if seen.left and not seen.is_own else config
+    leave = (seen.may_leave or have_left) and not seen.is_own
+    settled = dataclasses.replace(config, agents_leave=True) if leave else config
     for line in [*seen.lines(), *_consequences(settled, seen)]:
         say(line)
     if is_team:

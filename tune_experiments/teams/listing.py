@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 
 from rl_envs import WORLDS, World, make
 from rl_models.networks.network_needs import NETWORKS
 from tune_experiments.run.environment_probe import part_in_words
 from tune_experiments.teams.methods import METHODS
 
-__all__ = ["environment_lines", "method_lines"]
+__all__ = ["describe_environments", "environment_lines", "method_lines"]
 
 _END_OF_TITLE = re.compile(r"\s*\(|[.:](?:\s|$)")
 _OTHERS = (
@@ -26,6 +27,21 @@ def environment_lines() -> Iterator[str]:
     for name in sorted(WORLDS):
         yield f"{name:{width}}{_about(make(name))}"
     yield from ("", *_OTHERS)
+
+
+def describe_environments(names: Sequence[str]) -> Iterator[str]:
+    """What one must do in some worlds of this package, how one wins, and their tables.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    for name in names:
+        world = make(name)
+        yield from (f"{name}: {_about(world)}", "", *textwrap.wrap(world.story, 100), "")
+        document = inspect.getdoc(inspect.getmodule(type(world))) or ""
+        rows = [line.strip("| ").split(" | ", 1) for line in document.splitlines() if line.startswith("| ")]
+        for title, said in (row for row in rows if len(row) == 2):
+            yield from textwrap.wrap(said, 100, initial_indent=f"{title}: ", subsequent_indent="    ")
 
 
 def _about(world: World) -> str:

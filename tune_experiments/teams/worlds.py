@@ -96,6 +96,8 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             hint = did_you_mean(name, known, f"it has {', '.join([*known][3:]) or 'none'}")
             flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
             raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
+    if arguments.get("arrays", "numpy") != "numpy":
+        raise UserError("--env-arguments: arrays must be numpy here; rl_envs.make takes torch from Python")
     if config.env_processes:
         raise UserError(
             f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "

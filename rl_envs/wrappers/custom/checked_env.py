@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
 _INFINITY = float("inf")
+_AGREE = "let observation_space and what reset and step return agree"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
@@ -89,7 +90,8 @@ class CheckedEnv:
         self._refuse_unlisted(observations, self._live)
         said = self._infos(infos, self._live)
         for index in self._live:
-            self._choices.check_infos(index, said.get(index, _NOTHING), is_first=True)
+            seen = observations.get(self.declared.ids[index])
+            self._choices.check_infos(index, seen, said.get(index, _NOTHING), is_first=True)
         alive = [index in self._live for index in range(len(self._index))]
         return Answer(self._observations(observations, self._live), said, alive)
 
@@ -192,13 +194,12 @@ class CheckedEnv:
         raise CustomEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
     def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
-        self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space)
+        cure = "let the environment return finite numbers" if misfit.is_not_finite else _AGREE
+        self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space, cure)
 
-    def _refuse_observation(self, agent: int, where: str, said: str, space: Space) -> NoReturn:
-        self._refuse(
-            f"the observation{where} of {self.declared.ids[agent]!r} {said}, and its space is {space_in_words(space)}",
-            "let observation_space and what reset and step return agree",
-        )
+    def _refuse_observation(self, agent: int, where: str, said: str, space: Space, cure: str = _AGREE) -> NoReturn:
+        name = self.declared.ids[agent]
+        self._refuse(f"the observation{where} of {name!r} {said}, and its space is {space_in_words(space)}", cure)
 
     def _check_names(self, what: str, given: Any) -> None:
         if not isinstance(given, Mapping):

@@ -46,9 +46,9 @@ class Choices:
 
         Masks of an agent that waits say nothing, so all of its actions count as legal.
         """
-        self.check_infos(agent, info)
-        if isinstance(observation, Mapping) and observation.get(ACTS_NOW) is WAITS:
+        if _waits(observation):
             return
+        self.check_infos(agent, observation, info)
         name, path = self._declared.ids[agent], self._declared.layout.masks[agent]
         masks: list[Array] = []
         if path is not None:
@@ -71,10 +71,12 @@ class Choices:
                 "keep one legal (often one that does nothing), or end the agent's game there",
             )
 
-    def check_infos(self, agent: int, info: Mapping[str, Any], is_first: bool = False) -> None:
-        """Refuse infos that contain masks only sometimes."""
+    def check_infos(self, agent: int, observation: Any, info: Mapping[str, Any], is_first: bool = False) -> None:
+        """Refuse infos that contain masks only sometimes; those of an agent that waits need none."""
+        if _waits(observation):
+            return
         informs = MASK in info
-        known = self._informs.setdefault(agent, informs) if is_first else self._informs.get(agent, False)
+        known = self._informs.setdefault(agent, informs and (is_first or self.are_in_infos))
         self.can_be_illegal |= known
         if informs != known:
             said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
@@ -131,3 +133,8 @@ class Choices:
                 "let the infos of an agent have coordination, the number of the set",
             )
         return next(iter(sets.values()), 0)
+
+
+def _waits(observation: Any) -> bool:
+    """Whether an agent of a turn-based environment does not act now."""
+    return isinstance(observation, Mapping) and observation.get(ACTS_NOW) is WAITS

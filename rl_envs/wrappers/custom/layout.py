@@ -102,15 +102,15 @@ class Leaf:
     def check_range(self, value: Array) -> None:
         """Refuse numbers outside of the bounds."""
         if self.bounds is not None and not are_within(value, self.bounds):
-            raise LeafMisfit(self, range_misfit(value, *self.bounds))
+            raise LeafMisfit(self, range_misfit(value, *self.bounds), not np.isfinite(value).all())
 
 
 class LeafMisfit(Misfit):
     """A value is not of the space of its leaf."""
 
-    def __init__(self, leaf: Leaf, said: str) -> None:
+    def __init__(self, leaf: Leaf, said: str, is_not_finite: bool = False) -> None:
         super().__init__(said)
-        self.leaf = leaf
+        self.leaf, self.is_not_finite = leaf, is_not_finite
 
 
 class Layout:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rl_envs.core.array_library import get_array_library
 from rl_envs.core.chance import POLICY_DRAWS, Chance, mix, world_keys
 
 N = 4096
@@ -88,6 +89,16 @@ def test_mix_is_the_published_splitmix64():
     with np.errstate(over="ignore"):
         states = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     assert mix(states).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+
+
+def test_torch_draws_the_same_to_the_bit():
+    ours, theirs = Chance(9, 3, 64), Chance(9, 3, 64, get_array_library("torch", "cpu"))
+    for chance in (ours, theirs):
+        chance.next_step()
+        chance.next_episode_where(chance.key & 1 == 0)
+        chance.next_step()
+    np.testing.assert_array_equal(theirs.uniforms(50).numpy(), ours.uniforms(50))
+    np.testing.assert_array_equal(theirs.policy_uniforms(5, 3).numpy(), ours.policy_uniforms(5, 3))
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 2**70 + 3])

@@ -188,8 +188,10 @@ def accepting(name, mend, sentence):
     """A world that mends wrong actions instead of refusing them."""
 
     class Lenient(Errands):
-        def _in_range(self, actions, size):
-            return super()._in_range(mend(np.asarray(actions), size), size)
+        def _checked(self, actions):
+            sizes = self.action_spec if isinstance(actions, dict) else {}
+            mended = {name: mend(np.asarray(actions[name]), sizes[name]) for name in sizes if name in actions}
+            return super()._checked(actions | mended if mended else actions)
 
     Lenient.__name__ = f"Accepts_{name}"
     breaks(sentence)(Lenient)

@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo import AECEnv
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.random_play import random_legal_actions
 from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.custom.build import named_env
@@ -141,6 +142,39 @@ def test_masks_of_several_parts_bind_the_agent_whose_turn_it_is_alone(is_shown):
     for _ in range(30):
         assert (obs["legal"][obs["decides"]] == [1, 0, 1, 0, 1, 1, 1]).all() and obs["legal"][~obs["decides"]].all()
         obs = world.step(random_legal_actions(world, obs, draws))[0]
+
+
+class Informed(Relay):
+    """`Relay` whose infos have a mask for the agent whose turn it is, if it is one of those named."""
+
+    def __init__(self, masked):
+        super().__init__()
+        self.masked = masked
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name == "agent_selection":
+            self.infos = {one: {} for one in self.agents}
+            if value in self.masked:
+                self.infos[value] = {"action_mask": np.array([1, 0, 1])}
+
+
+def test_infos_of_agents_that_wait_need_no_mask():
+    world, draws = (
+        from_pettingzoo(functools.partial(Informed, ("first", "second", "third")), 2),
+        np.random.default_rng(0),
+    )
+    obs = world.reset(0)
+    for _ in range(30):
+        assert (obs["legal"][obs["decides"]] == [1, 0, 1]).all() and obs["legal"][~obs["decides"]].all()
+        obs = world.step(random_legal_actions(world, obs, draws))[0]
+
+
+def test_a_mask_in_the_infos_of_a_later_agent_alone_is_refused():
+    world = from_pettingzoo(functools.partial(Informed, ("second",)), 2)
+    world.reset(0)
+    with pytest.raises(CustomEnvError, match="second"):
+        world.step(np.zeros((2, 3), int))
 
 
 @pytest.mark.parametrize("make_env", [Relay, TICTACTOE], ids=["relay", "tictactoe"])

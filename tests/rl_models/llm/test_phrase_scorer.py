@@ -104,8 +104,8 @@ def test_a_chat_template_that_refuses_a_systems_message_is_one_sentence(folder, 
         TEMPLATE + "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
     )
     tokenizer.save_pretrained(refusing)
-    with pytest.raises(LanguageModelError, match=r"refusing.*no system role"):
-        PhraseScorer(str(refusing), "token")(QUESTIONS)
+    with pytest.raises(LanguageModelError, match="no system role"):
+        PhraseScorer(str(refusing), "token").check()
 
 
 def test_a_model_that_is_not_there_and_a_conversation_too_long_are_refused(folder, monkeypatch):

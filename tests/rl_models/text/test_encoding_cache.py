@@ -51,6 +51,13 @@ def test_what_one_cache_has_encoded_every_other_reads(texts, tmp_path, encode):
     assert (first.asked, first.found, other.asked, other.found) == (2, 0, 2, 2)
 
 
+def test_who_may_read_the_folder_may_read_the_encodings(tmp_path, encode):
+    cache = EncodingCache("tiny", tmp_path)
+    (tmp_path / "tiny").mkdir(mode=0o755)
+    cache.get(["a"], encode)
+    assert [file.stat().st_mode & 0o777 for file in (tmp_path / "tiny").glob("*.states")] == [0o644]
+
+
 def test_encoders_share_nothing(tmp_path, encode):
     for name in ("one", "other"):
         EncodingCache(name, tmp_path).get(["a"], encode)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.tune_experiments.run.in_process import no_pictures
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.command_line import parse
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.finished_run import Callback
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
@@ -55,6 +56,9 @@ def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session
     assert [path.name for path in run.figures] == ["curves.png", "joint_policy.png"]
     assert run.videos == []
     assert run.config == dataclasses.replace(SMOKE, methods=("sync",), **SMALL)
+    words = ["--config", str(run.folder / "config.yaml")]
+    again, options = parse(EXPERIMENT.presets, words, "", experiment="matrix_game")
+    assert (again, options.preset, options.seeds) == (run.config, "smoke", (3,))
     team = run.load_policy()
     assert (team.method, team.seed) == ("sync", 3)
     obs = team.make_world(5).reset(0)

@@ -27,8 +27,8 @@ def test_a_match_is_written_as_a_gif(tmp_path, monkeypatch, capsys):
     [written] = tmp_path.glob("*_one_two_7.gif")
     assert Image.open(written).n_frames == 3
     assert written.name in capsys.readouterr().out
-    assert main(["render", WORLD, "--policies", "one", "two", "--out", "other.gif"]) == 0
-    assert (tmp_path / "other.gif").exists()
+    assert main(["render", WORLD, "--policies", "one", "two", "--out", "other.gif", "--scale", "3"]) == 0
+    assert Image.open("other.gif").size == (24, 24)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,8 @@ def test_a_match_is_written_as_a_gif(tmp_path, monkeypatch, capsys):
         (["two_step_game-v0", "--policies", "a", "b"], "two_step_game-v0 offers no matches"),
         (["chess-v0", "--policies", "a", "b"], "no world is called 'chess-v0'"),
         (["minirts-v0", "--policies", "medium", "hard"], "no opponent is called 'hard'"),
+        ([WORLD, "--policies", "one", "two", "--scale", "0"], "--scale"),
+        ([WORLD, "--policies", "one", "two", "--out", "match.avi"], "--out"),
     ],
     ids=str,
 )

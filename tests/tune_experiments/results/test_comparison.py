@@ -4,10 +4,19 @@ import numpy as np
 import pytest
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.comparison import compare, interquartile_mean, read_runs, share_above
+from tune_experiments.results.comparison import (
+    compare,
+    improvement,
+    interquartile_mean,
+    mean_over_tasks,
+    median_over_tasks,
+    read_runs,
+    with_bootstrap,
+)
 from tune_experiments.results.intervals import NORMAL, welch_interval
 from tune_experiments.results.plots import comparison_report
 from tune_experiments.results.plots.comparison_report import write_comparison
+from tune_experiments.results.plots.performance_profiles import profile
 from tune_experiments.results.rows import Result, replace_rows, write
 
 
@@ -16,15 +25,73 @@ def result(method, seed, value, metric="success", split="test"):
 
 
 def test_the_interquartile_mean_leaves_a_quarter_out_at_either_end():
-    assert interquartile_mean([0, 1, 2, 3, 4, 5, 6, 100]) == pytest.approx((2 + 3 + 4 + 5) / 4)
-    assert interquartile_mean([1.0, 5.0, 6.0]) == pytest.approx(4.0), "of three seeds none is left out"
+    scores = [np.array([0, 100.0, 2, 3]), np.array([4, 5, 6, 1.0])]
+    assert interquartile_mean(*scores) == pytest.approx((2 + 3 + 4 + 5) / 4), "of all tasks together"
+    assert interquartile_mean(np.array([1.0, 5.0, 6.0])) == pytest.approx(4.0), "of three seeds none is left out"
 
 
-def test_the_share_above_counts_pairs():
+def test_the_probability_of_improvement_counts_pairs_in_each_task():
     first, second = [1.0, 3.0, 3.0], [2.0, 3.0]
     by_hand = np.mean([(a > b) + 0.5 * (a == b) for a in first for b in second])
-    assert share_above(first, second) == pytest.approx(by_hand)
-    assert share_above(second, first) == pytest.approx(1 - by_hand)
+    assert improvement([first], [second]).value == pytest.approx(by_hand)
+    assert improvement([second], [first]).value == pytest.approx(1 - by_hand)
+    assert improvement([first, [0.0]], [second, [1.0]]).value == pytest.approx(by_hand / 2)
+
+
+FIRST = [[0.73, 0.7, 0.91, 0.66, 0.42], [0.62, 0.87, 0.83, 0.91, 0.66], [0.54, 0.48, 0.43, 0.4, 0.69]]
+SECOND = [[0.33, 0.65, 0.34, 0.27], [0.76, 0.73, 0.45, 0.82], [0.18, 0.67, 0.53, 0.6]]
+"""Three tasks with five and four seeds."""
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (with_bootstrap(mean_over_tasks, FIRST), (0.65667, 0.592, 0.720)),
+        (with_bootstrap(median_over_tasks, FIRST), (0.684, 0.54395, 0.788)),
+        (with_bootstrap(interquartile_mean, FIRST), (0.65667, 0.57111, 0.74333)),
+        (with_bootstrap(mean_over_tasks, SECOND), (0.5275, 0.43331, 0.61585)),
+        (with_bootstrap(median_over_tasks, SECOND), (0.495, 0.365, 0.635)),
+        (with_bootstrap(interquartile_mean, SECOND), (0.54, 0.405, 0.65667)),
+        (improvement(FIRST, SECOND), (0.7, 0.5, 0.88333)),
+    ],
+)
+def test_measures_and_their_intervals_are_those_of_rliable(found, expected):
+    """By rliable 1.2.0: `library.get_interval_estimates({"first": x}, measure, reps=50_000)`, x [seeds, tasks].
+
+    Measures: metrics.aggregate_mean, aggregate_median, aggregate_iqm and probability_of_improvement.
+    """
+    assert found.value == pytest.approx(expected[0], abs=1e-5)
+    assert (found.low, found.high) == pytest.approx(expected[1:], abs=0.006)
+
+
+def test_a_performance_profile_is_that_of_rliable():
+    """By `library.create_performance_profile({"first": x}, [0.25, 0.5, 0.75], reps=20_000)`."""
+    share, low, high = profile(FIRST, np.array([0.25, 0.5, 0.75]))
+    np.testing.assert_allclose(share, [1.0, 0.73333, 0.26667], atol=1e-5)
+    np.testing.assert_allclose(low, [1.0, 0.53333, 0.06667], atol=1e-5)
+    np.testing.assert_allclose(high, [1.0, 0.93333, 0.46667], atol=1e-5)
+
+
+def test_tasks_are_put_together_where_a_metric_has_the_same_range_in_all(tmp_path):
+    for task, by_method in enumerate((FIRST, SECOND)):
+        lines = [
+            Result(**vars(result(f"method{number}", seed, value)) | {"world": f"task{task}", "bounds": (0.0, 1.0)})
+            for number, values in enumerate(by_method[:2])
+            for seed, value in enumerate(values)
+        ]
+        lines += [Result(**vars(line) | {"metric": "return", "bounds": (0.0, None)}) for line in lines]
+        (tmp_path / str(task)).mkdir()
+        write(tmp_path / str(task) / "results.jsonl", lines)
+    found = compare(read_runs([tmp_path / "0", tmp_path / "1"]))
+    assert [one.metric for one in found] == ["success", "return", "success", "return", "success"]
+    together = found[-1]
+    assert [row.scores for row in together.rows] == [
+        (tuple(FIRST[number]), tuple(SECOND[number])) for number in range(2)
+    ]
+    assert together.rows[1].improvement == improvement([FIRST[1], SECOND[1]], [FIRST[0], SECOND[0]])
+    assert {"mean", "median", "IQM", "P(> method0)"} == set(together.table().metrics)
+    written = write_comparison(tmp_path, found[-1:])
+    assert [path.name for path in written] == ["comparison.md", "comparison.png", "profiles.png"]
 
 
 def test_methods_are_compared_where_two_were_measured(tmp_path):
@@ -35,12 +102,13 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     (comparison,) = compare(read_runs([tmp_path]))
     assert (comparison.title, comparison.metric) == ("furnmove_sync · furnmove-v0 · test", "success")
     sync, marginal = comparison.rows
-    assert sync.values == (0.7, 0.72, 0.69)
-    assert (sync.difference, sync.share_above) == (None, None)
-    assert marginal.share_above == pytest.approx(2 / 9)
-    assert marginal.difference == welch_interval(marginal.values, sync.values)
+    assert sync.scores == ((0.7, 0.72, 0.69),)
+    assert (sync.difference, sync.improvement) == (None, None)
+    assert marginal.improvement.value == pytest.approx(2 / 9)
+    assert marginal.difference == welch_interval(marginal.scores[0], sync.scores[0])
     text, picture = write_comparison(tmp_path, [comparison])
-    assert "| marginal | 3 | 0.507 [0.069, 0.944] | -0.197 [-0.630, 0.236] | 0.507 | 0.222 |" in text.read_text()
+    row = "| marginal (3 seeds) | 0.507 [0.069, 0.944] | -0.197 [-0.630, 0.236] | 0.507 [0.400, 0.710] | 0.222 ["
+    assert row in text.read_text()
     assert "exploratory" in text.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -52,7 +120,7 @@ def panels(tmp_path, monkeypatch):
     monkeypatch.setattr(comparison_report, "save", lambda figure, path: figures.append(figure) or path)
 
     def draw(results):
-        write_comparison(tmp_path, compare(results))
+        write_comparison(tmp_path, compare({"run": results}))
         figures[-1].canvas.draw()
         return [panel for panel in figures[-1].axes if panel.axison]
 
@@ -100,7 +168,7 @@ def test_folders_of_one_name_stay_apart(tmp_path):
         run.mkdir(parents=True)
         write(run / "results.jsonl", [result("sync", 0, float(value))])
     (comparison,) = compare(read_runs(runs))
-    assert [row.values for row in comparison.rows] == [(0.0,), (1.0,)]
+    assert [row.scores for row in comparison.rows] == [((0.0,),), ((1.0,),)]
     assert [row.method for row in comparison.rows] == [f"sync ({run})" for run in runs]
 
 
@@ -109,11 +177,9 @@ def test_random_play_is_a_row_of_its_own_after_the_methods_and_never_the_one_tha
     lines += [Result(**vars(result("sync", seed, 0.1)) | {"condition": "in silence"}) for seed in range(3)]
     write(tmp_path / "results.jsonl", lines)
     (comparison,) = compare(read_runs([tmp_path]))
-    assert [(row.method, row.seeds, row.values) for row in comparison.rows] == [
-        ("sync", 3, pytest.approx((0.7, 0.8, 0.9))),
-        ("random", 0, (0.05,)),
-    ]
-    assert "| random | 0 | 0.050 |" in comparison.markdown()
+    assert [(row.method, row.seeds) for row in comparison.rows] == [("sync", 3), ("random", 0)]
+    assert comparison.rows[1].scores == ((0.05,),)
+    assert "| random | 0.050 |" in comparison.table().markdown()
 
 
 def test_conditions_of_one_world_are_compared_apart(tmp_path):
@@ -121,5 +187,5 @@ def test_conditions_of_one_world_are_compared_apart(tmp_path):
     lines += [Result(**vars(line) | {"condition": "in silence", "value": 0.1}) for line in lines]
     write(tmp_path / "results.jsonl", lines)
     plain, silent = compare(read_runs([tmp_path]))
-    assert [row.values for row in plain.rows] == [(0.9,), (0.4,)]
-    assert [row.values for row in silent.rows] == [(0.1,), (0.1,)] and "in silence" in silent.title
+    assert [row.scores for row in plain.rows] == [((0.9,),), ((0.4,),)]
+    assert [row.scores for row in silent.rows] == [((0.1,),), ((0.1,),)] and "in silence" in silent.title

@@ -49,6 +49,16 @@ def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
     assert {(0, 0x72, 0xB2), (0xD5, 0x5E, 0)} <= colours, "both methods are drawn"
 
 
+def test_a_figure_is_saved_as_png_pdf_and_svg_and_equal_figures_are_equal_files(tmp_path):
+    metrics = log(tmp_path / "log", [0.1, 0.3])
+    for name in ("a", "b"):
+        save(learning_curves({"one": [metrics]}, SUCCESS), tmp_path / f"{name}.png")
+    for suffix, start in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
+        first = (tmp_path / f"a{suffix}").read_bytes()
+        assert first.startswith(start) and first == (tmp_path / f"b{suffix}").read_bytes()
+    assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
+
+
 def test_a_link_in_place_of_a_figure_or_a_video_is_replaced_and_what_it_names_is_left_alone(tmp_path):
     other = tmp_path / "other"
     other.write_text("not ours")
@@ -77,6 +87,14 @@ def test_dashed_lines_are_the_mean_of_the_validations_and_solid_lines_the_traini
     assert dashed.get_color() == solid.get_color()
     band = panel.collections[1].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == (0.0, 1.0), "from the lowest to the highest seed"
+
+
+def test_the_band_of_three_seeds_is_students_t_interval(tmp_path):
+    seeds = [log_with_validation(tmp_path / str(seed), [level] * 4) for seed, level in enumerate((0.60, 0.70, 0.85))]
+    panel = learning_curves({"sync": seeds}, SUCCESS).axes[0]
+    band = panel.collections[1].get_paths()[0].vertices[:, 1]
+    half = 4.302653 * 0.1258306 / 3**0.5
+    np.testing.assert_allclose((band.min(), band.max()), (0.7166667 - half, 0.7166667 + half), atol=1e-5)
 
 
 def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):

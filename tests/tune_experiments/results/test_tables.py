@@ -72,14 +72,14 @@ def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
     table = make_table([*seeds, ONE_SEED[2]], "unseen rooms", ("success",))
     assert "| sync | 0.700 [0.675, 0.725] |" in table.markdown()
     assert "Student's t over 3 seeds, 100 episodes a seed; of marginal: over 100 episodes of one seed" in table.caption
-    assert "lists each seed" not in table.caption
+    assert "lowest to highest" not in table.caption
 
 
-def test_equal_seeds_and_intervals_beyond_one_are_printed_seed_by_seed_and_the_caption_says_so():
+def test_equal_seeds_and_intervals_beyond_one_give_a_range_in_one_line_and_the_caption_says_so():
     seeds = [line("sync", "success", value, seed, value - 0.1, value) for seed, value in enumerate((1.0, 0.2, 0.9))]
     table = make_table(seeds, "unseen rooms", ("success",))
-    assert "| 0.700: 1.000 [0.900, 1.000], 0.200 [0.100, 0.200], 0.900 [0.800, 0.900] |" in table.markdown()
-    assert "a cell lists them: `mean: seed, seed, ...`" in table.caption
+    assert "| 0.700 (0.200 to 1.000) |" in table.markdown()
+    assert "`mean (lowest to highest)`" in table.caption and "concord export" in table.caption
     same = make_table(
         [line("sync", "episode_length", 5.0, seed) for seed in range(2)], "unseen rooms", ("episode_length",)
     )

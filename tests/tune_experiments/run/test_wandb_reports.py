@@ -1,4 +1,4 @@
-"""Weights & Biases is a guest: a stand-in for its module refuses at every point, and training does not notice."""
+"""Weights & Biases is a guest: offline it writes files, and training does not notice where it (a stand-in) refuses."""
 
 import shutil
 import sys
@@ -54,7 +54,7 @@ def wandb(monkeypatch):
 def train(name="sync-seed0", run_id="4f"):
     """What training reports, and what came through."""
     rows = []
-    with WandbLogger(rows.append, IDENTITY, name, run_id) as report:
+    with WandbLogger(rows.append, IDENTITY, name, run_id, Path("trial")) as report:
         for row in ROWS:
             report(dict(row))
     return rows
@@ -64,6 +64,22 @@ def id_of(run):
     return run.calls[0][2]["id"]
 
 
+@pytest.mark.processes
+def test_offline_rows_and_configuration_are_kept_in_the_folder_of_the_trial(tmp_path, monkeypatch):
+    pytest.importorskip("wandb", reason="needs the extra `wandb`")
+    for name, value in {"PROJECT": "concord", "MODE": "offline", "SILENT": "true", "ERROR_REPORTING": "false"}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    monkeypatch.delenv("WANDB_DIR", raising=False)
+    rows = []
+    with WandbLogger(rows.append, IDENTITY, "sync-seed0", "4f", tmp_path) as report:
+        for row in ROWS:
+            report(dict(row))
+    assert rows == ROWS
+    (written,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    text = written.read_bytes()
+    assert all(word in text for word in (b"loss/total", b"env_steps", b"sync-seed0", b"matrix_game", b"games"))
+
+
 def test_rows_go_to_the_trials_own_run(wandb):
     run = wandb()
     assert train() == ROWS
@@ -71,7 +87,7 @@ def test_rows_go_to_the_trials_own_run(wandb):
     assert names == ["init", "define_metric", "define_metric", "log", "log", "finish"]
     begun = run.calls[0][2]
     assert (begun["project"], begun["name"], begun["group"]) == ("concord", "sync-seed0", "matrix_game")
-    assert begun["config"] == IDENTITY
+    assert (begun["config"], begun["dir"]) == (IDENTITY, "trial")
     assert run.calls[3][1] == ({"env_steps": 10, "loss/total": 1.0},), "numbers alone"
     assert run.calls[-1][2] == {"exit_code": 0}
     again = wandb()
@@ -130,6 +146,6 @@ def test_without_a_project_nobody_is_asked(wandb, monkeypatch):
 
 def test_a_trial_that_fails_ends_its_run_as_failed(wandb):
     run = wandb()
-    with pytest.raises(ZeroDivisionError), WandbLogger(lambda row: None, IDENTITY, "sync-seed0", "4f"):
+    with pytest.raises(ZeroDivisionError), WandbLogger(lambda row: None, IDENTITY, "sync-seed0", "4f", Path("trial")):
         raise ZeroDivisionError
     assert run.calls[-1] == ("finish", (), {"exit_code": 1})

@@ -139,6 +139,7 @@ def test_a_wrong_name_is_told_what_was_meant(env):
         ({"env_arguments": '{"layot": "cramped_room"}'}, "--env-arguments.*'layot'; did you mean layout"),
         ({"env": "two_step_game-v0", "max_episode_steps": 3}, "--max-episode-steps.*two_step_game-v0"),
         ({"env_processes": 2}, "--env-processes.*--workers.runners"),
+        ({"env_arguments": '{"arrays": "torch"}'}, "--env-arguments.*arrays"),
     ],
 )
 def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
@@ -197,6 +198,13 @@ def test_an_agent_that_seldom_leaves_is_seen_and_the_record_is_of_the_first_epis
     assert settled.agents_leave
 
 
+def test_agents_of_an_episode_that_was_not_played_to_its_end_may_leave():
+    make_departing = functools.partial(make_world, small(f"{GAMES}:Departing", agents_leave=True))
+    cut, whole = probe(make_departing, seconds=0.0), probe(functools.partial(make_world, small(f"{GAMES}:Meeting")))
+    assert (cut.ended, cut.left, cut.may_leave) == ("", {}, True)
+    assert whole.ended and not whole.may_leave
+
+
 def test_a_game_in_which_one_wins_once_what_another_loses_is_not_zero_sum():
     """Each of two agents wins or loses by its own door, in an episode of one env step."""
     assert not probe(functools.partial(make_world, small("examples.signposts:parallel_env"))).is_zero_sum
@@ -225,6 +233,12 @@ def test_what_follows_from_the_episode_is_set_and_said_with_its_flag():
     assert all(word in text for word in ("short after env step 2", "--agents-leave", "--max-episode-steps", "assumed"))
     own = small("two_step_game-v0")
     assert EXPERIMENT.inspect(own, said.append) == own
+
+
+def test_a_continued_run_keeps_that_agents_may_leave():
+    config = small(f"{GAMES}:Meeting")
+    assert not EXPERIMENT.inspect(config, lambda said: None).agents_leave
+    assert EXPERIMENT.inspect(config, lambda said: None, {"agents_leave": True}).agents_leave
 
 
 @pytest.mark.parametrize("row", ["sync_4", "qmix", "vdn"])

@@ -58,6 +58,12 @@ function dot(name) {
   return element;
 }
 
+function swatch([what, colour]) {
+  const mark = make("i", "dot");
+  mark.style.background = colour;
+  return make("span", "", mark, what);
+}
+
 function button(action, number) {
   const key = action.key ? [make("kbd", "", KEYS[action.key] ?? action.key)] : [];
   const element = make("button", "", action.name, ...key);
@@ -73,6 +79,8 @@ function show() {
   const alone = view.agents.length === 1;
   const others = alone ? [`; you replace the policy ${view.team}.`] : [`; the policy ${view.team} plays the others.`];
   byId("who").replaceChildren("You are ", dot(view.you), view.you, ...others);
+  byId("story").textContent = view.story;
+  byId("marks").replaceChildren(...view.legend.map(swatch));
   byId("score").textContent = view.score;
   byId("reward").textContent = view.reward;
   byId("step").textContent = `${view.step} of ${view.limit}`;
@@ -83,6 +91,7 @@ function show() {
   byId("end").hidden = !view.ended;
   if (view.ended) {
     byId("metrics").textContent = Object.entries(view.ended).map(([name, value]) => `${name} ${value}`).join(" \u00b7 ");
+    byId("ending").textContent = view.ending;
     byId("saved").textContent = view.saved;
   }
   if (view.picture) draw(view.picture);

@@ -116,7 +116,7 @@ class HumanGame:
         self._recorder.reward(reward[0])
         over = self._first = terminated | truncated
         if over[0]:
-            self._finish(episode_metrics(info, 0))
+            self._finish(episode_metrics(info, 0), bool(terminated[0]))
         elif len(self._actions) >= MAX_STEPS:
             self._finish({})
         else:
@@ -152,6 +152,9 @@ class HumanGame:
             "caption": self._loaded.experiment.caption,
             "you": agents[self.agent],
             "colours": list(self._recorder.episode.colours),
+            "story": self._recorder.episode.story,
+            "legend": self._recorder.episode.legend,
+            "ending": self._recorder.episode.ending,
             "agents": list(agents),
             "step": len(self._actions),
             "limit": self.world.max_episode_steps,
@@ -182,8 +185,8 @@ class HumanGame:
         self._recorder: EpisodeRecorder = EpisodeRecorder(self._loaded, self.world, 0, title, self._spectator)
         self._generate_messages()
 
-    def _finish(self, metrics: dict[str, float]) -> None:
-        episode = self._recorder.end(metrics)
+    def _finish(self, metrics: dict[str, float], terminated: bool | None = None) -> None:
+        episode = self._recorder.end(metrics, terminated)
         self._ended = {name: round(value, 3) for name, value in metrics.items()}
         try:
             self.saved.append(self._keep(episode))

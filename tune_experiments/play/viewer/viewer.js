@@ -198,7 +198,8 @@ function showTeam(side) {
 
 function ending(episode) {
   const found = Object.entries(episode.metrics).map(([name, value]) => make("span", {}, `${name} `, make("b", {}, String(value))));
-  return make("div", {class: "metrics"}, ...(found.length ? found : ["The recording stops here, before the end of the episode."]));
+  const metrics = make("div", {class: "metrics"}, ...(found.length ? found : ["The recording stops here, before the end of the episode."]));
+  return episode.ending ? make("div", {}, make("p", {class: "chosen"}, episode.ending), metrics) : metrics;
 }
 
 // ---- the player -----------------------------------------------------------------------------------------------------
@@ -232,8 +233,19 @@ function play() {
 
 function go(step) { pause(); state.step = step; show(); }
 
+function tellStory() {
+  const {story, legend} = data.teams[state.teams[0]].episodes[state.start];
+  byId("story").textContent = story;
+  byId("marks").replaceChildren(...legend.map(([what, colour]) => {
+    const mark = make("i", {class: "swatch"});
+    mark.style.background = colour;
+    return make("span", {}, mark, what);
+  }));
+}
+
 function layOut() {
   const teams = shownTeams();
+  tellStory();
   document.body.classList.toggle("single", teams.length === 1);
   byId("teams").replaceChildren(...teams.map((number) => make("section", {class: "team"},
     make("h2", {}, data.teams[number].name), make("p", {class: "quiet"}, data.teams[number].about),

@@ -15,27 +15,28 @@ from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
-from tune_experiments.results.intervals import STUDENT, Interval
+from tune_experiments.results.intervals import STRATIFIED, STUDENT, Interval
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
-from tune_experiments.results.tables import LISTED
+from tune_experiments.results.plots.performance_profiles import draw_profiles
+from tune_experiments.results.tables import RANGES
 
 _MAX_COLUMNS, _MAX_WIDTH = 3, 15.0
 _PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
 """Inches of a panel without its labels, inches of a letter of a label, and letters that fit above the panel."""
 _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
 """The first sentence of a report, by which it is known."""
-_NOTE = (
-    f"{_INTERVALS} A row of one seed has the interval over its episodes instead, if any, and its difference has none. "
-    "A cell is `mean [low, high]`, the ends of the interval, or the mean alone where there is none."
-    f"{LISTED} IQM: mean of the middle half of the seeds; with fewer than four seeds it is the mean. Share of pairs "
-    "above: of all pairs of a seed of the row and a seed of the first row, the share in which the row's number is "
-    "larger; equal ones count half. "
+NOTE = (
+    f"{_INTERVALS} A row of one seed has the interval over its episodes instead, if any, and its difference has none."
+    f"{RANGES} IQM (mean of the middle half of the seeds), P(> X) (probability that a seed is above one of X, ties as "
+    "half), and mean and median over tasks have rliable's definitions and a stratified bootstrap over seeds: with "
+    "three seeds of one task it covers 75 times of 100. Tasks are put together where each run tests in one environment "
+    "and the metric has the same smallest and largest value in all. "
     "These comparisons are exploratory: they were not named before the runs.\n"
 )
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Drawn]:
-    """Write comparison.md and plots/comparison.png; their paths, or why there is no plot.
+    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
 
     Raises:
         UserError: another file has the name of the report.
@@ -43,9 +44,12 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Dr
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
-    write_atomically(text, "\n".join([_NOTE, *(one.markdown() for one in comparisons)]))
-    plot = attempt("plot", lambda: draw_comparisons(comparisons, folder / "plots" / "comparison.png"))
-    return [text, *plot]
+    write_atomically(text, "\n".join([NOTE, *(one.table().markdown() for one in comparisons)]))
+    plots, bounded = folder / "plots", [one for one in comparisons if None not in one.bounds]
+    drawn = [*attempt("plot", lambda: draw_comparisons(comparisons, plots / "comparison.png"))]
+    if bounded:
+        drawn += attempt("performance profiles", lambda: draw_profiles(bounded, plots / "profiles.png"))
+    return [text, *drawn]
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
@@ -69,9 +73,10 @@ def _draw(panel: Any, comparison: Comparison) -> None:
     styles = default_styles(methods)
     for height, row in enumerate(comparison.rows):
         colour = styles[row.method].colour
-        panel.plot(row.values, [height] * len(row.values), "|", color=colour, alpha=0.5, markersize=7)
+        values = [value for task in row.scores for value in task]
+        panel.plot(values, [height] * len(values), "|", color=colour, alpha=0.5, markersize=7)
         _interval(panel, row.mean, height - 0.14, colour)
-        panel.plot(row.iqm, height + 0.14, "o", color=colour, markerfacecolor="white", markersize=5)
+        _interval(panel, row.iqm, height + 0.14, colour, markerfacecolor="white")
     panel.set_yticks(range(len(methods)), methods, fontsize=8)
     panel.set_ylim(len(methods) - 0.5, -0.5)
     title = textwrap.wrap(comparison.title, _LETTERS_OF_A_TITLE, break_on_hyphens=False)
@@ -84,13 +89,15 @@ def _draw(panel: Any, comparison: Comparison) -> None:
 
 def _caption(means: Sequence[Interval]) -> str:
     """Legend of the marks, and of the drawn intervals: over seeds, or over the episodes of one seed."""
-    over_seeds = [one.kind == STUDENT for one in means if one.low is not None]
-    lines = ["line: t over seeds"] * any(over_seeds) + ["dotted: over episodes of one seed"] * (not all(over_seeds))
-    return "\n".join(["mean (filled), IQM (hollow), seeds (strokes)", ", ".join(lines)]).strip()
+    kinds = {one.kind for one in means if one.low is not None}
+    rules = {STUDENT: "line: t over seeds", STRATIFIED: "line: bootstrap over seeds"}
+    lines = [said for kind, said in rules.items() if kind in kinds]
+    lines += ["dotted: over episodes of one seed"] * bool(kinds - rules.keys())
+    return "\n".join(["mean (filled), IQM (hollow, with bootstrap), seeds (strokes)", ", ".join(lines)]).strip()
 
 
-def _interval(panel: Any, interval: Interval, height: float, colour: str) -> None:
+def _interval(panel: Any, interval: Interval, height: float, colour: str, **marker: Any) -> None:
     if interval.low is not None and interval.high is not None:
-        look = "-" if interval.kind == STUDENT else ":"
+        look = "-" if interval.kind in (STUDENT, STRATIFIED) else ":"
         panel.plot([interval.low, interval.high], [height, height], look, color=colour, linewidth=1.6)
-    panel.plot(interval.value, height, "o", color=colour, markersize=5)
+    panel.plot(interval.value, height, "o", color=colour, markersize=5, **marker)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tune_experiments.results.intervals import student_half_width
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, LineStyle, default_styles, new_figure
 from tune_experiments.results.trial_log import read_metrics
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
 _MAX_COLUMNS = 3
 _MAX_MARKERS = 12
-_RANGE = "mean of the seeds, bands: lowest to highest seed"
+_BANDS = "mean of the seeds, bands: 95 % by Student's t, or from lowest to highest of two"
 
 Row = dict[str, float]
 Points = tuple[np.ndarray, np.ndarray]
@@ -40,7 +41,7 @@ def learning_curves(
     styles: Mapping[str, LineStyle] | None = None,
     shows_quartiles: bool = False,
 ) -> Figure:
-    """Draw each method's mean over its seeds, with a band from the lowest to the highest seed.
+    """Draw each method's mean over its seeds with Student's t interval, or with the range of two seeds.
 
     Args:
         runs: method -> the metrics.jsonl of each of its seeds.
@@ -68,7 +69,7 @@ def learning_curves(
         _finish(panel, title, X_AXES[x])
     for panel in panels[len(shown) :]:
         panel.set_axis_off()
-    bands = "median of the seeds, bands: their middle half" if shows_quartiles else _RANGE
+    bands = "median of the seeds, bands: their middle half" if shows_quartiles else _BANDS
     _explain(figure, styles, {method: len(seeds) for method, seeds in rows.items()}, columns + 1, bins, bands)
     return figure
 
@@ -143,6 +144,8 @@ def _draw_line(
     low, middle, high = values.min(0), values.mean(0), values.max(0)
     if shows_quartiles:
         low, middle, high = np.percentile(values, (25, 50, 75), axis=0)
+    elif len(values) > 2:
+        low, high = middle - student_half_width(values), middle + student_half_width(values)
     panel.plot(grid, middle, **look)
     if len(seeds) > 1:
         panel.fill_between(grid, low, high, color=style.colour, alpha=0.14, linewidth=0)

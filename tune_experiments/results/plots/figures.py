@@ -62,10 +62,24 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+FORMATS = (".png", ".pdf", ".svg")
+
+
 def save(figure: Figure, path: Path) -> Path:
-    """Write a PNG, and its folder where that is missing."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", facecolor="white")
+    """Write a figure as PNG, PDF and SVG, and its folder where that is missing; equal figures are equal files.
+
+    Returns:
+        `path`, which is the PNG; the others lie beside it.
+    """
+    import matplotlib
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, picture.getvalue())
+    # Type 42: conferences refuse the Type 3 fonts that matplotlib embeds by default.
+    with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "concord"}):
+        for suffix in FORMATS:
+            picture, dated = io.BytesIO(), {".pdf": "CreationDate", ".svg": "Date"}.get(suffix)
+            metadata = {} if dated is None else {dated: None}
+            figure.savefig(picture, format=suffix[1:], facecolor="white", metadata=metadata)
+            figure.set_layout_engine("none")  # the layout of the first format serves all
+            write_atomically(path.with_suffix(suffix), picture.getvalue())
     return path

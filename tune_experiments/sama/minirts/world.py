@@ -20,8 +20,8 @@ from rl_envs.minirts.factored import C_ATTACK, C_GATHER, C_IDLE
 from rl_envs.minirts.game import GAME_NAMES
 from rl_envs.minirts.symbols import ARMY, NUM_CELLS, NUM_TYPES, PEASANT
 from rl_envs.minirts.text import team_view
+from tune_experiments.play.captions import Line, with_lines
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
-from tune_experiments.red.frame_captions import with_lines
 from tune_experiments.sama.minirts.config import Sight
 from tune_experiments.sama.minirts.scene import in_words
 
@@ -103,7 +103,7 @@ class PlannedRts(CommandedRts):
 
     def render(self, index: int = 0) -> Array:
         """The game from above, with the headline above it, [H, W, 3] uint8."""
-        return with_lines(super().render(index), [(self.headlines[index], True)])
+        return with_lines(super().render(index), [Line(self.headlines[index])])
 
     def _checked(self, actions: Any) -> Any:
         """A script's 351 factors are right by construction; to look at each of them costs as much as the game."""

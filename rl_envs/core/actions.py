@@ -1,0 +1,74 @@
+"""Checks of the actions that a world is given in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
+from rl_envs.core.spec import Actions, ActionSpec, Array, Arrays, NumbersSpec, deciding
+
+
+def checked_actions(
+    actions: Actions, spec: ActionSpec, shape: tuple[int, int], xp: ArrayLibrary, observe: Callable[[], Arrays]
+) -> Actions:
+    """The actions of all worlds, [B, N] or a dict of such arrays, as `World.action_spec` declares them.
+
+    Args:
+        actions: actions as a caller gives them.
+        spec: the declaration.
+        shape: B and N.
+        xp: array library of the actions.
+        observe: gives the present observations. They say which agents choose; entries of others may be any number.
+
+    Raises:
+        ValueError: wrong names, shape, type or range. The range is not checked where the host would wait for a device.
+    """
+    if not isinstance(spec, dict):
+        return _in_range(actions, spec, shape, xp, observe)
+    if not isinstance(actions, dict) or set(actions) != set(spec):
+        raise ValueError(f"actions must be a dict with keys {sorted(spec)}")
+    return {
+        name: _in_range(actions[name], size, shape, xp, observe)
+        if isinstance(size, int)
+        else _in_bounds(actions[name], size, shape, observe)
+        for name, size in spec.items()
+    }
+
+
+def _in_range(
+    actions: Any, size: int, shape: tuple[int, int], xp: ArrayLibrary, observe: Callable[[], Arrays]
+) -> Array:
+    actions = xp.asarray(actions)
+    if actions.shape != shape or not xp.is_integer(actions):
+        raise ValueError(f"actions must be integers of shape {shape}, got {actions.dtype} {tuple(actions.shape)}")
+    if not xp.can_read_values:
+        return actions
+    if actions.min() < 0 or actions.max() >= size:
+        actions = _without_ignored(actions, observe(), xp)
+    if actions.min() < 0 or actions.max() >= size:
+        raise ValueError(f"actions must lie in 0 .. {size - 1}, got {actions.min()} .. {actions.max()}")
+    return actions
+
+
+def _in_bounds(actions: Any, spec: NumbersSpec, shape: tuple[int, int], observe: Callable[[], Arrays]) -> Array:
+    actions = np.asarray(actions)
+    if actions.shape != (wanted := (*shape, *spec.low.shape[1:])) or actions.dtype.kind not in "fiu":
+        raise ValueError(f"actions must be numbers of shape {wanted}, got {actions.dtype} {actions.shape}")
+    if not spec.contains(actions):
+        actions = _without_ignored(actions, observe(), NUMPY, spec.low)
+    if not spec.contains(actions):
+        low, high = spec.low.min(), spec.high.max()
+        raise ValueError(f"actions must lie in {low} .. {high}, got {actions.min()} .. {actions.max()}")
+    return actions
+
+
+def _without_ignored(actions: Array, obs: Arrays, xp: ArrayLibrary, instead: Array | int = 0) -> Array:
+    """The same actions, [B, N] or [B, N, D], with others instead for agents that do not choose now."""
+    decides = deciding(obs)
+    if decides is None:
+        return actions
+    counts = decides.reshape(*decides.shape, *[1] * (actions.ndim - 2))
+    return xp.where(counts, actions, instead)

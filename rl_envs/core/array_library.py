@@ -1,0 +1,176 @@
+"""Array libraries on which a world's rules run: NumPy, or torch on a CPU or a GPU.
+
+Functions have the names of the array API standard where it has them. What they compute is equal to the bit. With torch
+no shape depends on values, so that the host never waits for a GPU and a step can be captured as a graph.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rl_envs.core.spec import Array
+
+Rows: TypeAlias = Array | slice
+
+
+class ArrayLibrary:
+    """NumPy.
+
+    Attributes:
+        name, device: values of a world's arguments `arrays` and `device`.
+        has_fixed_shapes: whether no shape may depend on values.
+        can_read_values: whether the host can read values without waiting for a device.
+        word: dtype of 64 bits in which products and sums wrap.
+    """
+
+    name = "numpy"
+    device = "cpu"
+    has_fixed_shapes = False
+    can_read_values = True
+    uint8: Any = np.uint8
+    int32: Any = np.int32
+    int64: Any = np.int64
+    float64: Any = np.float64
+    word: Any = np.uint64
+    arange: Any = staticmethod(np.arange)
+    empty: Any = staticmethod(np.empty)
+    zeros: Any = staticmethod(np.zeros)
+    ones: Any = staticmethod(np.ones)
+    zeros_like: Any = staticmethod(np.zeros_like)
+    where: Any = staticmethod(np.where)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return get_array_library, (self.name, self.device)
+
+    def asarray(self, values: Any) -> Array:
+        """An array of the library, on its device, from a NumPy array or one of the library."""
+        return np.asarray(values)
+
+    def to_numpy(self, array: Array) -> Array:
+        """The array in the host's memory."""
+        return array
+
+    def is_integer(self, array: Array) -> bool:
+        """Whether the array holds integers."""
+        return array.dtype.kind in "iu"
+
+    def astype(self, array: Array, dtype: Any) -> Array:
+        """The array with another dtype; the array itself if it has it already."""
+        return array.astype(dtype, copy=False)
+
+    def take(self, table: Array, indices: Any, axis: int | None = None) -> Array:
+        """Entries of a table, flat or along the first axis, at integers of any dtype or at rows of `find_rows`."""
+        return table.take(indices, axis)
+
+    def copyto(self, target: Array, values: Any, where: Array) -> None:
+        """Write `values`, a number or an array of the same dtype and shape, where the mask holds."""
+        np.copyto(target, values, where=where, casting="same_kind")
+
+    def find_rows(self, mask: Array) -> Rows | None:
+        """Rows that include all where the mask [K] holds, and None if there are none.
+
+        They are exactly those with NumPy, and all K with fixed shapes: what is written there must depend on the mask.
+        """
+        rows = np.flatnonzero(mask)
+        return rows if rows.size else None
+
+    def as_word(self, number: int) -> int:
+        """A number in 0 .. 2**64 - 1 as an operand of words."""
+        return number
+
+    def shift_right(self, words: Array, bits: int) -> Array:
+        """Logical shift of words by 1 .. 63 bits."""
+        return words >> bits
+
+
+NUMPY = ArrayLibrary()
+
+
+class TorchArrays(ArrayLibrary):
+    """torch on one device, where words are int64."""
+
+    name = "torch"
+    has_fixed_shapes = True
+
+    def __init__(self, device: str) -> None:
+        """Import torch and find the device.
+
+        Raises:
+            ValueError: there is no such device.
+        """
+        import torch  # only where it is asked for
+
+        try:
+            found = torch.device(device)
+        except (RuntimeError, TypeError):
+            raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda', not {device!r}") from None
+        if found.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device={device!r} needs a GPU and there is none: leave it out, or write device='cpu'")
+        self.device, self._torch, self._device = device, torch, found
+        self.can_read_values = found.type == "cpu"
+        self.uint8, self.int32, self.int64, self.float64 = torch.uint8, torch.int32, torch.int64, torch.float64
+        self.word = torch.int64
+        self.arange, self.empty = partial(torch.arange, device=found), partial(torch.empty, device=found)
+        self.zeros, self.ones = partial(torch.zeros, device=found), partial(torch.ones, device=found)
+        self.zeros_like, self.where = torch.zeros_like, torch.where
+
+    def asarray(self, values: Any) -> Array:
+        """See `ArrayLibrary`."""
+        if not isinstance(values, self._torch.Tensor):
+            values = np.asarray(values)
+            values = self._torch.tensor(values.view(np.int64) if values.dtype == np.uint64 else values)
+        return values.to(self._device)
+
+    def to_numpy(self, array: Any) -> Array:
+        """See `ArrayLibrary`."""
+        return array.cpu().numpy()
+
+    def is_integer(self, array: Any) -> bool:
+        """See `ArrayLibrary`."""
+        return not (array.dtype.is_floating_point or array.dtype.is_complex or array.dtype == self._torch.bool)
+
+    def astype(self, array: Any, dtype: Any) -> Array:
+        """See `ArrayLibrary`."""
+        return array.to(dtype)
+
+    def take(self, table: Any, indices: Any, axis: int | None = None) -> Array:
+        """See `ArrayLibrary`."""
+        table = table.reshape(-1) if axis is None else table
+        return table[indices if isinstance(indices, slice) else indices.long()]
+
+    def copyto(self, target: Any, values: Any, where: Any) -> None:
+        """See `ArrayLibrary`."""
+        if isinstance(values, self._torch.Tensor):
+            self._torch.where(where, values, target, out=target)
+        else:
+            target.masked_fill_(where, values)
+
+    def find_rows(self, mask: Array) -> Rows | None:
+        """See `ArrayLibrary`."""
+        return slice(None)
+
+    def as_word(self, number: int) -> int:
+        """See `ArrayLibrary`."""
+        return number - 2**64 if number >= 2**63 else number
+
+    def shift_right(self, words: Any, bits: int) -> Array:
+        """See `ArrayLibrary`."""
+        return (words >> bits) & (2 ** (64 - bits) - 1)
+
+
+def get_array_library(arrays: str, device: str) -> ArrayLibrary:
+    """The library of a world's arguments `arrays` and `device`.
+
+    Raises:
+        ValueError: an unknown library or device, or a GPU for NumPy.
+    """
+    if arrays == "torch":
+        return TorchArrays(device)
+    if arrays != "numpy":
+        raise ValueError(f"arrays must be 'numpy' or 'torch', not {arrays!r}")
+    if device != "cpu":
+        raise ValueError(f"device={device!r} needs arrays='torch': NumPy computes on the CPU")
+    return NUMPY

@@ -1,0 +1,91 @@
+"""Configuration files give the run that they were written by, and are refused in one sentence."""
+
+import dataclasses
+
+import pytest
+
+from tests.tune_experiments.experiments import TRAINED
+from tune_experiments.__main__ import main
+from tune_experiments.core.config_path import with_overrides
+from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.command_line import RunOptions, parse
+from tune_experiments.experiment.config_file import read_config_file, refuse_secrets, write_config_file
+from tune_experiments.experiment.finding import find_experiment
+from tune_experiments.matrix_game import EXPERIMENT, SMOKE, Method
+
+PRESETS = EXPERIMENT.presets
+
+
+def read(*words):
+    return parse(PRESETS, list(map(str, words)), "A test.", experiment="matrix_game")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_file_of_a_run_gives_its_configuration_whatever_the_preset(name, tmp_path):
+    experiment = find_experiment(name)
+    for preset, config in experiment.presets.items():
+        write_config_file(tmp_path / "config.yaml", name, config, RunOptions(preset, seeds=(3, 4)))
+        file = read_config_file(tmp_path / "config.yaml")
+        options, found = file.apply(RunOptions("other"), list(experiment.presets.values())[-1])
+        assert (found, options.seeds, options.preset, file.experiment) == (config, (3, 4), preset, name)
+
+
+def test_a_command_line_and_its_file_are_read_alike(tmp_path):
+    config, options = read("--preset", "smoke", "--seeds", 2, 3, "--learning-rate", 1e-4, "--search", 3)
+    write_config_file(tmp_path / "config.yaml", "matrix_game", config, options)
+    again, same = read("--config", tmp_path / "config.yaml")
+    assert (again, dataclasses.replace(same, config=None)) == (config, options)
+
+
+def test_flags_win_over_the_file_and_keys_may_be_nested_or_dotted(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("seeds: [1, 2]\ngames: 64\nlearning-rate: 1e-4\nsync:\n  components: 2\nsync.entropy_coef: 0.5\n")
+    config, options = read(f"--config={file}", "--games", 128)
+    assert (config.games, config.learning_rate, config.sync) == (128, 1e-4, Method(2, 0.5))
+    assert options.seeds == (1, 2)
+
+
+def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
+    file = tmp_path / "config.yaml"
+    write_config_file(file, "matrix_game", SMOKE, RunOptions("smoke"))
+    with pytest.raises(SystemExit):
+        main(["run", "--config", str(file), "--help"])
+    assert "usage: concord run matrix_game " in capsys.readouterr().out
+    file.write_text("seeds: [1]")
+    assert main(["run", f"--config={file}"]) == 2
+    assert str(file) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("game: 1", "game"),
+        ("games: many", "games"),
+        ("seeds: zero", "seeds"),
+        ("preset: smokey", "smokey"),
+        ("experiment: furnlift", "furnlift"),
+        ("a: [", "line 1"),
+        ("just words", "key: value"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_name_and_its_key(tmp_path, text, named):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as refused:
+        read("--config", file)
+    assert "mine.yaml" in str(refused.value) and named in str(refused.value)
+
+
+def test_a_file_that_is_missing_or_another_preset_beside_it_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"nothing\.yaml"):
+        read("--config", tmp_path / "nothing.yaml")
+    (tmp_path / "mine.yaml").write_text("preset: laptop")
+    with pytest.raises(UserError, match="--preset smoke"):
+        read("--config", tmp_path / "mine.yaml", "--preset", "smoke")
+
+
+def test_a_secret_in_a_configuration_is_refused_because_it_would_be_written():
+    train = find_experiment("train").presets["smoke"]
+    refuse_secrets(with_overrides(train, {"env_arguments": '{"max_tokens": "9", "api_key": ""}'}))
+    with pytest.raises(UserError, match="--env-arguments"):
+        refuse_secrets(with_overrides(train, {"env_arguments": '{"api_key": "sk-1"}'}))

@@ -1,0 +1,57 @@
+"""Frames of a video say who did what, and what was written to whom."""
+
+import numpy as np
+import pytest
+
+from tune_experiments.play.captions import MIN_WIDTH, Caption, enlarged, with_captions
+from tune_experiments.play.loading import load_policy
+from tune_experiments.play.recording import record_episode
+from tune_experiments.play.video import write_video
+
+FRAMES = [np.full((20, 50, 3), shade, np.uint8) for shade in (10, 20, 30)]
+
+
+def test_each_pixel_is_repeated():
+    small = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    large = enlarged(small, 3)
+    assert large.shape == (6, 6, 3)
+    np.testing.assert_array_equal(large[1::3, 1::3], small)
+
+
+def test_frames_have_one_shape_a_legible_width_and_the_agents_colours():
+    told = [
+        [Caption("one", (200, 0, 0)), Caption("two", (0, 0, 200))],
+        [Caption("one", (200, 0, 0), "left"), Caption("two", (0, 0, 200), "-")],
+        [Caption("one", (200, 0, 0), "left", "please " * 60), Caption("two", (0, 0, 200), "stay")],
+    ]
+    frames = with_captions(FRAMES, told)
+    assert len({frame.shape for frame in frames}) == 1 and frames[0].shape[1] >= MIN_WIDTH
+    for frame, shade in zip(frames, (10, 20, 30), strict=True):
+        assert (frame[:100] == shade).all(), "the picture is whole"
+        colours = set(map(tuple, frame.reshape(-1, 3).tolist()))
+        assert {(200, 0, 0), (0, 0, 200)} <= colours
+    bands = [frame[140:] for frame in frames]
+    assert not np.array_equal(bands[0], bands[1]) and not np.array_equal(bands[1], bands[2])
+    silent = with_captions(FRAMES[:2], told[:2])
+    assert silent[0].shape[0] < frames[0].shape[0], "room for messages only where somebody writes"
+
+
+def test_a_recorded_episode_has_a_caption_for_each_frame():
+    policy = load_policy("pretrained/messenger_emma_stage_1")
+    plain, told = record_episode(policy, captions=False), record_episode(policy)
+    assert len(plain) == len(told)
+    for before, after in zip(plain, told, strict=True):
+        np.testing.assert_array_equal(after[: len(before)], before)
+    assert not np.array_equal(told[0][len(plain[0]) :], told[1][len(plain[0]) :])
+
+
+@pytest.mark.parametrize("suffix", [".gif", pytest.param(".mp4", marks=pytest.mark.processes)])
+def test_a_video_is_written_by_its_suffix_and_enlarged(tmp_path, suffix):
+    path = write_video(FRAMES, tmp_path / f"video{suffix}", scale=4)
+    if suffix == ".gif":
+        assert path.read_bytes()[:3] == b"GIF" and path.read_bytes()[6:10] == b"\xc8\x00\x50\x00"
+    else:
+        from imageio_ffmpeg import read_frames
+
+        described, *pictures = read_frames(str(path))
+        assert described["size"] == (200, 80) and len(pictures) == len(FRAMES)

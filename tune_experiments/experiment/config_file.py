@@ -1,0 +1,123 @@
+"""Configuration files: `--config FILE.yaml`, and the config.yaml in a run folder, which gives the same run."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json
+from tune_experiments.core.config_path import flag_name, leaves, with_overrides
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import write_atomically
+
+CONFIG_YAML = "config.yaml"
+CUSTOM = "custom"
+"""Name of the preset of a configuration from Python."""
+Config = TypeVar("Config", bound=DataclassInstance)
+Options = TypeVar("Options", bound=DataclassInstance)
+_EXPERIMENT = "experiment"
+_NOT_WRITTEN = ("out", "config")
+"""Options of one machine."""
+_SECRET = re.compile(r"(^|_)(api_?key|token|secret|password)$", re.IGNORECASE)
+_IN_JSON = re.compile(r'"(\w+)"\s*:\s*"([^"]*)"')
+"""Key and text in a value that is JSON, such as arguments of an environment."""
+_FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
+"""A number that YAML 1.1 takes for a text: `1e-4`."""
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """Contents of a configuration file; its keys are flags without dashes, nested or with dots.
+
+    Attributes:
+        path: the file.
+        values: its keys and values.
+        experiment: experiment that it belongs to; empty for any.
+    """
+
+    path: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+    experiment: str = ""
+
+    def apply(self, options: Options, config: Config) -> tuple[Options, Config]:
+        """Options and configuration with the values of the file.
+
+        Raises:
+            UserError: an unknown key, or a value that it cannot have.
+        """
+        names = [option.name for option in dataclasses.fields(options)]
+        given = {name.replace("-", "_"): value for name, value in self.values.items()}
+        chosen = {name: value for name, value in given.items() if name in names}
+        rest = {name: value for name, value in given.items() if name not in names}
+        try:
+            merged = config_to_json(options) | chosen
+            return config_from_json(type(options), merged, name_path=flag_name), with_overrides(config, rest)
+        except UserError as error:
+            raise UserError(f"{self.path}: {error}") from error
+
+
+def read_config_file(path: Path) -> ConfigFile:
+    """Read a configuration file.
+
+    Raises:
+        UserError: no such file, or one that is not a YAML mapping.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Reads `1e-4` as a number, as YAML 1.2 does."""
+
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789"))
+    try:
+        values = yaml.load(path.read_bytes(), Loader)
+    except OSError as error:
+        raise UserError(f"--config {path} cannot be read ({error.strerror}): name a YAML file") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" line {mark.line + 1}" if mark is not None else ""
+        raise UserError(f"{path}{place} is not YAML ({getattr(error, 'problem', error)}): correct it") from error
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise UserError(f"{path} holds no `key: value` lines: write flags without their dashes, such as seeds: [0, 1]")
+    experiment = values.pop(_EXPERIMENT, "")
+    if not isinstance(experiment, str):
+        raise UserError(f"{path}: experiment must be a name, not {experiment!r}")
+    return ConfigFile(path, values, experiment)
+
+
+def write_config_file(path: Path, experiment: str, config: DataclassInstance, options: DataclassInstance) -> None:
+    """Write the file that gives this run with `concord run --config FILE`."""
+    import yaml
+
+    defaults = {option.name: option.default for option in dataclasses.fields(options)}
+    chosen = {
+        name: value
+        for name, value in config_to_json(options).items()
+        if name not in _NOT_WRITTEN and (name == "seeds" or getattr(options, name) not in (defaults[name], CUSTOM))
+    }
+    text = yaml.safe_dump(
+        {_EXPERIMENT: experiment} | chosen | config_to_json(config),
+        sort_keys=False,
+        default_flow_style=None,
+        allow_unicode=True,
+        width=120,
+    )
+    write_atomically(path, f"# concord run --config {path.name}\n{text}")
+
+
+def refuse_secrets(config: DataclassInstance) -> None:
+    """Refuse a key or a token in the configuration, which is written into files.
+
+    Raises:
+        UserError: which field holds one.
+    """
+    for path, value in leaves(config):
+        named = [(path.rpartition(".")[2], value), *_IN_JSON.findall(str(value))]
+        if any(isinstance(text, str) and text and _SECRET.search(name) for name, text in named):
+            raise UserError(
+                f"{flag_name(path)} holds what looks like a secret, and a run writes its configuration into files: "
+                "pass it in an environment variable"
+            )

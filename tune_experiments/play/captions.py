@@ -1,0 +1,96 @@
+"""Lines of text above or below the frames of a video, and frames of larger pixels."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from rl_envs.core.spec import Array
+
+Colour: TypeAlias = tuple[int, int, int]
+PAPER, INK, QUIET = (252, 251, 248), (52, 56, 66), (150, 150, 150)
+MIN_WIDTH = 320
+"""Pixels that a line of text needs; narrower frames are enlarged."""
+_LINE, _MARGIN, _TEXT, _MARK, _LETTER = 24, 12, 15, 10, 8
+_MESSAGE_LINES = 2
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text.
+
+    Attributes:
+        text: the text.
+        colour: its colour.
+        mark: colour of a square before it, or None.
+    """
+
+    text: str
+    colour: Colour = INK
+    mark: Colour | None = None
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What an agent did last.
+
+    Attributes:
+        name: its name.
+        colour: its colour in the picture, or None.
+        action: its action in words; empty at the start.
+        message: text that it wrote to the others; empty for none.
+    """
+
+    name: str
+    colour: Colour | None = None
+    action: str = ""
+    message: str = ""
+
+
+def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Array:
+    """A frame with K lines above or below it, `[H + 24 K, W, 3]` uint8."""
+    band = Image.new("RGB", (frame.shape[1], _LINE * len(lines)), PAPER)
+    pen, font = ImageDraw.Draw(band), ImageFont.load_default(_TEXT)
+    for row, line in enumerate(lines):
+        left, top = _MARGIN, row * _LINE
+        if line.mark is not None:
+            middle = top + (_LINE - _MARK) // 2
+            pen.rectangle((left, middle, left + _MARK, middle + _MARK), fill=line.mark)
+            left += 2 * _MARK
+        pen.text((left, top + 3), line.text, fill=line.colour, font=font)
+    return np.concatenate([frame, np.asarray(band)] if below else [np.asarray(band), frame])
+
+
+def with_captions(frames: Sequence[Array], captions: Sequence[Sequence[Caption]]) -> list[Array]:
+    """Frames with a line for each agent below them, and lines for its message if any agent writes in this episode.
+
+    Args:
+        frames: `[H, W, 3]` uint8 each; narrow ones are enlarged.
+        captions: one for each agent, for each frame.
+    """
+    writes = any(one.message for agents in captions for one in agents)
+    found = []
+    for frame, agents in zip(frames, captions, strict=True):
+        large = enlarged(frame, -(-MIN_WIDTH // frame.shape[1]))
+        lines = []
+        for one in agents:
+            lines.append(Line(f"{one.name}: {one.action}" if one.action else one.name, mark=one.colour))
+            lines += _message_lines(one.message, large.shape[1]) if writes else []
+        found.append(with_lines(large, lines, below=True))
+    return found
+
+
+def enlarged(frame: Array, factor: int) -> Array:
+    """`[H, W, 3]` with each pixel repeated, `[factor H, factor W, 3]`."""
+    return frame.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def _message_lines(message: str, width: int) -> list[Line]:
+    letters = (width - 2 * _MARGIN) // _LETTER
+    said = textwrap.wrap(f'"{message}"' if message else "", letters, max_lines=_MESSAGE_LINES, placeholder=" …")
+    return [Line(text, QUIET) for text in [*said, *[""] * (_MESSAGE_LINES - len(said))]]
