@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,12 +49,17 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
 def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MAX_STEPS) -> ShownTeam:
     """A team with recorded episodes and learning curves."""
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
-    if loaded.trial_folder is not None and (card := loaded.trial_folder / CARD).exists():
-        about += f". Given: {read_json(card)['given']}"
+    card = _card(loaded)
     recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
     curves = {} if log is None or not log.exists() else read_curves(log, tuple(loaded.experiment.columns.values()))
-    return ShownTeam(name, about, recorded, curves)
+    return ShownTeam(card.get("name", name), about, recorded, curves, card.get("given", ""))
+
+
+def _card(loaded: LoadedPolicy) -> dict[str, Any]:
+    """The card of a packaged team; empty for another one."""
+    path = None if loaded.trial_folder is None else loaded.trial_folder / CARD
+    return read_json(path) if path is not None and path.exists() else {}
 
 
 def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:

@@ -41,12 +41,14 @@ class ShownTeam:
         about: line on its experiment and training.
         episodes: recorded episodes; equal start digests mean the same start.
         curves: training curves; empty without a log.
+        given: what it was given beyond the game; empty if that is unknown.
     """
 
     name: str
     about: str
     episodes: Sequence[Episode]
     curves: Curves = field(default_factory=dict)
+    given: str = ""
 
 
 def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
@@ -94,6 +96,7 @@ def _team(team: ShownTeam) -> dict[str, Any]:
     return {
         "name": team.name,
         "about": team.about,
+        "given": team.given,
         "curves": curves,
         "episodes": [_episode(episode) for episode in team.episodes],
     }

@@ -249,6 +249,7 @@ function layOut() {
   document.body.classList.toggle("single", teams.length === 1);
   byId("teams").replaceChildren(...teams.map((number) => make("section", {class: "team"},
     make("h2", {}, data.teams[number].name), make("p", {class: "quiet"}, data.teams[number].about),
+    data.teams[number].given ? make("details", {class: "quiet"}, make("summary", {}, "what it was given"), data.teams[number].given) : null,
     make("div", {class: "body"}, make("div", {}, make("canvas", {class: "world", width: 1, height: 1}), make("div", {class: "left"})), make("div", {class: "right"})))));
   const starts = new Set(teams.map((number) => data.teams[number].episodes[state.start].start));
   byId("same").textContent = teams.length < 2 ? "" : starts.size === 1 ? "Both teams start from the same state." : "These teams start from different states, because their environments differ.";
