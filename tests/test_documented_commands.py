@@ -105,7 +105,8 @@ def read(module, flags, patch):
         if flags[0] in after_training.COMMANDS:
             return str(after_training.read_command(flags) and "")
         flags = flags[1:] if flags[0] == after_training.RUN else flags
-        return "" if flags[0].isupper() else of_experiment(find_experiment(flags[0]), flags[1:])
+        is_named = not flags[0].isupper() and flags[0] != "--config"  # else by a placeholder or a file
+        return of_experiment(find_experiment(flags[0]), flags[1:]) if is_named else ""
     if module == "cluster.submit":
         patch.setattr(submit, "Jobs", stop)  # which would look for its cluster
         patch.setattr(submit, "own_code", lambda modules: ([], []))  # modules of users are not here

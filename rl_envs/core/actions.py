@@ -42,7 +42,7 @@ def _in_range(
     actions: Any, size: int, shape: tuple[int, int], xp: ArrayLibrary, observe: Callable[[], Arrays]
 ) -> Array:
     actions = xp.asarray(actions)
-    if actions.shape != shape or not xp.is_integer(actions):
+    if actions.shape != shape or actions.dtype not in xp.integers:
         raise ValueError(f"actions must be integers of shape {shape}, got {actions.dtype} {tuple(actions.shape)}")
     if not xp.can_read_values:
         return actions

@@ -17,13 +17,19 @@ Rows: TypeAlias = Array | slice
 
 
 class ArrayLibrary:
-    """NumPy.
+    """NumPy, whose own functions these are where it has them.
 
     Attributes:
         name, device: values of a world's arguments `arrays` and `device`.
         has_fixed_shapes: whether no shape may depend on values.
         can_read_values: whether the host can read values without waiting for a device.
         word: dtype of 64 bits in which products and sums wrap.
+        integers: dtypes of integers.
+        asarray: an array of the library, on its device, from a NumPy array or one of the library.
+        astype: the array with another dtype; the array itself if it has it already.
+        copyto: writes `values`, a number or an array of the same dtype and shape, `where` the mask holds.
+        shift_right: logical shift of words by 1 .. 63 bits.
+        as_word: a number in 0 .. 2**64 - 1 as an operand of words.
     """
 
     name = "numpy"
@@ -41,33 +47,23 @@ class ArrayLibrary:
     ones: Any = staticmethod(np.ones)
     zeros_like: Any = staticmethod(np.zeros_like)
     where: Any = staticmethod(np.where)
+    integers: Any = frozenset(map(np.dtype, np.typecodes["AllInteger"]))
+    asarray: Any = staticmethod(np.asarray)
+    astype: Any = staticmethod(np.asarray)
+    copyto: Any = staticmethod(np.copyto)
+    shift_right: Any = staticmethod(np.right_shift)
+    as_word: Any = staticmethod(int)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return get_array_library, (self.name, self.device)
-
-    def asarray(self, values: Any) -> Array:
-        """An array of the library, on its device, from a NumPy array or one of the library."""
-        return np.asarray(values)
 
     def to_numpy(self, array: Array) -> Array:
         """The array in the host's memory."""
         return array
 
-    def is_integer(self, array: Array) -> bool:
-        """Whether the array holds integers."""
-        return array.dtype.kind in "iu"
-
-    def astype(self, array: Array, dtype: Any) -> Array:
-        """The array with another dtype; the array itself if it has it already."""
-        return array.astype(dtype, copy=False)
-
     def take(self, table: Array, indices: Any, axis: int | None = None) -> Array:
         """Entries of a table, flat or along the first axis, at integers of any dtype or at rows of `find_rows`."""
         return table.take(indices, axis)
-
-    def copyto(self, target: Array, values: Any, where: Array) -> None:
-        """Write `values`, a number or an array of the same dtype and shape, where the mask holds."""
-        np.copyto(target, values, where=where, casting="same_kind")
 
     def find_rows(self, mask: Array) -> Rows | None:
         """Rows that include all where the mask [K] holds, and None if there are none.
@@ -76,14 +72,6 @@ class ArrayLibrary:
         """
         rows = np.flatnonzero(mask)
         return rows if rows.size else None
-
-    def as_word(self, number: int) -> int:
-        """A number in 0 .. 2**64 - 1 as an operand of words."""
-        return number
-
-    def shift_right(self, words: Array, bits: int) -> Array:
-        """Logical shift of words by 1 .. 63 bits."""
-        return words >> bits
 
 
 NUMPY = ArrayLibrary()
@@ -113,6 +101,7 @@ class TorchArrays(ArrayLibrary):
         self.can_read_values = found.type == "cpu"
         self.uint8, self.int32, self.int64, self.float64 = torch.uint8, torch.int32, torch.int64, torch.float64
         self.word = torch.int64
+        self.integers = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
         self.arange, self.empty = partial(torch.arange, device=found), partial(torch.empty, device=found)
         self.zeros, self.ones = partial(torch.zeros, device=found), partial(torch.ones, device=found)
         self.zeros_like, self.where = torch.zeros_like, torch.where
@@ -127,10 +116,6 @@ class TorchArrays(ArrayLibrary):
     def to_numpy(self, array: Any) -> Array:
         """See `ArrayLibrary`."""
         return array.cpu().numpy()
-
-    def is_integer(self, array: Any) -> bool:
-        """See `ArrayLibrary`."""
-        return not (array.dtype.is_floating_point or array.dtype.is_complex or array.dtype == self._torch.bool)
 
     def astype(self, array: Any, dtype: Any) -> Array:
         """See `ArrayLibrary`."""

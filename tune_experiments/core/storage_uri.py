@@ -30,9 +30,9 @@ def parse_uri(out: Path | str) -> str | None:
     known = ", ".join(f"{name}://" for name in SCHEMES)
     if scheme not in SCHEMES:
         mend = f"write {scheme.lower()}://" if scheme.lower() in SCHEMES else f"write one of {known}"
-        raise UserError(f"{text!r} names no place: {scheme}:// is not understood; {mend}, or a folder by its full path")
+        raise UserError(f"{text!r} has the unknown scheme {scheme}://: {mend}, or a folder by its full path")
     if not rest.strip("/"):
-        raise UserError(f"{text!r} names nothing in its store: write {scheme}://, then its bucket or folder")
+        raise UserError(f"{text!r} has no bucket or folder: write {scheme}://, then its bucket or folder")
     return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
 
 
@@ -55,6 +55,6 @@ def check_folders(command: object) -> None:
                 raise UserError(f"{field.name}: {str(place)!r} cannot be the name of a file or a folder")
             if isinstance(place, Path) and (uri := parse_uri(place)) is not None:
                 raise UserError(
-                    f"{uri} lies in an object store, and {field.name} names what is on this machine: name a folder, "
-                    f"and copy between both, as by `aws s3 sync {uri} FOLDER`"
+                    f"{uri} is in an object store, and {field.name} must be on this machine: copy it first, as by "
+                    f"`aws s3 sync {uri} FOLDER`"
                 )

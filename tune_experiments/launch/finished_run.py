@@ -50,10 +50,10 @@ class Run(Generic[Config]):
         """The run folder.
 
         Raises:
-            UserError: the run lies in an object store.
+            UserError: The run is in an object store.
         """
         if "://" in self.out:
-            raise UserError(f"{self.out} lies in an object store: fetch it, as by `aws s3 sync {self.out} FOLDER`")
+            raise UserError(f"{self.out} is in an object store: fetch it, as by `aws s3 sync {self.out} FOLDER`")
         return Path(self.out)
 
     @property

@@ -28,8 +28,11 @@ _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 
 
 @contextmanager
-def ray_cluster() -> Iterator[Any]:
+def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     """The `ray` module, connected, and disconnected afterwards unless the caller had connected it.
+
+    Args:
+        num_cpus: Number of CPUs of a new cluster, by default those of this machine.
 
     Raises:
         UserError: RAY_ADDRESS names a cluster that cannot be joined, or no cluster can start here.
@@ -49,7 +52,7 @@ def ray_cluster() -> Iterator[Any]:
     if address:
         _join(ray, address, quiet)
     else:
-        _start(ray, quiet)
+        _start(ray, num_cpus or os.cpu_count(), quiet)
     try:
         yield ray
     finally:
@@ -82,9 +85,9 @@ def _keep_to_this_machine() -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")
 
 
-def _start(ray: Any, quiet: dict[str, Any]) -> None:
+def _start(ray: Any, num_cpus: int | None, quiet: dict[str, Any]) -> None:
     try:
-        ray.init(include_dashboard=False, num_cpus=os.cpu_count(), **quiet)
+        ray.init(include_dashboard=False, num_cpus=num_cpus, **quiet)
     except Exception as error:
         raise UserError(
             f"Ray did not start on this machine ({_first_sentence(error)}); "

@@ -33,8 +33,8 @@ def files_entered(function):
 @pytest.mark.parametrize(
     ("script", "method", "limit"),
     [
-        ("furnmove_sync", "sync_4", 25),
-        ("rtfm_txt2pi", "txt2pi", 24),
+        ("furnmove_sync", "sync_4", 26),
+        ("rtfm_txt2pi", "txt2pi", 25),
         ("overcooked_selfplay", "selfplay", 28),
         pytest.param("endi_rtfm", "endi_dis", 28, marks=pytest.mark.slow),
         pytest.param("verco_salad", "verco", 28, marks=pytest.mark.slow),

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from rl_models.chat.meter import Budget
+from rl_models.errors import InputError
 from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
 from tune_experiments.sama.planning import make_planner, warn_about_fallbacks
 
@@ -79,7 +79,7 @@ def test_a_planner_whose_record_is_missing_leaves_nothing_behind(tmp_path):
     experiment = find_experiment("sama_overcooked")
     model = dataclasses.replace(experiment.presets["smoke"].model, folder=str(tmp_path / "chosen"))
     stored = dataclasses.replace(as_asked(experiment.presets["smoke"]), model=model)
-    with pytest.raises(UserError, match="chosen"):
+    with pytest.raises(InputError, match="chosen"):
         make_planner(experiment.as_loaded(stored), "cramped_room", 0)
     assert list(tmp_path.iterdir()) == []
 

@@ -109,8 +109,7 @@ class FineTuning:
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Load weights, collect visited states unless the checkpoint holds those of this stage, and continue."""
         if _MET in tensors:
-            # Checkpoints from before these env steps were counted do not have them.
-            self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET].get(_STEPS, 0))
+            self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET][_STEPS])
         else:
             self._met, self._played = self._meet(tensors["weights"])
         config, layout = self._config, self._layout
