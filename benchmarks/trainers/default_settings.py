@@ -134,7 +134,7 @@ def table(flags: argparse.Namespace) -> str:
         spent = ", ".join(f"{curve[-1][1]:.0f}" for curve in curves)
         to_target = ", ".join(f"{seconds:.0f}" for seconds in reached) + f" ({len(reached)} of {len(curves)})"
         returns = interval_over_seeds([statistics.fmean(end) for end in ends])
-        lines.append(f"| {library} | {method} | {returns} | {spent} | {to_target} |")
+        lines.append(f"| {library} | {method} | {returns.text()} | {spent} | {to_target} |")
     return "\n".join(lines)
 
 
