@@ -209,10 +209,12 @@ def _run(words: Sequence[str], prog: str) -> int:
 
 
 def _experiment_of(words: Sequence[str]) -> str:
-    """The experiment that a configuration file names."""
+    """The experiment that a configuration file names; one from outside must be named on the command line."""
     path = Path([*words[0].split("=", 1), *words[1:]][1]) if len(words) > 1 or "=" in words[0] else Path()
-    if not (experiment := read_config_file(path).experiment):
-        raise UserError(f"{path} names no experiment: write concord run EXPERIMENT --config {path}")
+    experiment = read_config_file(path).experiment
+    if experiment not in known_experiments():
+        said = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
+        raise UserError(f"{path} names {said}: write concord run EXPERIMENT --config {path}")
     return experiment
 
 

@@ -20,6 +20,7 @@ from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm import render as rtfm_render
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks.entity_divider import ENTITIES, MASK
+from tune_experiments.play.captions import agent_captions, with_captions
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.play.spectator import Spectator
@@ -125,14 +126,16 @@ def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray
     index = chosen_episode(policy, seed)
     world: Any = candidate_worlds(policy)  # of RTFM or MESSENGER, both of which have scenes
     steps = steps_of_episode(policy, world, seed, index)
-    scene, seen, frames, reward = world.scene(index), _seen(world, index), [], np.zeros(world.num_agents)
+    scene, seen, reward = world.scene(index), _seen(world, index), np.zeros(world.num_agents)
+    frames, told = [], []
     for number, (actions, rewards, *_) in enumerate(steps, start=1):
-        chosen = ", ".join(world.action_names[action] for action in actions[index])
-        picture = look.draw(scene, f"{policy.method}, step {number}: {chosen}")
+        told.append(agent_captions(world, [world.action_names[action] for action in actions[index]]))
+        picture = look.draw(scene, f"{policy.method}, step {number}")
         frames.append(ringed(picture, _owners(policy, index, look.cells(seen)), look.cell_pixels, look.colours))
         scene, seen, reward = world.scene(index), _seen(world, index), rewards[index]
     paid = ", ".join(f"{value:+.2f}" for value in reward)
-    return [*frames, look.draw(scene, f"{policy.method}, the end: rewards {paid}")]
+    end = look.draw(scene, f"{policy.method}, the end: rewards {paid}")
+    return with_captions([*frames, end], [*told, agent_captions(world)])
 
 
 def _seen(world: World, index: int) -> dict[str, np.ndarray]:

@@ -64,7 +64,8 @@ class RunOptions:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file."""
+    """YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file. As on a command
+    line, an environment that it names is imported."""
     seeds: tuple[_Seed, ...] = (0,)
     """Seeds of the trials, at least 0: one trial for each method and seed."""
     device: DeviceChoice = "auto"

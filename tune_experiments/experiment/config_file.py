@@ -89,7 +89,7 @@ def read_config_file(path: Path) -> ConfigFile:
 
 
 def write_config_file(path: Path, experiment: str, config: DataclassInstance, options: DataclassInstance) -> None:
-    """Write the file that gives this run with `concord run --config FILE`."""
+    """Write the file that gives this run with `concord run EXPERIMENT --config FILE`."""
     import yaml
 
     defaults = {option.name: option.default for option in dataclasses.fields(options)}
@@ -105,7 +105,7 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
         allow_unicode=True,
         width=120,
     )
-    write_atomically(path, f"# concord run --config {path.name}\n{text}")
+    write_atomically(path, f"# concord run {experiment} --config {path.name}\n{text}")
 
 
 def refuse_secrets(config: DataclassInstance) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import zip_longest
+from typing import Any, TypeAlias
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -50,6 +51,12 @@ class Caption:
     colour: Colour | None = None
     action: str = ""
     message: str = ""
+
+
+def agent_captions(world: Any, actions: Sequence[str] = (), messages: Sequence[str] = ()) -> list[Caption]:
+    """A caption for each agent of a world, with its colour if it has one."""
+    rows = zip_longest(world.agents, world.agent_colours(), actions, messages)
+    return [Caption(name, colour, action or "", message or "") for name, colour, action, message in rows]
 
 
 def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,23 +200,17 @@ def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.n
     return length, solved
 
 
-def _frames_and_captions(
-    policy: LoadedPolicy, seed: int, index: int
-) -> tuple[list[np.ndarray], list[tuple[Caption, ...]]]:
+def _frames_and_captions(policy: LoadedPolicy, seed: int, index: int) -> tuple[list[np.ndarray], list[list[Caption]]]:
     """Pictures at the start and after each env step, and what each agent has done in that step."""
-    from tune_experiments.play.captions import Caption
+    from tune_experiments.play.captions import agent_captions
 
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
-    colours = [*world.agent_colours(), *[None] * world.num_agents]
-    agents = [Caption(name, colour) for name, colour in zip(world.agents, colours, strict=False)]
-    frames, told = [world.render(index)], [tuple(agents)]
+    frames, told = [world.render(index)], [agent_captions(world)]
     decides = deciding(world.observe())
     for actions, *_ in steps:
-        chosen = _actions_in_words(world, actions, index, decides)
-        messages = [written_by(policy, index, agent) for agent in range(len(agents))]
-        done = zip(agents, chosen, messages, strict=True)
-        told.append(tuple(replace(agent, action=action, message=text) for agent, action, text in done))
+        messages = [written_by(policy, index, agent) for agent in range(world.num_agents)]
+        told.append(agent_captions(world, _actions_in_words(world, actions, index, decides), messages))
         frames.append(world.render(index))
         decides = deciding(world.observe())
     return frames, told

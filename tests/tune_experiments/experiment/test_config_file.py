@@ -51,9 +51,10 @@ def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["run", "--config", str(file), "--help"])
     assert "usage: concord run matrix_game " in capsys.readouterr().out
-    file.write_text("seeds: [1]")
-    assert main(["run", f"--config={file}"]) == 2
-    assert str(file) in capsys.readouterr().err
+    for text in ("seeds: [1]", "experiment: tests.tune_experiments.run.bomb:EXPERIMENT"):
+        file.write_text(text)
+        assert main(["run", f"--config={file}"]) == 2
+        assert str(file) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from rl_models.planners.rounds import PlanningLoop
+from tune_experiments.play.captions import Caption, agent_captions, with_captions
 from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.sama.overcooked.domain import command_texts
 from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, split_method
@@ -94,14 +96,18 @@ class _Cook:
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
-    """Frames of the beginning of a test episode with its undone rounds, [H, W, 3] uint8 each."""
-    if split_method(policy.method)[0] in UNPLANNED:
+    """Frames of the beginning of a test episode with sub-goals and undone rounds, [H, W, 3] uint8 each."""
+    row, layout = split_method(policy.method)
+    if row in UNPLANNED:
         return record_episode(policy, seed)[: _VIDEO_STEPS + 1]
     frames: list[np.ndarray] = []
+    told: list[list[Caption]] = []
+    texts = command_texts(layout)
 
     def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
         if len(frames) <= _VIDEO_STEPS:
             frames.append(world.render(0))
+            told.append(agent_captions(world, [texts[command] for command in world.state["commands"][0]]))
 
     planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
-    return frames
+    return with_captions(frames, told)
