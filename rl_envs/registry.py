@@ -61,9 +61,8 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
         hint = did_you_mean(world_id, WORLDS, f"known ids: {', '.join(sorted(WORLDS))}")
         raise ValueError(f"no world is called {world_id!r}; {hint}")
     kind = world_class(entry_point)
-    arrays = arguments.get("arrays", "numpy")
-    if arrays not in kind.array_libraries and kind.array_libraries == World.array_libraries:
-        raise ValueError(f"arrays={arrays!r} is not offered by {world_id}, which computes in NumPy: leave arrays out")
+    if "arrays" in arguments and kind.array_libraries == World.array_libraries:
+        raise ValueError(f"arrays is no argument of {world_id}, which computes in NumPy: leave it out")
     return kind(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 
 

@@ -89,8 +89,10 @@ class World(ABC):
             num_worlds: B.
             first_world: number of the first of these worlds in the whole run. So two runners together play exactly
                 the worlds of a single one.
-            xp: array library of state, actions and results.
+            xp: array library of state, actions and results, one of `array_libraries`.
         """
+        if xp.name not in self.array_libraries:
+            raise ValueError(f"arrays={xp.name!r} is not offered by {type(self).__name__}: leave it out")
         self.xp = xp
         self.num_worlds = whole("num_worlds", num_worlds, 1)
         self.first_world = whole("first_world", first_world, 0)

@@ -58,7 +58,7 @@ class Overcooked(World):
     colours = CHEF_COLOURS
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, COUNT))
-    array_libraries = ("numpy", "torch")
+    array_libraries: tuple[str, ...] = ("numpy", "torch")
     starts_alike = True
 
     def __init__(

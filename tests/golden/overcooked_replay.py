@@ -43,14 +43,14 @@ class Recording:
 
 def rows_of(world):
     """The present states in the recordings' schema, name -> [B, ...], fresh arrays."""
-    state, kitchen = world.state, world.kitchen
+    state, kitchen = world.snapshot(), world.kitchen
     contents = state["contents"]
     pots = contents[:, kitchen.pots].astype(int)
     lies = np.where((kitchen.contents == NOTHING) & (contents <= SOUP), contents, NOTHING)
     return {
         "pos": np.stack([state["agent_cells"] % kitchen.width, state["agent_cells"] // kitchen.width], -1),
-        "dir": state["headings"].copy(),
-        "held": state["held"].copy(),
+        "dir": state["headings"],
+        "held": state["held"],
         "counter": lies.reshape(-1, kitchen.height, kitchen.width),
         "pot_onions": np.minimum(pots - POT, POT_ONIONS),
         "pot_tick": np.where(pots > FULL, pots - FULL, -1),
@@ -59,4 +59,4 @@ def rows_of(world):
 
 def encoding_of(observations):
     """Planes as recorded, [B, 2, W, H, 26]."""
-    return observations["lossless"].transpose(0, 1, 4, 3, 2)
+    return np.asarray(observations["lossless"]).transpose(0, 1, 4, 3, 2)

@@ -8,24 +8,27 @@ from tests.golden.cases import own_or_golden
 from tests.golden.overcooked_replay import Recording, encoding_of, rows_of
 
 RECORDINGS = own_or_golden("*.npz", "overcooked")
+LIBRARIES = pytest.mark.parametrize("arrays", ["numpy", "torch"])
 
 
+@LIBRARIES
 @pytest.mark.parametrize("path", RECORDINGS)
-def test_every_recorded_step_is_reproduced_exactly(path):
+def test_every_recorded_step_is_reproduced_exactly(path, arrays):
     recording = Recording(path)
-    data, world = recording.data, recording.world(recording.episodes)
+    data, world = recording.data, recording.world(recording.episodes, arrays=arrays)
     world.restore(recording.state(world, 0))
     shaped = np.zeros((recording.episodes, 2), int)
     for step in range(recording.steps):
         same_state(world, data, step)
         _, reward, terminated, truncated, _ = world.step(data["actions"][:, step])
         np.testing.assert_array_equal(reward, np.repeat(data["sparse"][:, step, None], 2, axis=1))
-        np.testing.assert_array_equal(world.state["shaped"] - shaped, data["shaped"][:, step])
+        points = world.snapshot()["shaped"]
+        np.testing.assert_array_equal(points - shaped, data["shaped"][:, step])
         np.testing.assert_array_equal(truncated, data["done"][:, step])
         assert not terminated.any()
-        shaped = world.state["shaped"].copy()
+        shaped = points
     same_state(world, data, recording.steps)
-    assert (world.state["soups"] * 20 == data["sparse"].sum(1)).all()
+    assert (world.snapshot()["soups"] * 20 == data["sparse"].sum(1)).all()
 
 
 def same_state(world, data, step):
@@ -41,10 +44,11 @@ def test_a_fresh_episode_begins_as_recorded(path):
     same_state(world, recording.data, 0)
 
 
+@LIBRARIES
 @pytest.mark.parametrize("path", RECORDINGS)
-def test_every_recorded_encoding_is_reproduced_exactly(path):
+def test_every_recorded_encoding_is_reproduced_exactly(path, arrays):
     recording = Recording(path)
-    data, world = recording.data, recording.world(recording.episodes)
+    data, world = recording.data, recording.world(recording.episodes, arrays=arrays)
     observations = world.restore(recording.state(world, 0))
     wanted = dict(zip(data["enc_t"].tolist(), np.moveaxis(data["enc"], 1, 0), strict=True))
     for step in range(recording.steps + 1):

@@ -32,6 +32,8 @@ _UNIFORMS = "uniforms"
 class KitchenWithPartners(Overcooked):
     """Overcooked with a population of partners, whose actions are sampled from the world's own chance."""
 
+    array_libraries = ("numpy",)
+
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, partners: Sequence[TeamPolicy], **arguments: Any
     ) -> None:

@@ -126,6 +126,18 @@ def test_worlds_that_are_left_ended_are_equal():
     same(*(world.next_episode(np.array([1])) for world in worlds))
 
 
+class InNumPy(Overcooked):
+    """A kitchen whose own rules are in NumPy."""
+
+    array_libraries = ("numpy",)
+
+
+def test_a_world_that_computes_in_numpy_alone_refuses_torch():
+    assert InNumPy(arrays="numpy").reset(0)
+    with pytest.raises(ValueError, match="arrays"):
+        InNumPy(arrays="torch")
+
+
 @pytest.mark.parametrize("actions", [np.full((2, 2), 6), np.zeros((2, 2)), np.zeros((2, 3), int)])
 def test_wrong_actions_are_refused(actions):
     world = make("overcooked-v0", 2, arrays="torch")

@@ -39,6 +39,8 @@ _DRAWN = ("agent_cells", "headings", "held", "contents")
 class SymbolKitchen(Overcooked):
     """Overcooked with relocations and symbols; observation `commands` [2] is constant."""
 
+    array_libraries = ("numpy",)
+
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, layout: str = "cramped_room", **arguments: Any
     ) -> None:
