@@ -27,6 +27,8 @@ LOCAL = (*RULES, "scored")
 """Planners that plan in this process."""
 PlannerName: TypeAlias = Literal["offline", "noisy", "scored", "openai", "replay"]
 _DEFAULT_MODEL = "gpt-4o-mini"
+_SHARES = (0.25, 0.5, 0.75, 1.0)
+_MANY_SHOTS = 3
 
 
 class GameDomain(Domain, Protocol):
@@ -171,3 +173,39 @@ def as_loaded(config: Planned) -> Planned:
 def absolute(path: str) -> str:
     """A path that means the same in every folder; "" stays."""
     return os.path.abspath(os.path.expanduser(path)) if path else ""
+
+
+# ----------------------------------------------------- settings of the ablations (SAMA, figures 13, 15 and 16)
+
+
+def erring_tests(config: Planned, noise: Literal["weak", "weaker"], name: str) -> dict[str, Planned]:
+    """Noisy rules with 0 to 3 reflections, and with as many retries without a memory, by condition.
+
+    A language model's record does not hold their answers, so it is not replayed.
+    """
+    replay = config.replay if config.planner in RULES else ""
+    noisy = dataclasses.replace(config, planner="noisy", noise=noise, replay=replay, after_failure="reflect")
+    again = dataclasses.replace(noisy, after_failure="retry")
+    counts = range(MAX_REFLECTIONS + 1)
+    found = {f"{name}, {n} reflections": dataclasses.replace(noisy, reflections=n) for n in counts}
+    return found | {f"{name}, {n} retries": dataclasses.replace(again, reflections=n) for n in counts[1:]}
+
+
+def random_tests(config: Planned) -> dict[str, Planned]:
+    """Shares of random commands, without reflection, which would judge them and have them replaced."""
+    return {f"random commands {n}": dataclasses.replace(config, random_share=n, reflections=0) for n in _SHARES}
+
+
+def goal_tests(config: Planned) -> dict[str, Planned]:
+    """The other methods that name goals."""
+    return {"DEPS": dataclasses.replace(config, goals="deps"), "Plan4MC": dataclasses.replace(config, goals="plan4mc")}
+
+
+def prompt_tests(config: Planned) -> dict[str, Planned]:
+    """Other prompts, for language models only: rules read none."""
+    if config.planner in RULES:
+        return {}
+    found = {f"{_MANY_SHOTS} shots": dataclasses.replace(config, shots=_MANY_SHOTS)}
+    if config.planner == "scored":  # its prompts name no objects
+        return found
+    return {"no objects extracted": dataclasses.replace(config, extracts_objects=False)} | found

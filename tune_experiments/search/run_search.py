@@ -30,10 +30,9 @@ from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, memb
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.request import Request, SearchScheduler, make_request
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.search.domains import KINDS, parse_search_space
 from tune_experiments.search.figure import draw_scores, write_hparams
 from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, write_ranking
-from tune_experiments.search.settings import Setting, all_settings, draw_settings
+from tune_experiments.search.settings import KINDS, Setting, all_settings, draw_settings, parse_search_space
 
 RUNGS_FILE = "asha.jsonl"
 _SEEDS_OF_A_FULL_RUN = 3

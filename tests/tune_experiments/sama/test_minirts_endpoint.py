@@ -10,7 +10,7 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
-from tune_experiments.sama.minirts import rewards
+from tune_experiments.sama.minirts import play
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
 from tune_experiments.sama.planner_config import ModelSettings
@@ -70,7 +70,7 @@ def settings(folder, **changes):
 
 def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, monkeypatch):
     for name, number in {"_WORLDS": 2, "_ROUNDS": 3, "_DECISIONS": 2}.items():
-        monkeypatch.setattr(rewards, name, number)
+        monkeypatch.setattr(play, name, number)
     asked, trial = tmp_path / "asked", tmp_path / "trial"
     config = settings(tmp_path, record=str(asked), reward_source="code")
     team, script = build_team(config, TWO, 0), Script()
@@ -109,7 +109,7 @@ def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_
 def test_tests_of_subgoals_that_a_model_writes_are_used_if_they_agree_with_ours():
     config = dataclasses.replace(SMOKE, planner="offline", reward_source="code")
     planner = make_planner(config, "2", 0)
-    designed = rewards.design_rewards(planner)
+    designed = play.design_rewards(planner)
     assert {one.subgoal for one in designed} == set(planner.domain.subgoals) - {"wait"}
     accepted = [one.subgoal for one in designed if one.source == "code" and not one.fell_back]
     assert {"attack", "mine with all idle peasant", "build stable", "build archer", "keep scouting"} <= set(accepted)

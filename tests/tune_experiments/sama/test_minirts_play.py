@@ -18,8 +18,7 @@ from tune_experiments.experiment.plan import Tested
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import make_results
-from tune_experiments.sama.minirts.play import FORMS, METRICS, RtsPlay, scripted
-from tune_experiments.sama.minirts.rewards import open_book
+from tune_experiments.sama.minirts.play import FORMS, METRICS, RtsPlay, open_book, scripted
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.minirts.tables import table_title, tables
 from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, plan, planned, team_size

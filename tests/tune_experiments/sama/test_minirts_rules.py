@@ -22,11 +22,11 @@ from rl_envs.minirts.symbols import (
 )
 from rl_models.planners.goal_generators import first_skill
 from rl_models.planners.sandbox.rules import check_source
-from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.scene import Scene
 from tune_experiments.sama.minirts.subgoals import (
     ATTACK,
+    ENOUGH_TO_ATTACK,
     EQUIP,
     FAR,
     FIGHT,
@@ -37,7 +37,9 @@ from tune_experiments.sama.minirts.subgoals import (
     TESTS,
     TRAIN,
     WAIT,
+    choices,
     cost,
+    wanted,
 )
 
 DOMAIN = RtsDomain(2)

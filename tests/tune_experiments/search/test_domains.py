@@ -8,8 +8,7 @@ from tests.tune_experiments.run.refusals import assert_contract, refusal
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.search.domains import parse_search_space
-from tune_experiments.search.settings import all_settings, draw_settings
+from tune_experiments.search.settings import all_settings, draw_settings, parse_search_space
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from rl_envs.minirts.symbols import (
     WORKSHOP,
 )
 from rl_models.planners.domain import Skill, SubgoalTexts
-from tune_experiments.sama.minirts.choice import ENOUGH_TO_ATTACK, choices, wanted
 from tune_experiments.sama.minirts.scene import NOBODY, Scene, last_line
 from tune_experiments.sama.minirts.subgoals import (
     EARN,
+    ENOUGH_TO_ATTACK,
     EQUIP,
     FAR,
     FIGHT,
@@ -41,9 +41,11 @@ from tune_experiments.sama.minirts.subgoals import (
     SCOUT,
     TRAIN,
     Subgoal,
+    choices,
     cost,
     reward_code,
     type_word,
+    wanted,
 )
 from tune_experiments.sama.rule_domain import RuleDomain
 

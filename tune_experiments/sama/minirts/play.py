@@ -1,27 +1,41 @@
-"""MiniRTS for the play loop, and its scripted executor; an env step is a decision.
+"""MiniRTS for the play loop, its scripted executor, and tests of sub-goals; an env step is a decision.
 
 A sub-goal is reached if its test holds at some decision of the round. A game that ends within a round is not undone.
+Tests that a model writes (SAMA, section 3.3) are tried on rounds of scripted agents with drawn phrases before use.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
 
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts.factored import C_CONTINUE, MAX_LISTED, UNIT_FACTORS
+from rl_envs.minirts.symbols import ARMY, FACTORY
 from rl_envs.minirts.tick import RUNNING
+from rl_models.planners.planner import Planner
 from rl_models.planners.reward_book import RewardBook
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.rounds import NextRound
+from tune_experiments.red.commanders import ASKING
 from tune_experiments.red.decisions import per_unit_actions
 from tune_experiments.red.scripted import team_commands
-from tune_experiments.sama.minirts.subgoals import OF_TEXT
+from tune_experiments.sama.minirts.domain import get_domain
+from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, TESTS, WAIT
 from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts, compute_features
+from tune_experiments.sama.planning import game_code
 from tune_experiments.sama.play import PlayAdapter
 
 FORMS = {False: "per_unit", True: "collective"}
 """Form of the actions of scripted and of learned teams."""
+_WORLDS, _ROUNDS, _DECISIONS = 12, 12, 8
+_TRIAL_SEED = 17
+_DRAWN_EVERY = 3
+"""Every third round has drawn phrases; in the others a world's agents build a factory and train its unit."""
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
 """Metrics of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, as
 the paper counts; decisions that stand; decisions that were undone; rounds judged; rounds with all sub-goals reached;
@@ -116,3 +130,53 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         world = self.world
         texts = world.states(range(world.num_worlds)) if self._book.reads_texts else None
         return compute_features(world.seen) | ({} if texts is None else {"texts": np.array(texts, object)})
+
+
+# ------------------------------------------------------------------------------------------------ tests of sub-goals
+
+
+def open_book(source: RewardSource, planner: Planner) -> RewardBook:
+    """Tests of all sub-goals; close it, for tests in Python run in processes."""
+    domain = get_domain(len(planner.domain.agents))
+    designed = [] if source == "builtin" else design_rewards(planner)
+    return RewardBook(builtin_rewards(domain, designed), domain, TESTS, _texts)
+
+
+def design_rewards(planner: Planner) -> list[DesignedReward]:
+    """Tests by the planner's model, except for waiting, which is always reached."""
+    domain = get_domain(len(planner.domain.agents))
+    play, code = transitions(len(domain.agents)), game_code(domain.source)
+    designer = RewardDesigner(planner.caller, domain, TESTS, play, planner.manual, code)
+    return designer.design([text for text in domain.subgoals if text != WAIT])
+
+
+def transitions(num_agents: int) -> Transitions:
+    """Moments at the beginning and the end of short rounds of N agents, one pair for each world and round."""
+    numbers, befores, afters, texts = random.Random(_TRIAL_SEED), list[Any](), list[Any](), list[tuple[str, str]]()
+    with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
+        world.reset(_TRIAL_SEED)
+        for number in range(_ROUNDS):
+            before, states = compute_features(world.seen), world.states(range(_WORLDS))
+            for index, agent in np.ndindex(_WORLDS, num_agents):
+                drawn = numbers.choice(SUBGOALS).phrase
+                world.tell(index, agent, drawn if number % _DRAWN_EVERY == 0 else _chain(index, number))
+            for _ in range(_DECISIONS):
+                world.step(scripted(world))
+            befores.append(before)
+            afters.append(compute_features(world.seen))
+            texts += zip(states, world.states(range(_WORLDS)), strict=True)
+    return Transitions(_joined(befores), _joined(afters), tuple(texts))
+
+
+def _chain(world: int, number: int) -> str:
+    """The command of a world's agents in a round: the factory of one type, or the type itself."""
+    kind = ARMY[world % len(ARMY)]
+    return ASKING[FACTORY[kind] if number % 2 else kind]
+
+
+def _joined(moments: list[Any]) -> dict[str, Any]:
+    return {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
+
+
+def _texts(moment: Any) -> Any:
+    return moment["texts"]

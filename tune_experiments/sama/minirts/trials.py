@@ -24,11 +24,10 @@ from tune_experiments.red.scripted import play_scripted
 from tune_experiments.red.trials import GAME
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import LEARNED, RtsConfig, Sight
-from tune_experiments.sama.minirts.play import FORMS, RtsPlay, scripted
-from tune_experiments.sama.minirts.rewards import open_book
+from tune_experiments.sama.minirts.play import FORMS, RtsPlay, open_book, scripted
 from tune_experiments.sama.minirts.tables import ERRING
 from tune_experiments.sama.minirts.world import PlannedRts
-from tune_experiments.sama.planner_tests import erring_tests, goal_tests, prompt_tests, random_tests
+from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, Watch, learned_executor
