@@ -23,7 +23,7 @@ ONLY ?=
 
 help: ## list these commands
 	@echo "make COMMAND, where COMMAND is one of"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 venv: $(STAMP) ## make .venv with what a user needs, in the versions of constraints.txt
 venv-dev: $(DEV) ## add what tests and documentation need

@@ -220,8 +220,6 @@ def train(
             raise UserError(f"local=False: workers import the environment, and {named.why_unnamed}")
         print(f"{named.why_unnamed}, so all trials run one after another in this process: {how_to_name()}")
         options["local"] = True
-    if isinstance(options.get("network"), str):
-        options["network.name"] = options.pop("network")
     if methods is not None:
         options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
     return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)

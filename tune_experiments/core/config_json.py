@@ -93,7 +93,7 @@ def fault_in_words(fault: Mapping[str, Any]) -> str:
     """Pydantic's error on a value, as the end of a sentence that begins with the value's name."""
     if fault["type"] == "missing":
         return " is missing: add it"
-    said = f": {fault['msg']}".replace(": Input should be", " must be")
+    said = f": {fault['msg']}".replace(": Input should be", " must be").replace("a valid tuple", "a list")
     return f"{said}, not {_SHORT.repr(fault['input'])}"
 
 

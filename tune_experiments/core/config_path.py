@@ -33,7 +33,8 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
 
     Args:
         config: A (nested) frozen dataclass.
-        overrides: Dotted path -> value; a group of fields may be given as a mapping of some of them.
+        overrides: Dotted path -> value; a group of fields may be given as a mapping of some of them, a group with a
+            name as that name, and a text that holds JSON as a mapping.
 
     Raises:
         UserError: No such field (with the nearest one), or a value that it cannot have.
@@ -48,8 +49,13 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
 def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in overrides.items():
         path = checked_path(config, f"{group}{name}")
-        if isinstance(value, Mapping) and is_configuration(value_at(config, path)):
+        now = value_at(config, path)
+        if isinstance(value, Mapping) and is_configuration(now):
             yield from _one_by_one(config, value, f"{path}.")
+        elif isinstance(value, str) and is_configuration(now) and hasattr(now, "name"):  # as `--network emma`
+            yield f"{path}.name", value
+        elif isinstance(value, Mapping) and isinstance(now, str) and now.startswith("{"):
+            yield path, json.dumps(value)
         else:
             yield path, spelled_rows(value) if path == "methods" else value
 
@@ -82,7 +88,8 @@ def checked_path(config: object, name: str) -> str:
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):
-        hint = did_you_mean(path, known, f"there are {', '.join(known)}")
+        ends = [leaf for leaf in known if leaf.endswith(f".{path}")]
+        hint = f"did you mean {' or '.join(ends)}?" if ends else did_you_mean(path, known, "--help-all lists all")
         raise UserError(f"the configuration has no field {name}; {hint}")
     return path
 

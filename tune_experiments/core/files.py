@@ -17,8 +17,9 @@ from tune_experiments.core.errors import UserError
 
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Replace `path` so that a crash leaves the old or the new content, never a part."""
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = ""
     try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
@@ -27,8 +28,9 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         os.chmod(temporary, 0o666 & ~_current_umask())
         os.replace(temporary, path)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # e.g. the disk is full
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):  # it names the temporary file, or none if the disk is full
             error.filename = str(path)
         raise
 

@@ -49,7 +49,7 @@ class ConfigFile:
         Raises:
             UserError: an unknown key, or a value that it cannot have.
         """
-        names = [option.name for option in dataclasses.fields(options)]
+        names = [option.name for option in dataclasses.fields(options) if option.name != "config"]
         given = {name.replace("-", "_"): value for name, value in self.values.items()}
         chosen = {name: value for name, value in given.items() if name in names}
         rest = {name: value for name, value in given.items() if name not in names}
@@ -69,7 +69,13 @@ def read_config_file(path: Path) -> ConfigFile:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Reads `1e-4` as a number, as YAML 1.2 does."""
+        """Reads `1e-4` as a number, as YAML 1.2 does, and refuses a key that is there twice."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            keys = [key.value for key, _ in node.value]
+            if twice := next((key for key, _ in node.value if keys.count(key.value) > 1), None):
+                raise yaml.MarkedYAMLError(problem=f"{twice.value} is there twice", problem_mark=twice.start_mark)
+            return super().construct_mapping(node, deep)
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789"))
     try:
@@ -79,7 +85,9 @@ def read_config_file(path: Path) -> ConfigFile:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1}" if mark is not None else ""
-        raise UserError(f"{path}{place} is not YAML ({getattr(error, 'problem', error)}): correct it") from error
+        raise UserError(f"{path}{place} cannot be read ({getattr(error, 'problem', error)}): correct it") from error
+    except RecursionError:
+        raise UserError(f"{path} is nested too deeply: correct it") from None
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise UserError(f"{path} holds no `key: value` lines: write flags without their dashes, such as seeds: [0, 1]")
     experiment = values.pop(_EXPERIMENT, "")

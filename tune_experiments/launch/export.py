@@ -20,7 +20,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 Format: TypeAlias = Literal["csv", "latex", "parquet"]
-_BY_SUFFIX: Mapping[str, Format] = {".tex": "latex", ".parquet": "parquet"}
+_BY_SUFFIX: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Export:
     """Run folders, or files that `table --save` has written; a column names the run."""
     format: Format | None = None
     """csv; latex, tables with means and intervals for the package booktabs; or parquet, which needs --out (None: by the
-    suffix of --out, .tex or .parquet, otherwise csv)."""
+    suffix of --out, .csv, .tex or .parquet; csv without --out)."""
     out: Path | None = None
-    """File to write, which is replaced (None: standard output)."""
+    """File to write, which is replaced; its folder is made (None: standard output)."""
     metrics: tuple[str, ...] = ()
     """Metrics to include, for latex columns of the tables (default: all)."""
     allow: tuple[str, ...] = ()
@@ -46,7 +46,9 @@ def export(command: Export, console: Console) -> None:
 
     if not command.paths:
         raise UserError("write concord export RUN [RUN ...]")
-    chosen = command.format or _BY_SUFFIX.get(command.out.suffix if command.out else "", "csv")
+    chosen = command.format or _BY_SUFFIX.get(command.out.suffix.lower() if command.out else ".csv")
+    if chosen is None:
+        raise UserError(f"--out {command.out} does not say which format: add --format csv, latex or parquet")
     if chosen == "parquet" and command.out is None:
         raise UserError("--format parquet is binary: name a file with --out")
     names = name_runs(command.paths)
@@ -63,6 +65,7 @@ def export(command: Export, console: Console) -> None:
     if command.out is None:
         sys.stdout.write(str(content))
         return
+    command.out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(command.out, content)
     console.print(f"wrote {command.out}")
 

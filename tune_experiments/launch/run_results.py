@@ -8,7 +8,7 @@ from pathlib import Path
 from rl_envs.core.errors import did_you_mean
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import saved_results
-from tune_experiments.results.rows import RESULTS_FILE, Result, read
+from tune_experiments.results.rows import Result, read_results
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
@@ -32,8 +32,8 @@ def read_run(path: Path) -> Sequence[Result]:
     """
     if path.name.endswith(saved_results.SUFFIX):
         return saved_results.read_saved(path).results
-    if not (results := read(path / RESULTS_FILE)):
-        raise UserError(f"{path} has no results; name the folder of a run that has finished a trial")
+    if not (results := read_results(path)):
+        raise UserError(f"{path} has no results: name the folder of a run that has finished a trial")
     return results
 
 

@@ -141,6 +141,7 @@ def model_card(card: dict[str, Any], place: str = "") -> str:
             EvalResult(
                 task_type="reinforcement-learning",
                 dataset_type=row["world"],
+                dataset_config=row.get("condition"),  # otherwise all conditions would be one data set
                 dataset_name=" ".join(filter(None, (row["world"], row.get("condition")))),
                 metric_type=row["metric"],
                 metric_value=round(row["value"], 3),

@@ -45,6 +45,14 @@ def test_flags_win_over_the_file_and_keys_may_be_nested_or_dotted(tmp_path):
     assert options.seeds == (1, 2)
 
 
+def test_values_are_written_as_on_the_command_line_or_as_yaml(tmp_path):
+    train = find_experiment("train").presets["smoke"]
+    file = tmp_path / "mine.yaml"
+    file.write_text("network: emma\nenv_arguments: {kitchen: cramped_room}\n")
+    _, found = read_config_file(file).apply(RunOptions("smoke"), train)
+    assert (found.network.name, found.arguments()) == ("emma", {"kitchen": "cramped_room"})
+
+
 def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
     file = tmp_path / "config.yaml"
     write_config_file(file, "matrix_game", SMOKE, RunOptions("smoke"))
@@ -66,6 +74,10 @@ def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
         ("preset: smokey", "smokey"),
         ("experiment: furnlift", "furnlift"),
         ("a: [", "line 1"),
+        ("seeds: [0]\ngames: 1\nseeds: [1]", "seeds"),
+        ("config: other.yaml", "config"),
+        ("a: " + "[" * 400, "mine.yaml"),
+        ("components: 2", "sync.components or marginal.components"),
         ("just words", "key: value"),
     ],
 )

@@ -48,8 +48,8 @@ def test_csv_has_a_row_for_each_trial_with_all_its_metrics(run, capsys):
 
 
 def test_parquet_keeps_numbers_as_numbers(run, tmp_path):
-    assert main(["export", run("first"), "--metrics", "tvd", "--out", str(tmp_path / "numbers.parquet")]) == 0
-    found = parquet.read_table(tmp_path / "numbers.parquet").to_pydict()
+    assert main(["export", run("first"), "--metrics", "tvd", "--out", str(tmp_path / "new/numbers.parquet")]) == 0
+    found = parquet.read_table(tmp_path / "new/numbers.parquet").to_pydict()
     assert METRIC not in found
     assert (found["seed"], found["tvd"]) == ([0, 1, 2, 0], [0.5, None, None, None])
 
@@ -73,7 +73,13 @@ def test_latex_of_several_runs_is_one_table_that_names_the_run(run, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "named"), [(["--format", "parquet"], "--out"), (["--metrics", "tvdd"], "tvd"), ([], "results")]
+    ("words", "named"),
+    [
+        (["--format", "parquet"], "--out"),
+        (["--out", "numbers.xlsx"], "--format"),
+        (["--metrics", "tvdd"], "tvd"),
+        ([], "results"),
+    ],
 )
 def test_what_cannot_be_exported_is_refused(run, tmp_path, capsys, words, named):
     path = run("first") if words else str(tmp_path)

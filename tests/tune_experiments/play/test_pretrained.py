@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 
 from tune_experiments import load_policy
 from tune_experiments.core.config_path import with_overrides
@@ -134,3 +135,11 @@ def test_a_run_stores_a_team_of_the_package_by_name_and_any_other_by_its_whole_p
     assert stored_path("") == ""
     (tmp_path / "pretrained" / "mine").mkdir(parents=True)
     assert stored_path("pretrained/mine") == str(tmp_path / "pretrained/mine")
+
+
+def test_the_metadata_of_a_card_keeps_each_condition_apart():
+    card = read_card("verco_secret_order")
+    (results,) = yaml.safe_load(model_card(card).split("---")[1])["model-index"]
+    found = {one["dataset"]["name"]: [each["value"] for each in one["metrics"]] for one in results["results"]}
+    rows = [row for row in card["numbers"] if row["metric"] == "success" and "method" not in row]
+    assert found == {f"{row['world']} {row.get('condition', '')}".strip(): [row["value"]] for row in rows}
