@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cluster.testing.local_cluster import wait_until
+from tests.patience import PATIENCE_SECONDS
 from tune_experiments.matrix_game import SMOKE
 from tune_experiments.run import remote_claim, run_folder, tuning
 from tune_experiments.run.remote_sync import open_run
@@ -76,8 +78,12 @@ def test_offline_rows_and_configuration_are_kept_in_the_folder_of_the_trial(tmp_
             report(dict(row))
     assert rows == ROWS
     (written,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
-    text = written.read_bytes()
-    assert all(word in text for word in (b"loss/total", b"env_steps", b"sync-seed0", b"matrix_game", b"games"))
+    words = (b"loss/total", b"env_steps", b"sync-seed0", b"matrix_game", b"games")
+
+    def is_whole():
+        return all(word in written.read_bytes() for word in words)
+
+    wait_until(is_whole, PATIENCE_SECONDS, f"{written} lacks rows")  # a process of its own writes them
 
 
 def test_rows_go_to_the_trials_own_run(wandb):
