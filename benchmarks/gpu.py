@@ -2,8 +2,9 @@
 
 Each team plays and learns in this process: `acting` collects fragments, `learning` makes an update of one of them,
 `loop` does both; agent steps a second of wall time, the median of several turns after a warm-up. FurnMove is played in
-the 20 rooms of its paper preset. `_bfloat16` has matrix products in bfloat16. The largest |ratio - 1| of an update's
-first minibatch and its share of clipped samples say how far acting and learning disagree.
+the 20 rooms of its paper preset. `kitchens_B_numpy` and `kitchens_B_torch` are B kitchens of Overcooked, stepped by
+NumPy on the host, or by torch where the network is. `_bfloat16` has matrix products in bfloat16. The largest
+|ratio - 1| of an update's first minibatch and its share of clipped samples say how far acting and learning disagree.
 
 `verco` is learning with a bfloat16 model of a billion parameters: FLOPs are 4 x parameters x tokens, since the base is
 frozen (2 for the forward pass, 2 for the gradients of its activations), without embeddings and padding. The peak is the
@@ -29,15 +30,20 @@ from benchmarks.harness.clock import median
 from benchmarks.harness.measurements import RATIO, Measurement
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.furnmove.world import FurnMove
+from rl_envs.overcooked.words import ACTIONS as KITCHEN_ACTIONS
+from rl_envs.registry import make
 from rl_models.algorithms.objective import CLIP_FRACTION
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.configuration import Precision
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LoraSettings
 from rl_models.llm.shared_base import SharedBase
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.losses.extra_loss import Statistics
+from rl_models.networks.network_config import GridCnnConfig
 from rl_models.runtime.device import built_on, chosen_device
+from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
@@ -62,6 +68,8 @@ BILLION: dict[str, Any] = {
 }
 SMALL = BILLION | {"vocab_size": 512, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 4}
 PROMPTS, PROMPT_TOKENS, ACTIONS, ACTION_TOKENS = 64, 200, 8, 4
+KITCHENS, KITCHEN_LENGTH = (64, 1024, 8192, 32768), 20
+"""Numbers of kitchens on a GPU, and env steps of their fragments."""
 _FRAMES = 100_000_000
 PAPERS_ROOMS = functools.partial(FurnMove, rooms="train")
 Loop: TypeAlias = tuple[Collector | GroupedCollector, Learner]
@@ -93,7 +101,12 @@ def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], Loop]]:
     """Name -> what builds collector and learner where networks run."""
     scale = 8 if on_gpu else 1
     simplest = functools.partial(rtfm.StandingStill, 24 * scale, max_episode_steps=20)
-    return {
+    kitchens = {
+        f"kitchens_{count}_{arrays}": functools.partial(_kitchens, count, arrays)
+        for count in (KITCHENS if on_gpu else KITCHENS[:1])
+        for arrays in ("numpy", "torch")
+    }
+    return kitchens | {
         "furnmove_paper": functools.partial(_furnmove, 32 * scale),
         "furnmove_paper_two_groups": functools.partial(_furnmove, 32 * scale, groups=2),
         "rtfm_simplest": lambda settings: rtfm.impala_loop(simplest(), _rmsprop(settings)),
@@ -115,6 +128,23 @@ def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> 
     collector.reset(0)
     for world in worlds:
         spread_episodes(world)
+    return collector, Learner(policy, objective, settings)
+
+
+def _kitchens(num_worlds: int, arrays: str, settings: OptimiserSettings) -> Loop:
+    device = chosen_device()
+    world = make("overcooked-v0", num_worlds, arrays=arrays, device=str(device) if arrays == "torch" else "cpu")
+    planes, height, width = world.observation_spec["lossless"].shape
+    policy = built_on(
+        device,
+        functools.partial(
+            grid_cnn_team, GridCnnConfig(), world.num_agents, (planes, height, width), len(KITCHEN_ACTIONS)
+        ),
+    )
+    policy.precision = settings.precision
+    objective = Ppo(num_epochs=1, num_minibatches=4)
+    collector = make_collector([world], policy, KITCHEN_LENGTH, objective.needs_values)
+    collector.reset(0)
     return collector, Learner(policy, objective, settings)
 
 
