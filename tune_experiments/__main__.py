@@ -228,11 +228,14 @@ def _list(words: Sequence[str]) -> int:
     """List environments or methods, or describe some environments."""
     from tune_experiments.teams.listing import describe_environments, environment_lines, method_lines
 
+    if {*_HELP} & {*words}:
+        print(f"usage: concord {words[0]}{' [NAME ...]' * (words[0] == ENVS)}")
+        return 0
     if words[1:] and words[0] == ENVS:
         try:
             print("\n".join(describe_environments(words[1:])))
         except ValueError as error:
-            raise UserError(f"concord envs: {error}; name one of them") from error
+            raise UserError(f"concord envs: {error}") from error
         return 0
     if words[1:]:
         raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")

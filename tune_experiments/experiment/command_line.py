@@ -228,6 +228,8 @@ def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None
     path = _early(arguments, "--config")
     if path is None:
         return None
+    if not path:
+        raise UserError("--config needs the name of a YAML file")
     file = read_config_file(Path(path))
     if experiment and file.experiment not in ("", experiment):
         raise UserError(f"{path} belongs to the experiment {file.experiment}, not {experiment}: name another --config")

@@ -92,6 +92,8 @@ def test_a_wrong_file_is_refused_with_its_name_and_its_key(tmp_path, text, named
 def test_a_file_that_is_missing_or_another_preset_beside_it_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"nothing\.yaml"):
         read("--config", tmp_path / "nothing.yaml")
+    with pytest.raises(UserError, match="--config"):
+        read("--config")
     (tmp_path / "mine.yaml").write_text("preset: laptop")
     with pytest.raises(UserError, match="--preset smoke"):
         read("--config", tmp_path / "mine.yaml", "--preset", "smoke")

@@ -37,6 +37,8 @@ def test_every_environment_and_every_method_has_a_line(capsys):
         assert main([command]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert [name for name in names if not any(line.startswith(f"{name} ") for line in lines)] == []
+        assert main([command, "--help"]) == 0
+        assert f"usage: concord {command}" in capsys.readouterr().out
 
 
 def test_a_checkpoint_is_found_from_its_own_folder_and_a_run_by_any_name(tmp_path, monkeypatch):
