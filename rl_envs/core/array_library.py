@@ -93,7 +93,8 @@ class TorchArrays(ArrayLibrary):
 
         try:
             found = torch.device(device)
-        except (RuntimeError, TypeError):
+            torch.empty(0, device=found if found.type != "cuda" else "cpu")
+        except (RuntimeError, TypeError, AssertionError):
             raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda', not {device!r}") from None
         if found.type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"device={device!r} needs a GPU and there is none: leave it out, or write device='cpu'")

@@ -22,7 +22,9 @@ Options = TypeVar("Options", bound=DataclassInstance)
 _EXPERIMENT = "experiment"
 _NOT_WRITTEN = ("out", "config")
 """Options of one machine."""
-_SECRET = re.compile(r"(^|_)(api_?key|token|secret|password)$", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(^|_)((api|access|secret)_?key|(?<!eos_)(?<!bos_)(?<!pad_)token|secret|password)$", re.IGNORECASE
+)
 _IN_JSON = re.compile(r'"(\w+)"\s*:\s*"([^"]*)"')
 """Key and text in a value that is JSON, such as arguments of an environment."""
 _FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")

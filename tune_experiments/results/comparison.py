@@ -225,8 +225,13 @@ def share_above(*tasks: np.ndarray, axis: int = -1) -> Any:
     return np.mean(shares, axis=0)
 
 
-def improvement(scores: Scores, others: Scores) -> Interval:
-    """Probability that a seed of a method is above one of another, in a task drawn at random."""
+def improvement(scores: Scores, others: Scores) -> Interval | None:
+    """Probability that a seed of a method is above one of another, in a task drawn at random.
+
+    None where no task has two seeds: one draw against one says nothing.
+    """
+    if max(map(len, [*scores, *others])) < 2:
+        return None
     return with_bootstrap(share_above, [*scores, *others])
 
 
