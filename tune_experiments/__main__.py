@@ -235,7 +235,8 @@ def _list(words: Sequence[str]) -> int:
         try:
             print("\n".join(describe_environments(words[1:])))
         except ValueError as error:
-            raise UserError(f"concord envs: {error}: name one of them") from error
+            cure = "" if str(error).endswith("?") else ": name one of them"
+            raise UserError(f"concord envs: {error}{cure}") from error
         return 0
     if words[1:]:
         raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")
