@@ -35,6 +35,7 @@ from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
+from tune_experiments.experiment.command_line import early_value
 from tune_experiments.experiment.config_file import read_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
@@ -210,7 +211,7 @@ def _run(words: Sequence[str], prog: str) -> int:
 
 def _experiment_of(words: Sequence[str]) -> str:
     """The experiment that a configuration file names; one from outside must be named on the command line."""
-    path = Path([*words[0].split("=", 1), *words[1:]][1]) if len(words) > 1 or "=" in words[0] else Path()
+    path = Path(early_value(words, "--config") or "")
     experiment = read_config_file(path).experiment
     if experiment not in known_experiments():
         said = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
@@ -235,8 +236,7 @@ def _list(words: Sequence[str]) -> int:
         try:
             print("\n".join(describe_environments(words[1:])))
         except ValueError as error:
-            cure = "" if str(error).endswith("?") else ": name one of them"
-            raise UserError(f"concord envs: {error}{cure}") from error
+            raise UserError(f"concord envs: {error}") from error
         return 0
     if words[1:]:
         raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")

@@ -93,7 +93,8 @@ class TorchArrays(ArrayLibrary):
 
         try:
             found = torch.device(device)
-            torch.empty(0, device=found if found.type != "cuda" else "cpu")
+            if found.type != "cuda" or torch.cuda.is_available():
+                torch.empty(0, device=found)  # torch may know a device that is not there
         except (RuntimeError, TypeError, AssertionError):
             raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda', not {device!r}") from None
         if found.type == "cuda" and not torch.cuda.is_available():

@@ -63,8 +63,8 @@ class PhraseScorer:
             with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
                 self._known |= zip(new, self._score(new), strict=True)
         found = [self._known[one] for one in questions]
-        for oldest in list(self._known)[:-_ANSWERS_KEPT]:
-            del self._known[oldest]
+        while len(self._known) > _ANSWERS_KEPT:
+            del self._known[next(iter(self._known))]
         return found
 
     def _score(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:

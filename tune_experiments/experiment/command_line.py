@@ -213,7 +213,7 @@ def _check_names(words: Sequence[str], config: Any) -> None:
             raise UserError(f"{flag}: {word!r} does not exist; {hint}{cure}")
 
 
-def _early(arguments: Sequence[str], flag: str) -> str | None:
+def early_value(arguments: Sequence[str], flag: str) -> str | None:
     """Value of a flag that is read first, because the defaults of all others depend on it."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument(flag, dest="value")
@@ -225,7 +225,7 @@ def _early(arguments: Sequence[str], flag: str) -> str | None:
 
 
 def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None:
-    path = _early(arguments, "--config")
+    path = early_value(arguments, "--config")
     if path is None:
         return None
     if not path:
@@ -238,7 +238,7 @@ def _config_file(arguments: Sequence[str], experiment: str) -> ConfigFile | None
 
 def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFile | None) -> str:
     named = file.values.get("preset") if file else None
-    given = _early(arguments, "--preset")
+    given = early_value(arguments, "--preset")
     if file and named is not None and given is not None:
         raise UserError(
             f"--preset {given} has no effect beside the preset {named} of {file.path}: leave one of them out"

@@ -6,15 +6,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from rl_envs.core.render import BACKGROUND, FOREGROUND, Colour
 from rl_envs.core.spec import Array
 
-Colour: TypeAlias = tuple[int, int, int]
-PAPER, INK, QUIET = (252, 251, 248), (52, 56, 66), (150, 150, 150)
+QUIET: Colour = (150, 150, 150)
 MIN_WIDTH = 320
 """Pixels that a line of text needs; narrower frames are enlarged."""
 _LINE, _MARGIN, _TEXT, _MARK, _LETTER = 24, 12, 15, 10, 8
@@ -32,7 +32,7 @@ class Line:
     """
 
     text: str
-    colour: Colour = INK
+    colour: Colour = FOREGROUND
     mark: Colour | None = None
 
 
@@ -61,7 +61,7 @@ def agent_captions(world: Any, actions: Sequence[str] = (), messages: Sequence[s
 
 def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Array:
     """A frame with K lines above or below it, `[H + 24 K, W, 3]` uint8."""
-    band = Image.new("RGB", (frame.shape[1], _LINE * len(lines)), PAPER)
+    band = Image.new("RGB", (frame.shape[1], _LINE * len(lines)), BACKGROUND)
     pen, font = ImageDraw.Draw(band), ImageFont.load_default(_TEXT)
     for row, line in enumerate(lines):
         left, top = _MARGIN, row * _LINE

@@ -87,10 +87,13 @@ class CommandedRts(MiniRts):
     def render(self, index: int = 0) -> Array:
         """The game from above with the latest instructions above it, [H, W, 3] uint8."""
         # Draws with Pillow, which training does not need.
-        from tune_experiments.play.captions import INK, QUIET, Line, with_lines
+        from rl_envs.core.render import FOREGROUND
+        from tune_experiments.play.captions import QUIET, Line, with_lines
 
         commands = enumerate(self.latest_commands(index))
-        lines = [Line(f"agent {agent}: {text or 'no command'}", INK if text else QUIET) for agent, text in commands]
+        lines = [
+            Line(f"agent {agent}: {text or 'no command'}", FOREGROUND if text else QUIET) for agent, text in commands
+        ]
         return with_lines(super().render(index), lines)
 
     # --------------------------------------------------------------------------------------------------- hooks

@@ -240,14 +240,19 @@ def with_bootstrap(measure: Callable[..., Any], scores: Scores, resamples: int =
 
     There is none where a task has one seed.
     """
-    from scipy import stats
-
     samples = [np.asarray(task, dtype=np.float64) for task in scores]
     value = float(measure(*samples))
     if min(map(len, samples)) < 2:
         return Interval(value)
-    drawn = stats.bootstrap(
-        samples, measure, n_resamples=resamples, batch=1000, axis=-1, method="percentile", rng=np.random.default_rng(0)
-    )
-    low, high = drawn.confidence_interval
+    low, high = bootstrap(measure, samples, resamples, batch=1000)
     return Interval(value, float(low), float(high), STRATIFIED)
+
+
+def bootstrap(measure: Callable[..., Any], samples: Sequence[np.ndarray], resamples: int, batch: int) -> Any:
+    """Ends of the percentile interval of 95 % of a measure of samples [..., seeds], drawn within each of them."""
+    from scipy import stats
+
+    drawn = stats.bootstrap(
+        samples, measure, n_resamples=resamples, batch=batch, axis=-1, method="percentile", rng=np.random.default_rng(0)
+    )
+    return drawn.confidence_interval

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tune_experiments.results.comparison import Comparison, Scores
+from tune_experiments.results.comparison import Comparison, Scores, bootstrap
 from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
 
 _THRESHOLDS = 101
@@ -49,10 +49,8 @@ def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndar
         return share(*above), None, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # where all scores are above a threshold
-        drawn = stats.bootstrap(
-            above, share, n_resamples=_RESAMPLES, batch=200, axis=-1, method="percentile", rng=np.random.default_rng(0)
-        )
-    return share(*above), drawn.confidence_interval.low, drawn.confidence_interval.high
+        low, high = bootstrap(share, above, _RESAMPLES, batch=200)
+    return share(*above), low, high
 
 
 def _draw(panel: Any, comparison: Comparison) -> None:
