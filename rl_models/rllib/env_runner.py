@@ -92,7 +92,8 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
         groups = self.config.env_config["world_groups"]
-        self.worlds = make_groups(self.config.env_config["make_world"], worlds, first, groups)
+        with building_for(chosen_device()):
+            self.worlds = make_groups(self.config.env_config["make_world"], worlds, first, groups)
         self.env = SimpleNamespace(
             num_envs=worlds,
             observation_space=PLACEHOLDER_SPACE,

@@ -88,7 +88,10 @@ def refusing_gpu(refuses: bool = True) -> Iterator[None]:
 
 @contextmanager
 def building_for(device: torch.device) -> Iterator[None]:
-    """Context in which modules are built for a device: weights that are read from disk are loaded there."""
+    """Context in which modules are built for a device: weights that are read from disk are loaded there.
+
+    Worlds that a rollout on the device plays are built in it, too; those that can be there then are.
+    """
     token = _BUILDING_FOR.set(device)
     try:
         yield

@@ -7,8 +7,6 @@ import inspect
 import sys
 from typing import Any
 
-import numpy as np
-
 from rl_envs import World
 from rl_envs.core.errors import CustomEnvError, did_you_mean
 from rl_envs.core.spec import Array, Arrays, ArraySpec
@@ -16,10 +14,11 @@ from rl_envs.registry import find_entry_point, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
+from rl_models.runtime.device import building_device
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
-from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.config import DIVIDED_ROW, LANGUAGE_ROWS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
 _ALL_CHARACTERS = 2**20
@@ -29,10 +28,23 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
     """Worlds of training, which play in processes if the configuration says so.
 
     A process that Ray has started and that hangs in its environment says where, and ends; it is started again.
+    Environments that can be on a GPU are there where the team acts and learns on it in this process (`building_for`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
         hangs.watch(lambda said: None)  # a trial's own process has a watch already
+    device, entry_point = building_device(), find_entry_point(config.env)
+    if device.type != "cpu" and entry_point and _can_be_on_device(config, method, world_class(entry_point)):
+        place = {"arrays": "torch", "device": str(device)}
+        return _own_world(config, world_class(entry_point), num_worlds, first_world, **place)
     return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
+
+
+def _can_be_on_device(config: Config, method: str, cls: type[World]) -> bool:
+    """Whether nothing needs the host while a fragment is collected, nor another process the fragment."""
+    workers = config.workers
+    in_one_process = not (workers.runners or workers.learners or workers.aggregators) and workers.world_groups == 1
+    is_able = "torch" in cls.array_libraries and method not in (*LANGUAGE_ROWS, DIVIDED_ROW)
+    return is_able and in_one_process and "arrays" not in config.arguments()
 
 
 def make_world(
@@ -86,8 +98,8 @@ def _numbers(config: Config, method: str) -> dict[str, Any]:
     }
 
 
-def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int) -> World:
-    """Worlds of a class of `World`, in which each agent sees which one it is."""
+def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: str) -> World:
+    """Worlds of a class of `World`, in which each agent sees which one it is; `place`: array library and device."""
     arguments, known = config.arguments(), inspect.signature(cls.__init__).parameters
     if config.max_episode_steps:
         arguments["max_episode_steps"] = config.max_episode_steps
@@ -97,14 +109,14 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
             raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
     if arguments.get("arrays", "numpy") != "numpy":
-        raise UserError("--env-arguments: arrays must be numpy here; rl_envs.make takes torch from Python")
+        raise UserError("--env-arguments: arrays must be numpy or left out; a run takes torch by itself on a GPU")
     if config.env_processes:
         raise UserError(
             f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "
             "raise --workers.runners for more processes"
         )
     try:
-        return with_agent_index(cls)(num_worlds, first_world, **arguments)
+        return with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
     except TypeError as error:
         raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({error})") from error
 
@@ -126,8 +138,10 @@ def with_agent_index(cls: type[World]) -> type[World]:
         def _observe(self, rows: Array) -> Arrays:
             observations: Arrays = super()._observe(rows)
             if self._adds_index:
-                index = np.eye(self.num_agents, dtype=np.uint8)
-                observations["agent"] = np.repeat(index[None], len(rows), axis=0)
+                index = self.xp.zeros((len(rows), self.num_agents, self.num_agents), dtype=self.xp.uint8)
+                for agent in range(self.num_agents):
+                    index[:, agent, agent] = 1
+                observations["agent"] = index
             return observations
 
     Indexed.__name__ = Indexed.__qualname__ = cls.__name__

@@ -1,0 +1,58 @@
+"""Environments of which a class is on torch, too, are on the GPU where a team acts and learns there in one process."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rl_models.rllib.workers import Workers
+from rl_models.runtime import device as devices
+from rl_models.runtime.device import building_for
+from tests.emulated_device import DEVICE, emulated_device
+from tune_experiments.experiment.plan import make_team_algorithm
+from tune_experiments.teams.trials import plan
+from tune_experiments.train import SMOKE
+
+KITCHEN = dataclasses.replace(
+    SMOKE,
+    env="overcooked-v0",
+    env_arguments='{"max_episode_steps": 4}',
+    workers=Workers(worlds_per_runner=2, fragment_length=6),
+)
+
+
+def trained(method):
+    """Results of two updates, each name -> number."""
+    algorithm = make_team_algorithm(dataclasses.replace(plan(KITCHEN, method, 1), is_local=True))
+    return [algorithm.train() for _ in range(2)]
+
+
+@pytest.mark.parametrize("method", ["sync_4", "qmix"])
+def test_a_team_trains_in_environments_on_an_emulated_device_as_on_the_cpu(method, monkeypatch):
+    expected = trained(method)
+    monkeypatch.setattr(devices, "accelerator", lambda: DEVICE)
+    with emulated_device():
+        found = trained(method)
+    for ours, theirs in zip(expected, found, strict=True):
+        assert ours.keys() == theirs.keys()
+        for name, value in ours.items():
+            np.testing.assert_allclose(theirs[name], value, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "method", "is_there"),
+    [
+        ({}, "sync_4", True),
+        ({}, "endi_dis", False),
+        ({"env": "rtfm-v0", "env_arguments": "{}"}, "ippo", False),
+        ({"env_arguments": '{"arrays": "numpy"}'}, "ippo", False),
+        *(({"workers": Workers(**{name: 2})}, "ippo", False) for name in ("runners", "learners", "world_groups")),
+    ],
+)
+def test_environments_are_on_the_device_where_nothing_needs_the_host(changes, method, is_there):
+    make_world = plan(dataclasses.replace(KITCHEN, **changes), method, 1).make_world
+    with emulated_device():
+        assert not make_world(num_worlds=2, first_world=0).gives_tensors
+        with building_for(DEVICE):
+            world = make_world(num_worlds=2, first_world=0)
+    assert world.gives_tensors is is_there
