@@ -41,6 +41,7 @@ def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
     method = cast(RoleMethod, row.removesuffix(SPARSE))
     learner, workers = config.learner_of(method), config.workers_of(method)
     own = Row(
+        make_world=make_world,
         is_shaped=False,  # its weight would fall
         world={} if row.endswith(SPARSE) else {"shaping": 1.0},
         build_policy=functools.partial(build_team, method=method),

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from rl_envs.overcooked.words import ACTIONS
+from rl_envs.overcooked.world import Overcooked
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -23,6 +24,7 @@ from rl_models.runtime.device import copy_on
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.on_device import device_arguments
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world, world_arguments
@@ -44,6 +46,11 @@ def build_objective(config: OvercookedConfig) -> Objective:
     return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
 
+def training_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> Overcooked:
+    """Kitchens to learn in, which may be on a GPU."""
+    return make_world(config, num_worlds, first_world, **device_arguments(Overcooked, config.workers), **arguments)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """Settings of one method.
@@ -61,7 +68,7 @@ class Row:
     build_policy: Callable[[Any, int], TeamPolicy] = self_play_team
     objective: Callable[[Any], Objective] = build_objective
     world: Mapping[str, Any] = field(default_factory=dict)
-    make_world: Callable[..., Any] = make_world
+    make_world: Callable[..., Any] = training_world
     make_algorithm: Callable[[Any, TrialPlan], Algorithm] | None = None
 
 

@@ -14,10 +14,10 @@ from rl_envs.registry import find_entry_point, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
-from rl_models.runtime.device import building_device
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
+from tune_experiments.experiment.on_device import device_arguments
 from tune_experiments.teams.config import DIVIDED_ROW, LANGUAGE_ROWS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
@@ -28,23 +28,15 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
     """Worlds of training, which play in processes if the configuration says so.
 
     A process that Ray has started and that hangs in its environment says where, and ends; it is started again.
-    Environments that can be on a GPU are there where the team acts and learns on it in this process (`building_for`).
+    Environments may be on a GPU (`device_arguments`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
         hangs.watch(lambda said: None)  # a trial's own process has a watch already
-    device, entry_point = building_device(), find_entry_point(config.env)
-    if device.type != "cpu" and entry_point and _can_be_on_device(config, method, world_class(entry_point)):
-        place = {"arrays": "torch", "device": str(device)}
-        return _own_world(config, world_class(entry_point), num_worlds, first_world, **place)
+    entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_ROWS, DIVIDED_ROW)
+    if entry_point and not needs_host and "arrays" not in config.arguments():
+        cls = world_class(entry_point)
+        return _own_world(config, cls, num_worlds, first_world, **device_arguments(cls, config.workers))
     return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
-
-
-def _can_be_on_device(config: Config, method: str, cls: type[World]) -> bool:
-    """Whether nothing needs the host while a fragment is collected, nor another process the fragment."""
-    workers = config.workers
-    in_one_process = not (workers.runners or workers.learners or workers.aggregators) and workers.world_groups == 1
-    is_able = "torch" in cls.array_libraries and method not in (*LANGUAGE_ROWS, DIVIDED_ROW)
-    return is_able and in_one_process and "arrays" not in config.arguments()
 
 
 def make_world(

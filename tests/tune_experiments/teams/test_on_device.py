@@ -10,6 +10,8 @@ from rl_models.runtime import device as devices
 from rl_models.runtime.device import building_for
 from tests.emulated_device import DEVICE, emulated_device
 from tune_experiments.experiment.plan import make_team_algorithm
+from tune_experiments.overcooked.config import OvercookedConfig
+from tune_experiments.overcooked.trials import plan as selfplay_plan
 from tune_experiments.teams.trials import plan
 from tune_experiments.train import SMOKE
 
@@ -56,3 +58,9 @@ def test_environments_are_on_the_device_where_nothing_needs_the_host(changes, me
         with building_for(DEVICE):
             world = make_world(num_worlds=2, first_world=0)
     assert world.gives_tensors is is_there
+
+
+def test_kitchens_of_selfplay_are_on_the_device_where_runs_of_the_paper_are():
+    make_world = selfplay_plan(OvercookedConfig(workers=Workers()), "selfplay", 1).make_world
+    with emulated_device(), building_for(DEVICE):
+        assert make_world(num_worlds=2, first_world=0).gives_tensors
