@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from rl_envs import World
-from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import building_device
 
 
-def device_arguments(world: type[World], workers: Workers) -> dict[str, str]:
-    """Arguments of training's environments: array library and device; none where NumPy's, the default, serve.
+def device_arguments(world: type[World]) -> dict[str, str]:
+    """Array library and device of environments that are built for a device (`building_for`) and can be there.
 
-    They are on the device for which they are built (`building_for`) if this process alone acts and learns there: other
-    processes would wait for fragments that lie on it.
+    On a CPU there are no such arguments: NumPy, the default, is faster.
     """
     device = building_device()
-    in_one_process = not (workers.runners or workers.learners or workers.aggregators) and workers.world_groups == 1
-    if device.type == "cpu" or not in_one_process or "torch" not in world.array_libraries:
-        return {}
-    return {"arrays": "torch", "device": str(device)}
+    can_be_there = device.type != "cpu" and "torch" in world.array_libraries
+    return {"arrays": "torch", "device": str(device)} if can_be_there else {}

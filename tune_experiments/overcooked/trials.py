@@ -48,7 +48,7 @@ def build_objective(config: OvercookedConfig) -> Objective:
 
 def training_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> Overcooked:
     """Kitchens to learn in, which may be on a GPU."""
-    return make_world(config, num_worlds, first_world, **device_arguments(Overcooked, config.workers), **arguments)
+    return make_world(config, num_worlds, first_world, **device_arguments(Overcooked), **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
