@@ -90,7 +90,7 @@ def _numbers(config: Config, method: str) -> dict[str, Any]:
     }
 
 
-def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: str) -> World:
+def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: Any) -> World:
     """Worlds of a class of `World`, in which each agent sees which one it is; `place`: array library and device."""
     arguments, known = config.arguments(), inspect.signature(cls.__init__).parameters
     if config.max_episode_steps:
