@@ -1,4 +1,4 @@
-"""Environments on the GPU of a trial's own process, for classes of them that run on torch, too."""
+"""Environments on the GPU of a trial's own process, for classes that also support torch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rl_models.runtime.device import building_device
 
 
 def device_arguments(world: type[World], workers: Workers) -> dict[str, str]:
-    """Arguments of training's environments: array library and device; none where NumPy's, the default, serve.
+    """Arguments of training environments: array library and device; none for NumPy, the default.
 
-    They are on the device for which they are built (`building_for`) if this process alone acts and learns there: other
-    processes would wait for fragments that lie on it.
+    They are on the device of `building_for` if this process alone acts and learns there: other processes could not read
+    fragments on it.
     """
     device = building_device()
     in_one_process = not (workers.runners or workers.learners or workers.aggregators) and workers.world_groups == 1
