@@ -75,8 +75,8 @@ class RunOptions:
     cluster can hold)."""
     slice_seconds: Annotated[PositiveFloat | None, tyro.conf.arg(metavar="S")] = None
     """Number of seconds, above 0, after which the run stops at checkpoints with exit code 0; the same command continues
-    it, and the result is equal to that of a run without slices. The update, validation or test that is
-    test is finished first (None: no limit)."""
+    it, and the result is equal to that of a run without slices. A running update, validation or test is finished first
+    (None: no limit)."""
     local: bool = False
     """Train one trial after another in this process, without Ray; which steps the environments of all runners."""
     search: Annotated[PositiveInt | None, tyro.conf.arg(metavar="N")] = None
