@@ -30,8 +30,7 @@ from rl_models.team_world import MakeWorld
 _MAX_REQUESTS = 1_000_000
 """Largest number of requests that wait at a learner process. At its limit, 3 by default, a learner silently loses its
 shard of an update while others get theirs: all later updates of IMPALA would then sum gradients of different fragments.
-The limit is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next
-step."""
+A training step queues a few updates and waits for the learners, so no limit is needed."""
 
 
 def rllib_config(
@@ -43,7 +42,7 @@ def rllib_config(
     workers: Workers,
     seed: int,
 ) -> AlgorithmConfig:
-    """Configure stock PPO or IMPALA, whichever loop fits the objective, with our runner, module and learner.
+    """Configure stock PPO or IMPALA, whichever fits the objective, with our runner, module and learner.
 
     Args:
         make_world: `(num_worlds, first_world) -> world`, picklable.
@@ -54,7 +53,7 @@ def rllib_config(
         seed: seed of worlds, action sampling and shuffles.
 
     Raises:
-        ValueError: a learner would have no world, or a replay that is too small.
+        ValueError: a learner would have no world, or its replay is too small.
     """
     workers.check_learners(objective)
     config: AlgorithmConfig = PPOConfig() if objective.takes_turns else IMPALAConfig()
@@ -123,19 +122,19 @@ warnings.filterwarnings("ignore", message="The given NumPy array is not writable
 
 
 class FragmentsToBatch(ConnectorV2):
-    """Joins fragments side by side. The objective does everything else (returns, minibatches)."""
+    """Concatenates fragments. The objective computes returns and minibatches."""
 
     _nothing: Batch | None = None
 
     def __call__(self, *, episodes: list[Fragment | FailedFragment], **kwargs: Any) -> dict[str, Any]:
         """Batch of the default module, on the CPU; without fragments an empty batch with the shapes of earlier ones.
 
-        (A runner that dies takes along fragments that IMPALA has promised to a learner, and the other learners wait for
-        that learner's part of the update.)
+        (An env runner that dies loses fragments that IMPALA has promised to a learner, while the other learners wait
+        for its part of the update.)
 
         Raises:
             RuntimeError: there were no fragments yet.
-            Exception: any exception that a game raised.
+            Exception: any exception that an environment raised.
         """
         fragments = []
         for one in episodes:

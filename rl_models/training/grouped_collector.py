@@ -1,6 +1,6 @@
 """Worlds in groups that take turns: while an accelerator acts for one group, the host steps the worlds of the others.
 
-On a CPU nothing runs at the same time, and one group is faster: a larger batch costs less a world.
+On a CPU nothing runs in parallel, and one group is faster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GroupedCollector:
     def __init__(
         self, worlds: Sequence[TeamWorld], policy: TeamPolicy, fragment_length: int, needs_values: bool = True
     ) -> None:
-        """Prepare to play; arguments as of `Collector`, with a world for each group."""
+        """Prepare the rollouts; arguments as of `Collector`, with a world for each group."""
         self.groups = [Collector(world, policy, fragment_length, needs_values) for world in worlds]
         self.policy = policy
 
@@ -118,5 +118,5 @@ def make_collector(
         kind = DeviceCollector if worlds[0].gives_tensors else Collector
         return kind(worlds[0], policy, fragment_length, needs_values)
     if worlds[0].gives_tensors:
-        raise ValueError("--workers.world-groups must be 1 for environments with arrays='torch': no host steps them")
+        raise ValueError("--workers.world-groups must be 1 for environments with arrays='torch'")
     return GroupedCollector(worlds, policy, fragment_length, needs_values)

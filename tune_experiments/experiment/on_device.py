@@ -1,4 +1,4 @@
-"""Environments on the GPU of a trial's own process, for classes of them that run on torch, too."""
+"""Environments on the GPU of a trial's own process, for classes that also support torch."""
 
 from __future__ import annotations
 
