@@ -92,7 +92,7 @@ class RoomMaps:
     Attributes:
         padded_width: W + 28.
         cells: [B, P] uint8, the bits of `observation.py`.
-        first_cells: [B] int64, index of the first cell of each world's map in all maps, flattened.
+        first_cells: [B] int64, index of the first cell of each world's room in all maps, flattened.
     """
 
     def __init__(self, num_worlds: int, num_slots: int, height: int, width: int, xp: ArrayLibrary = NUMPY) -> None:
@@ -102,7 +102,8 @@ class RoomMaps:
         self.cells = xp.zeros((num_worlds, self._size), dtype=xp.uint8)
         self._rooms = xp.zeros((num_slots, self._size), dtype=xp.uint8)
         self._tv_rotations = xp.zeros((num_slots, self._size), dtype=xp.uint8)
-        self.first_cells = xp.arange(num_worlds) * self._size
+        self._margin = MARGIN * (self.padded_width + 1)
+        self.first_cells = xp.arange(num_worlds) * self._size + self._margin
         self._tv_body = xp.asarray(TV_BODY @ (self.padded_width, 1))
         self._stand = xp.asarray(STAND @ (self.padded_width, 1))
         self._hold_cells = xp.asarray(HOLD_CELLS)
@@ -124,11 +125,11 @@ class RoomMaps:
         """
         self.cells[rows] = self._xp.take(self._rooms, slots, 0)
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
-        covered = self._covered(first, stand, self._stand)
+        covered = self._covered(first + self._inside(stand), self._stand, stand)
         codes[covered] = codes.take(covered) & (255 - FLOOR) | STAND_BIT
         inside = self.cells.reshape(len(self.cells), -1, self.padded_width)[:, MARGIN:-MARGIN, MARGIN:-MARGIN]
         inside[rows] |= self._xp.astype(visited, self._xp.uint8) * VISITED
-        self._put_tv(first, tv)
+        self._put_tv(first + self._inside(tv), tv)
 
     def is_floor(self, rows: Rows, cells: Array) -> Array:
         """Whether agents may be in `cells` [K, J, 2] int of K worlds, [K, J] bool."""
@@ -136,38 +137,42 @@ class RoomMaps:
 
     def allows_tv(self, slots: Array, tv: Array) -> Array:
         """Whether the TV may have the poses `tv` [K, 3] int in the rooms of `slots` [K] int, [K] bool."""
-        rotations = self._tv_rotations.reshape(-1).take(slots * self._size + self._inside(tv))
+        rotations = self._tv_rotations.reshape(-1).take(slots * self._size + (self._inside(tv) + self._margin))
         return (rotations >> tv[:, 2] & 1) != 0
 
     def can_hold(self, tv: Array, agents: Array) -> Array:
         """See the function `can_hold`."""
         return can_hold(tv, agents, self._hold_cells, self._xp)
 
-    def move_tv(self, rows: Rows, before: Array, after: Array) -> None:
-        """Move the TV of K worlds from the poses `before` to `after`, [K, 3] int."""
+    def move_tv(self, rows: Rows, before: Array, after: Array, visits: Array) -> None:
+        """Move the TV of K worlds.
+
+        Args:
+            rows: the worlds.
+            before: [K, 3] int, present row, column and rotation of the TV.
+            after: [K, 3] int, those to move it to.
+            visits: [K] bool, worlds in which its new cell is visited.
+        """
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
-        covered = self._covered(first, before, self._tv_body)
+        covered = self._covered(first + self._inside(before), self._tv_body, before)
         codes[covered] = codes.take(covered) & (255 - TV_BIT)
-        self._put_tv(first, after)
+        centre = first + self._inside(after)
+        self._put_tv(centre, after)
+        codes[centre] = codes.take(centre) | self._xp.astype(visits, self._xp.uint8) * VISITED
 
-    def visit(self, rows: Rows, tv: Array, counts: Array) -> None:
-        """Mark the cell of the TV's centre as visited in K worlds, `tv` [K, 3] int, where `counts` [K] bool holds."""
-        cells, codes = self.first_cells[rows] + self._inside(tv), self.cells.reshape(-1)
-        codes[cells] = codes.take(cells) | self._xp.astype(counts, self._xp.uint8) * VISITED
-
-    def _put_tv(self, first: Array, tv: Array) -> None:
+    def _put_tv(self, centre: Array, tv: Array) -> None:
         """Mark the cells that the TV covers; cells outside the room's masks are never marked."""
-        covered, codes = self._covered(first, tv, self._tv_body), self.cells.reshape(-1)
+        covered, codes = self._covered(centre, self._tv_body, tv), self.cells.reshape(-1)
         found = codes.take(covered)
         codes[covered] = found | (found & KNOWN) // (KNOWN // TV_BIT)
 
-    def _covered(self, first: Array, poses: Array, shape: Array) -> Array:
-        """Indices of the cells [K, J] that a shape [4, J] covers in K poses [K, 3], in all maps, flattened."""
-        return (first + self._inside(poses))[:, None] + self._xp.take(shape, poses[:, 2], 0)
+    def _covered(self, centre: Array, shape: Array, poses: Array) -> Array:
+        """[K, J] int64, cells that a shape [4, J] covers around its centre [K] in K poses [K, 3]."""
+        return centre[:, None] + self._xp.take(shape, poses[:, 2], 0)
 
     def _inside(self, cells: Array) -> Array:
-        """Index of (row, column) cells [..., 2] in one flattened map."""
-        return (cells[..., 0] + MARGIN) * self.padded_width + cells[..., 1] + MARGIN
+        """Index of (row, column) cells [..., 2] in one flattened map, from the room's first cell."""
+        return cells[..., 0] * self.padded_width + cells[..., 1]
 
 
 def can_hold(tv: Array, agents: Array, hold_cells: Array = HOLD_CELLS, xp: ArrayLibrary = NUMPY) -> Array:
@@ -182,5 +187,6 @@ def can_hold(tv: Array, agents: Array, hold_cells: Array = HOLD_CELLS, xp: Array
     Returns:
         [K, N] bool.
     """
-    offset = (agents - tv[:, None, :2]).clip(-HOLD_REACH - 1, HOLD_REACH + 1) + (HOLD_REACH + 1)
-    return xp.take(hold_cells, (tv[:, 2, None] * HOLD_SIDE + offset[..., 0]) * HOLD_SIDE + offset[..., 1])
+    offset = (agents - tv[:, None, :2]).clip(-HOLD_REACH - 1, HOLD_REACH + 1)
+    centre = tv[:, 2, None] * HOLD_SIDE**2 + HOLD_SIDE**2 // 2
+    return xp.take(hold_cells, centre + offset[..., 0] * HOLD_SIDE + offset[..., 1])

@@ -44,16 +44,20 @@ class Observer:
         """Compute the 225 cells of a crop for each heading, as offsets in a flattened map."""
         self._xp, self._padded_width = xp, padded_width
         self._crop, self._steps = xp.asarray(crop_offsets(padded_width)), xp.asarray(STEPS)
-        agents = np.arange(num_agents)
-        self._others = [xp.asarray((agents + offset) % num_agents) for offset in range(1, num_agents)]
-        self._scratch = xp.empty((num_worlds, num_agents, VIEW * VIEW), dtype=xp.int64)
+        agents, offsets = np.arange(num_agents), np.arange(1, num_agents)[:, None]
+        self._others = xp.asarray((agents + offsets) % num_agents)
+        channels, per_agent = num_channels(num_agents), VIEW * VIEW
+        first_channel = (agents * channels + len(_LEADING_BITS) + 4 * (offsets - 1)) * per_agent
+        per_world = num_agents * channels * per_agent
+        self._first_entry = xp.asarray(np.arange(num_worlds)[:, None, None] * per_world + first_channel)
+        self._scratch = xp.empty((num_worlds, num_agents, per_agent), dtype=xp.int64)
 
     def observe(self, codes: Array, first_cells: Array, cells: Array, headings: Array) -> Array:
         """Observations of all agents of K worlds.
 
         Args:
             codes: [M] uint8, all worlds' padded bit maps, flattened.
-            first_cells: [K] int, index of the first cell of each world's map.
+            first_cells: [K] int, index of the first cell of each world's room.
             cells: [K, N, 2] int, cells of the agents in the unpadded room.
             headings: [K, N] int, headings of the agents.
 
@@ -62,31 +66,28 @@ class Observer:
             i + 1, i + 2, ... one channel for each heading relative to agent i's; TV, stand.
         """
         xp, (count, num_agents) = self._xp, headings.shape
-        centre = (cells[..., 0] + MARGIN) * self._padded_width + cells[..., 1] + MARGIN
-        centre = centre + first_cells[:, None]
         indices = xp.take_into(self._scratch[:count], self._crop, headings)
-        indices += centre[..., None]
+        indices += (cells[..., 0] * self._padded_width + cells[..., 1] + first_cells[:, None])[..., None]
         found = codes.take(indices)
         out = xp.zeros((count, num_agents, num_channels(num_agents), VIEW * VIEW), dtype=xp.uint8)
         for channel, bit in enumerate(_LEADING_BITS):
             xp.not_equal(found & bit, 0, out=out[:, :, channel].view(xp.bool))
         for channel, bit in enumerate(_TRAILING_BITS, start=out.shape[2] - 2):
             xp.not_equal(found & bit, 0, out=out[:, :, channel].view(xp.bool))
-        self._mark_others(out, cells, headings)
+        if num_agents > 1:
+            self._mark_others(out.reshape(-1), cells, headings)
         return out.reshape(count, num_agents, -1, VIEW, VIEW)
 
     def _mark_others(self, out: Array, cells: Array, headings: Array) -> None:
-        """Mark agent i + offset in the crop of every agent i, for all offsets."""
-        xp, (count, num_agents, channels, _) = self._xp, out.shape
-        ahead_of = xp.take(self._steps, headings, 0)
-        down, right = ahead_of[..., 0], ahead_of[..., 1]
-        first = xp.arange(count * num_agents).reshape(count, num_agents) * channels + len(_LEADING_BITS)
-        for number, other in enumerate(self._others):
-            away = cells[:, other] - cells
-            ahead = away[..., 0] * down + away[..., 1] * right
-            aside = away[..., 0] * right - away[..., 1] * down
-            is_seen = (ahead >= 0) & (ahead < VIEW) & (abs(aside) <= VIEW // 2)
-            channel = first + 4 * number + (headings[:, other] - headings) % 4
-            # Where the agent is not seen, 0 is written into the first cell, because no shape may depend on values.
-            cell = ((MARGIN - ahead) * VIEW + aside + VIEW // 2) * is_seen
-            out.reshape(-1)[channel * VIEW * VIEW + cell] = xp.astype(is_seen, xp.uint8)
+        """Mark agents i + 1, i + 2, ... in the crop of every agent i."""
+        xp, steps = self._xp, self._xp.take(self._steps, headings, 0)[:, None]
+        down, right = steps[..., 0], steps[..., 1]
+        away = cells[:, self._others] - cells[:, None]
+        ahead = away[..., 0] * down + away[..., 1] * right
+        aside = away[..., 0] * right - away[..., 1] * down
+        is_seen = (ahead >= 0) & (ahead < VIEW) & (abs(aside) <= VIEW // 2)
+        turned = (headings[:, self._others] - headings[:, None]) % 4
+        cell = aside - ahead * VIEW + (MARGIN * VIEW + VIEW // 2)
+        # Where the agent is not seen, 0 is written into the first cell, because no shape may depend on values.
+        entry = self._first_entry[: len(cells)] + xp.astype(turned, xp.int64) * (VIEW * VIEW) + cell * is_seen
+        out[entry] = xp.astype(is_seen, xp.uint8)

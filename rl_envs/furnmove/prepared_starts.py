@@ -74,19 +74,25 @@ class PreparedStarts:
         if chance.key is not self._key or steps >= self._depth:  # another game, or a longer ring
             self._key, self._chance.key = chance.key, self._xp.to_numpy(chance.key).view(np.uint64)
             drawn[...] = episode
-            self._allocate(len(episode), max(steps + 1, self._depth))
+            if steps >= self._depth:
+                self._allocate(len(episode), steps + 1)
         elif (episode >= drawn).any():
             raise RuntimeError("more env steps were replayed than `prepare` was called for: give it their number")
         self.steps_left = steps
-        ends, rooms = self._earliest_ends(episode), [np.empty(0, np.int64)]
+        ends, found = self._earliest_ends(episode), [np.empty((0, 1 + self._size), np.int64)]
         while (worlds := np.flatnonzero(ends <= steps)).size:
             starts = np.stack([self._draw(self._chance, world) for world in worlds.tolist()])
-            self._write(drawn[worlds] % self._depth, worlds, starts)
-            is_present = drawn[worlds] == episode[worlds]
-            ends[worlds] += np.where(is_present, 1, self._least[drawn[worlds] % self._depth, worlds])
+            state, slots = unpacked(starts, self._num_agents), drawn[worlds] % self._depth
+            distance = abs(state["tv"][:, :2] - state["stand"][:, :2]).sum(1)
+            self._least[slots, worlds] = np.clip(distance - 1, 1, self._max_episode_steps)
+            ends[worlds] += np.where(drawn[worlds] == episode[worlds], 1, self._least[slots, worlds])
             drawn[worlds] += 1
-            rooms.append(starts[:, 0])
-        return np.unique(np.concatenate(rooms))
+            found.append(np.column_stack([slots * len(ends) + worlds, starts]))
+        new = np.concatenate(found)
+        if len(new):
+            given = self._xp.asarray(new)  # one copy to the device
+            self._ring.reshape(-1, self._size)[given[:, 0]] = given[:, 1:]
+        return np.unique(new[:, 1])
 
     def _earliest_ends(self, episode: Array) -> Array:
         """[B] int64, least env steps until the last of the drawn episodes ends; 0 where not even the present is."""
@@ -96,13 +102,6 @@ class PreparedStarts:
             number = episode + ahead
             ends += np.where(number < drawn, self._least[number % self._depth, worlds], 0)
         return ends
-
-    def _write(self, slots: Array, worlds: Array, starts: Array) -> None:
-        state = unpacked(starts, self._num_agents)
-        distance = abs(state["tv"][:, :2] - state["stand"][:, :2]).sum(1)
-        self._least[slots, worlds] = np.clip(distance - 1, 1, self._max_episode_steps)
-        given = self._xp.asarray(np.column_stack([slots * self._ring.shape[1] + worlds, starts]))
-        self._ring.reshape(-1, self._size)[given[:, 0]] = given[:, 1:]
 
     def _allocate(self, num_worlds: int, depth: int) -> None:
         self._depth = depth

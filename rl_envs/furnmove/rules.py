@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rl_envs.core.array_library import NUMPY, ArrayLibrary, Rows
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.furnmove.actions import (
     AGENT_MOVES,
@@ -74,19 +74,13 @@ class Rules:
         possible = is_tried & has_floor & maps.allows_tv(slots[rows], tv) & maps.can_hold(tv, agents).all(1)
         moved[rows] = possible
         tv = xp.where(possible[:, None], tv, before)
-        maps.move_tv(rows, before, tv)
+        maps.move_tv(rows, before, tv, is_tried)
         state["tv"][rows] = tv
         state["agent_cells"][rows] = xp.where(possible[:, None, None], agents, cells)
-        self._visit(state["visited"], rows, tv, is_tried)
+        _, height, width = state["visited"].shape
+        visited, squares = state["visited"].reshape(-1), self._worlds[rows] * (height * width) + tv[:, 0] * width
+        visited[squares + tv[:, 1]] = visited.take(squares + tv[:, 1]) | is_tried  # also if the action failed
         return moved
-
-    def _visit(self, visited: Array, rows: Rows, tv: Array, counts: Array) -> None:
-        """Mark the cell of the TV's centre as visited where `counts` [K] holds, even if the joint action failed."""
-        self._maps.visit(rows, tv, counts)
-        _, height, width = visited.shape
-        places = (self._worlds[rows] * height + tv[:, 0]) * width + tv[:, 1]
-        flat = visited.reshape(-1)
-        flat[places] = flat.take(places) | counts
 
     def _act_alone(self, state: Arrays, actions: Array, alone: Array, failed: Array) -> None:
         """Agents of worlds `alone` [B] bool act one after another and see earlier moves.

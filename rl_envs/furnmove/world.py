@@ -251,8 +251,7 @@ class FurnMove(World):
             starts = np.stack([self._draw_start(self.chance, int(world)) for world in rows])
         for name, values in unpacked(starts, self.num_agents).items():
             state[name][kept] = self.xp.astype(values, state[name].dtype)
-        for name in ("best_distance", "start_distance"):
-            state[name][kept] = self._distance()[kept]
+        state["best_distance"][kept] = state["start_distance"][kept] = self._distance()[kept]
 
     def _start(self, rows: Array) -> None:
         self.prepare(0)
@@ -311,7 +310,7 @@ class FurnMove(World):
 
     def _short(self, rows: Array) -> Rows:
         """Rows of worlds in the form that costs least."""
-        return slice(None) if len(rows) == self.num_worlds else rows
+        return slice(None) if rows is self._all_rows else rows
 
     def _slots(self, rows: Rows) -> Array:
         """Slots of the maps' rooms in these worlds, [K] int64."""

@@ -122,6 +122,8 @@ class DeviceCollector(Collector):
 
     def _fragment(self) -> Iterator[Fragment | None]:
         self._begin_reading()
+        with torch.inference_mode(False):  # what the world keeps may be changed outside of it, too
+            self.world.prepare(self.fragment_length)
         ends: Tensors = {STATE + name: value.clone() for name, value in self._state.items()}
         self._step.zero_()
         self._stops.zero_()
