@@ -164,7 +164,7 @@ def test_an_update_has_no_more_minibatches_than_worlds():
 def test_a_run_says_which_algorithm_stands_in_for_the_papers():
     notes = find_experiment("furnmove_methods").deviation_notes
     for preset, algorithm in {"laptop": "PPO", "authors": "IMPALA", "paper": "IMPALA"}.items():
-        assert f"{algorithm} stands in for the paper's A3C" in notes(PRESETS[preset])
+        assert any(algorithm in note and "A3C" in note for note in notes(PRESETS[preset]))
 
 
 @pytest.mark.long
