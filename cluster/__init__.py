@@ -1,4 +1,4 @@
 """Experiments on many machines: job submission, files for Kubernetes, Slurm and SSH, and a cluster on this machine.
 
-Commands run from a checkout (`python -m cluster.submit ...`). This package knows experiments only by their names.
+Commands run from a checkout (`python -m cluster.submit ...`). Experiments are only referred to by name.
 """

@@ -35,7 +35,7 @@ def pinned_packages(root: Path = ROOT) -> dict[str, str]:
 def runtime_environment(
     variables: Mapping[str, str], installs: bool, uploads: Sequence[str] = (), packages: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Ray's runtime environment of a job, with this checkout (without what .gitignore and .rayignore name).
+    """Ray's runtime environment of a job, with this checkout (without files of .gitignore and .rayignore).
 
     Args:
         variables: more environment variables of the job and its workers.
@@ -80,7 +80,7 @@ class Jobs:
     Args:
         address: `http://HOST:PORT` of the head's dashboard; RAY_API_SERVER_ADDRESS by default.
         token_file: a file that holds the token; RAY_AUTH_TOKEN, or Ray's own places, by default.
-        warn: receives a sentence where a setting is legal but unsafe.
+        warn: called with a message about a legal but unsafe setting.
 
     Raises:
         UserError: no address, no token, a wrong token, or no answer from the address.
@@ -141,7 +141,7 @@ class Jobs:
     def _gone(self) -> UserError:
         return UserError(
             f"nothing answers at {self.address}: start that cluster or correct --address; "
-            f"the same command continues what was trained there"
+            f"the same command continues its run"
         )
 
     @contextmanager
@@ -175,7 +175,7 @@ def _checked_address(address: str) -> str:
         is_one = False
     if not is_one:
         given = f"not {address!r}" if address else "and none was given"
-        raise UserError(f"--address must be http://HOST:PORT of the head's dashboard (port 8265 as a rule), {given}")
+        raise UserError(f"--address must be http://HOST:PORT of the head's dashboard (usually port 8265), {given}")
     return address.rstrip("/")
 
 

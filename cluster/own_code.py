@@ -1,4 +1,4 @@
-"""A user's own modules, which a job uploads beside the checkout, and packages that the nodes must have installed.
+"""A user's own modules, which a job uploads with the checkout, and packages that must be installed on the nodes.
 
 A run imports its experiment, its environment and other modules by name. Those outside the checkout are uploaded, with
 the modules beside them that they import; installed packages are not, because they may be built for one machine.
@@ -37,7 +37,7 @@ class OwnCode(NamedTuple):
 
 
 def own_code(modules: Iterable[str]) -> OwnCode:
-    """The code of these modules, which are imported; what is no module name is ignored.
+    """The code of these modules, which are imported; other texts are ignored.
 
     Raises:
         UserError: a module cannot be imported here, so it would fail on the node.
@@ -78,7 +78,7 @@ def _import(module: str) -> None:
         importlib.import_module(module)
     except Exception as error:
         raise UserError(
-            f"the job needs the module {module!r}, which cannot be imported here ({one_line(error)[:200]}): mend or "
+            f"the job needs the module {module!r}, which cannot be imported here ({one_line(error)[:200]}): fix or "
             f"install it, submit from the folder in which it lies, or add that folder to PYTHONPATH"
         ) from error
 
@@ -87,7 +87,7 @@ def _place(package: str) -> Path | None:
     """Folder or file of a top-level package; None if it is installed or Python's own."""
     try:
         spec = importlib.util.find_spec(package)
-    except ValueError:  # a module without a spec, made at run time
+    except ValueError:  # a module without a spec, created at run time
         return None
     if spec is None or (spec.origin is None and not spec.submodule_search_locations):
         return None

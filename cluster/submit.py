@@ -2,7 +2,7 @@
 
     python -m cluster.submit EXPERIMENT [--any.flag of the experiment] --address http://HOST:8265
     python -m cluster.submit furnmove_sync --preset smoke --storage /shared/runs
-    python -m cluster.submit package.module:NAME --storage /shared/runs        # an experiment from outside goes along
+    python -m cluster.submit package.module:NAME --storage /shared/runs        # a custom experiment is uploaded, too
     python -m cluster.submit train --env rescue:parallel_env --storage /shared/runs     # a module, too
     python -m cluster.submit list | logs JOB | stop JOB
 
@@ -65,11 +65,13 @@ def _parser() -> argparse.ArgumentParser:
         "python -m cluster.submit", description=__doc__, formatter_class=shape, allow_abbrev=False
     )
     add = parser.add_argument
-    message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop asks about jobs."
+    message = "Name of a script in tune_experiments/, or package.module:NAME; list, logs or stop manages jobs."
     add("what", metavar="EXPERIMENT|list|logs|stop", help=message)
     add("--address", help="Address of the head's dashboard, http://HOST:PORT; by default RAY_API_SERVER_ADDRESS.")
     add("--token-file", type=Path, help="File that holds the cluster's token; by default RAY_AUTH_TOKEN holds it.")
-    message = "Folder that all nodes see, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE."
+    message = (
+        "Folder that all nodes can access, or s3://..., gs://...; results go below it; by default CONCORD_STORAGE."
+    )
     add("--storage", default=os.environ.get("CONCORD_STORAGE"), help=message)
     add("--no-wait", action="store_true", help="Return after the submission, without following the output.")
     add("--env", nargs="*", default=[], metavar="NAME", help="Names of variables of this shell to pass to the job.")
@@ -98,7 +100,7 @@ def _command(words: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None) -> tuple[list[str], str, Any]:
-    """The experiment's flags with an `--out` that outlives the job, that `--out`, and the configuration.
+    """The experiment's flags with a persistent `--out`, that `--out`, and the configuration.
 
     Raises:
         UserError: the experiment refuses the flags, or no lasting folder is named.
@@ -106,7 +108,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
     config, options = parse(experiment.presets, rest, experiment.caption, experiment.seeds)
     if options.out is None and not storage:
         raise UserError(
-            "say where results shall land: --storage (or CONCORD_STORAGE), a folder that all nodes see, or s3://..."
+            "name a place for the results: --storage (or CONCORD_STORAGE), a folder that all nodes share, or s3://..."
         )
     if options.out is None:
         out = below(parse_uri(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
@@ -121,7 +123,7 @@ def _follow(jobs: Jobs, job: str) -> int:
     try:
         status = jobs.follow(job, lambda text: print(text, end="", flush=True))
     except KeyboardInterrupt:
-        print(f"\n{job} goes on; end it with: python -m cluster.submit stop {job}", file=sys.stderr)
+        print(f"\n{job} continues; end it with: python -m cluster.submit stop {job}", file=sys.stderr)
         return 130
     message = jobs.status(job)[1].partition(", last available logs")[0]
     print(f"job {job}: {status}" + ("" if status == "SUCCEEDED" else f" ({message})"), flush=True)

@@ -1,4 +1,4 @@
-"""A folder of wheels for a machine without network that has torch but not all that Concord imports without Ray.
+"""A folder of wheels for a machine without network, which has torch but not all of Concord's dependencies.
 
     python -m cluster.wheels build/wheels
 
@@ -26,7 +26,7 @@ PRESENT = frozenset(
     {"torch", "transformers", "peft", "numpy", "numba", "pyarrow", "safetensors", "scipy", "rich", "matplotlib"}
     | {"tensorboard", "pytest", "pyyaml", "tqdm"}
 )
-"""Packages that the machine has, with all that they need but `typing_extensions`, which may be too old there."""
+"""Packages on the machine, with their dependencies except `typing_extensions`, which may be too old."""
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
 
@@ -63,7 +63,7 @@ def _needs(package: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A package's name as indexes compare it."""
+    """A package's normalised name."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
@@ -72,13 +72,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Fetch the wheels with pip, and print their size."""
     words = sys.argv[1:] if arguments is None else arguments
     if len(words) != 1 or words[0].startswith("-"):
-        raise UserError("write python -m cluster.wheels FOLDER: it takes the folder for the wheels alone")
+        raise UserError("write python -m cluster.wheels FOLDER: it takes only the folder for the wheels")
     folder = Path(words[0])
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--no-deps"]
     command += ["--python-version", PYTHON, "--implementation", "cp", "--dest", str(folder)]
     command += [word for platform in PLATFORMS for word in ("--platform", platform)]
     if subprocess.run([*command, *wheels_of()], check=False).returncode:
-        raise UserError("pip could not fetch the wheels: see what it says above, and run the command again")
+        raise UserError("pip could not fetch the wheels: see its output above, and run the command again")
     wheels = sorted(folder.glob("*.whl"))
     print(f"{len(wheels)} wheels in {folder}: {sum(path.stat().st_size for path in wheels) / 2**20:.1f} MiB")
     return 0

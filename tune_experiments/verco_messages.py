@@ -1,12 +1,12 @@
-"""Verco's figure 6: an episode of two cooks with all that they told each other, as a video and as a transcript.
+"""Verco's figure 6: an episode of two cooks with all messages, as a video and as a transcript.
 
-    python tune_experiments/verco_messages.py                               # trains, then plays: minutes on 2 cores
-    python tune_experiments/verco_messages.py --task secret_order           # the order that only Alice knows
+    python tune_experiments/verco_messages.py                               # trains, then records: minutes on 2 cores
+    python tune_experiments/verco_messages.py --task secret_order           # an order that only Alice observes
     python tune_experiments/verco_messages.py --preset smoke                # under 2 minutes, learns nothing
 
-The run's folder `videos` holds the GIF and the Markdown transcript, in which every decision stands beside what its cook
-saw and heard. Runs of `verco_salad` leave both files for each of their rows; its header says what the default language
-model has read.
+The run's folder `videos` holds the GIF and the Markdown transcript, which shows every decision with its cook's
+observation and received message. Runs of `verco_salad` write both files for each method; its header describes the
+corpus of the default language model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tune_experiments.verco_salad import PRESETS, VercoSalad
 
 
 class VercoMessages(VercoSalad):
-    """One method, to be watched and read."""
+    """One method, with a video and a transcript."""
 
     name = "verco_messages"
     caption = "Verco's messages in the salad kitchen"

@@ -1,7 +1,7 @@
-"""Verco in the salad kitchen: two cooks on one language model, who write to each other before they act.
+"""Verco in the salad kitchen: two cooks on one language model, which exchange messages before they act.
 
     make verco                                                              # three tasks, four seeds: hours on 2 cores
-    python tune_experiments/verco_salad.py --task secret_order              # the order that only Alice knows
+    python tune_experiments/verco_salad.py --task secret_order              # an order that only Alice observes
     python tune_experiments/verco_salad.py --task lettuce_onion_c           # any salad on any map
     python tune_experiments/verco_salad.py --methods verco teacher_messages shuffled
     python tune_experiments/verco_salad.py --model FOLDER                   # any causal language model of Hugging Face
@@ -12,19 +12,18 @@
     python tune_experiments/verco_salad.py --preset smoke                   # under 2 minutes, learns nothing
     python tune_experiments/verco_salad.py --preset paper                   # the published constants: a GPU, days
 
-Methods: `verco` first learns to write a teacher's messages, then to act by PPO, while its message adapter is frozen;
-`twosome` is the same without messages; `shuffled` hears in training what is written in another kitchen,
-`teacher_messages` what the scripted teacher writes. `symbolic_ppo` and `commnet` see numbers, and `commnet` passes
-vectors. `base` is the language model as it is, before warm start and PPO; `base_sum`, `base_token` and `base_word` are
-the same without messages, with actions scored by the sum of log-probabilities, by token and by word. `lookup` answers
-as the nearest prompt of its corpus was answered, without a network. `symbolic_imitation_ppo` learns the corpus'
-decisions in numbers, then by PPO. `api` asks a chat model. Beside them: the trained verco in silence, with shuffled and
-with the teacher's messages; verco after its warm start alone; random legal actions; scripted cooks without and with
-messages.
+Methods: `verco` first learns to write a teacher's messages, then to act by PPO with a frozen message adapter; `twosome`
+is the same without messages; `shuffled` is trained with messages from another kitchen, `teacher_messages` with the
+scripted teacher's. `symbolic_ppo` and `commnet` have vector observations, and `commnet` exchanges vectors. `base` is
+the language model before warm start and PPO; `base_sum`, `base_token` and `base_word` are the same without messages,
+with actions scored by the sum of log-probabilities, by token and by word. `lookup` takes the answer of the nearest
+prompt in the corpus, without a network. `symbolic_imitation_ppo` imitates the corpus' decisions from vectors, then
+learns by PPO. `api` uses a chat model. Baselines: the trained verco without messages, with shuffled and with the
+teacher's messages; verco after its warm start only; random legal actions; scripted cooks without and with messages.
 
-The default language model has read what scripted cooks, in three quarters of their decisions, say and do in generated
-kitchens (`rl_envs/salad/procedural.py`). No tested combination of map, salad and order is among them, and no tested
-prompt.
+The default language model was trained on messages and actions of cooks that follow a script in three quarters of their
+decisions, in generated kitchens (`rl_envs/salad/procedural.py`). They contain no tested combination of map, salad and
+order, and no tested prompt.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ SMOKE = dataclasses.replace(
     methods=("verco", "symbolic_imitation_ppo", "lookup"),
     team=LanguageTeamSettings(
         language=LanguageModelSettings(small=_TINY),
-        normalisation="token",  # else a model that has learned next to nothing waits: the shortest phrase
+        normalisation="token",  # else an untrained model waits, because that is the shortest phrase
         value_hidden_sizes=(16,),
     ),
     symbolic=VectorConfig(hidden_sizes=(16,)),
@@ -144,7 +143,7 @@ PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
 
 
 class VercoSalad(Experiment[VercoConfig]):
-    """Teams that write and teams that do not, on one language model; teams that see numbers; a chat model."""
+    """Language teams with and without messages; teams with vector observations; a chat model."""
 
     metric_ranges = Salad.metric_ranges | {"success_of_*": SHARE} | dict.fromkeys(("chat_*", *DISTANCES), COUNT)
     name = "verco_salad"
@@ -156,23 +155,23 @@ class VercoSalad(Experiment[VercoConfig]):
     def plan(
         self, config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
-        """A warm start for the message adapter where there is one, then PPO on actions."""
+        """Perhaps a warm start of the message adapter, then PPO on actions."""
         return trials.plan(config, method, seed, trial_folder)
 
     def depends_on_seed(self, method: str) -> bool:
-        """Whether a method learns."""
+        """Whether a method is trained."""
         return trials.ROWS[method].learns
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole episodes, beside ablations of messages and baselines that do not learn."""
+        """Whole episodes, with ablations of messages and baselines without training."""
         return evaluation.evaluate(config, policy)
 
     def evaluate_trial(self, config: VercoConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """The same with what the trial's chat model has cost."""
+        """The same with the costs of the trial's chat model."""
         return evaluation.evaluate(config, policy, trial_folder)
 
     def evaluation_seeds(self, config: VercoConfig) -> Sequence[int]:
-        """Those of validation and test."""
+        """Seeds of validation and test."""
         return evaluation.VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -180,9 +179,9 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; of a pretrained model also with a team that sees numbers.
+        """Comparison of teams with and without messages; for a pretrained model also with vector observations.
 
-        None where one method is trained.
+        None if one method is trained.
         """
         first = (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
         if not config.model or not {"verco", "twosome", "symbolic_ppo"} <= set(config.methods):
@@ -190,17 +189,17 @@ class VercoSalad(Experiment[VercoConfig]):
         return *first, *(MainComparison(one, "symbolic_ppo", "return", config.task) for one in ("verco", "twosome"))
 
     def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
-        """Against the published constants."""
+        """Deviations from the published constants."""
         return deviations.deviation_notes(config)
 
     def optimiser_steps(self, config: VercoConfig) -> str:
-        """Of PPO, beside those of the base method's release; Verco prints none."""
+        """Optimiser steps of PPO, compared with those of the base method's release; Verco gives none."""
         steps = 4 * (500_000 // 128)  # of each 128 decisions
         who = "TWOSOME's release"
         return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, who)
 
     def as_loaded(self, config: VercoConfig) -> VercoConfig:
-        """With a chat model's recorded answers, from the trial's own folder: opening a run asks no model."""
+        """The configuration with recorded answers of the trial's folder: loading a run queries no chat model."""
         record = Path(config.chat.record)
         own = record.name if record.is_absolute() or ".." in record.parts else config.chat.record
         ours = EndpointSettings(), Budget()
@@ -208,19 +207,19 @@ class VercoSalad(Experiment[VercoConfig]):
         return dataclasses.replace(config, chat=chat)
 
     def check(self, config: VercoConfig) -> None:
-        """See that a chat model can be asked where one is."""
+        """Check the chat model, if there is one."""
         trials.check(config)
 
     def prepare(self, config: VercoConfig, method: str, trial_folder: Path) -> None:
-        """Keep the small language model beside the checkpoints."""
+        """Copy the small language model into the trial's folder."""
         run_files.keep_model(config, method, trial_folder)
 
     def export(self, loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
-        """The adapters, as peft reads them."""
+        """The adapters in peft's format."""
         return run_files.export(loaded, folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each method with what was said."""
+        """Curves, and an episode of each method with its messages."""
         return run_files.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
@@ -228,7 +227,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return run_files.video(loaded, seed)
 
     def spectator(self, loaded: LoadedPolicy) -> replay.KitchenSpectator:
-        """Tells what each cook sees."""
+        """Shows each cook's observation as text."""
         return replay.KitchenSpectator(loaded)
 
     def test_world(self, config: VercoConfig, num_worlds: int, method: str = "") -> Salad:

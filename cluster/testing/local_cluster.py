@@ -100,7 +100,7 @@ class LocalCluster:
             "dashboard-port": dashboard,
             "dashboard-agent-listen-port": agent,
             "ray-client-server-port": client,
-            "num-cpus": 0,  # keeps trials off the head, so a fault in a trial cannot end it
+            "num-cpus": 0,  # no trials on the head, so that their faults cannot end it
             "object-store-memory": _OBJECT_STORE_BYTES,
             "temp-dir": tempfile.mkdtemp(prefix="head_", dir=self.home),
         }
@@ -149,7 +149,7 @@ class LocalCluster:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def stop(self) -> None:
-        """Kill every process of this cluster and remove its files, without being interrupted by a signal."""
+        """Kill every process of this cluster and remove its files, ignoring signals."""
         _ignore_signals()
         kill_marked(self.name)
         shutil.rmtree(self.home, ignore_errors=True)

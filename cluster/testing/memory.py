@@ -22,15 +22,15 @@ __all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample
 
 OBJECT_STORE = "object store (shared by all)"
 _BLOCKS = 9
-"""Number of blocks whose means the line is fitted to: samples 30 s apart are correlated, these means hardly are."""
+"""Number of blocks, whose means the line is fitted to, because single samples are correlated."""
 _CONFIDENCE = 0.99
-"""Confidence level of each interval; at 95 % one of the about 20 processes of a run would be a false alarm."""
+"""Confidence level of each interval; at 95 % one of about 20 processes would be a false alarm."""
 _MEGABYTE = 1024.0
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One process at one moment; memory in MB.
+    """Memory of one process at one time, in MB.
 
     Attributes:
         minutes: minutes since sampling began.
@@ -88,7 +88,7 @@ def sample(minutes: float, pid: int, process: str) -> Sample | None:
 
 
 def name_of(command: str) -> str:
-    """Short name of a process, from its command line; Ray's workers change theirs with every call that they serve."""
+    """Short name of a process, from its command line; Ray's workers change theirs with every task."""
     words = command.split()
     if not words:
         return "?"

@@ -1,7 +1,7 @@
 """The smoke run of each paper as a job of a local cluster: `python -m cluster.testing.papers`.
 
 Each experiment is submitted three times: without a token, with a wrong token and with the right one. The cluster must
-refuse the first two in one sentence before any upload. The third must leave a table, results and TensorBoard events.
+refuse the first two in one sentence before any upload. The third must write a table, results and TensorBoard events.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Soak test: an hour of training during which the memory of every process is sampled. Does any process grow?
+"""Soak test: the memory growth of every process in an hour of training.
 
     python -m cluster.testing.soak                             # an hour of FurnMove on a local cluster of two nodes
     python -m cluster.testing.soak --minutes 600 --experiment rtfm_txt2pi --preset smoke --workers.runners 1
@@ -26,7 +26,7 @@ FLAGS = ["--preset", "smoke", "--methods", "sync_13_cordial", "--budget-env-step
 FLAGS += ["--workers.runners", "1", "--workers.learners", "1", "--workers.worlds-per-runner", "16"]
 FLAGS += ["--checkpoint-every-env-steps", "3200", "--validate-every-env-steps", "32000"]
 FLAGS += ["--train-rooms", "train"]
-"""Every kind of process, many checkpoints and validations, and a budget that never ends. Few rooms, because an env
+"""Every kind of process, many checkpoints and validations, and an unlimited budget. Few rooms, because an env
 runner caches every room that it has seen, which looks like a leak in the first hour."""
 
 

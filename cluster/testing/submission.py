@@ -1,4 +1,4 @@
-"""A job on a local cluster, as its user sees it: its output, its files, and the refusal of a wrong token."""
+"""A job on a local cluster for its user: output, files, and the refusal of a wrong token."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def refusal(cluster: LocalCluster, experiment: str, flags: Sequence[str], token:
 
 
 def _environment(cluster: LocalCluster, home: str, token: str | None) -> dict[str, str]:
-    """The user's environment with this token and no other."""
+    """The user's environment with only this token."""
     known = os.environ | cluster.environment | {"HOME": home}
     variables = {name: value for name, value in known.items() if not name.startswith("RAY_AUTH_TOKEN")}
     return variables if token is None else variables | {"RAY_AUTH_TOKEN": token}

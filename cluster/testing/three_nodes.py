@@ -1,4 +1,4 @@
-"""`make cluster`: a smoke experiment on a cluster of three nodes on this machine, one of which dies during training.
+"""`make cluster`: a smoke experiment on three nodes on this machine, one of which is killed during training.
 
 The command starts a head and two worker nodes as separate raylets. It checks that the cluster refuses a missing and a
 wrong token, submits the experiment, kills the worker node that trains it, waits until the job ends with its table, and

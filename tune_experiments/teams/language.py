@@ -79,7 +79,7 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     if phrases is None or not found:
         lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
         raise UserError(
-            f"the methods {' and '.join(LANGUAGE_ROWS)} need a game with texts and names of  "
+            f"the methods {' and '.join(LANGUAGE_ROWS)} need a game with texts and names of "
             f"actions, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "
             f"environment provide them (constant names may be in its attribute {ACTION_TEXTS})"
         )

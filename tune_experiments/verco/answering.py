@@ -1,4 +1,4 @@
-"""Teams without weights whose actions are answers to prompts: those of a chat model, or of a memory of texts."""
+"""Teams without weights whose actions are answers to prompts, by a chat model or by lookup in a corpus."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rl_models.llm.network import ACTION_SCORES, CandidateHead
 from rl_models.policy import Features, State, Stateless, TeamPolicy
 
 _NOT_CHOSEN = -50.0
-"""Score of an action that is not the answer, which has 0."""
+"""Score of all actions except the answer, which has 0."""
 
 
 class AnsweringNetwork(Stateless, ABC):
-    """Every cook who decides is answered with one of its legal actions.
+    """Base of networks that choose one of the legal actions for every cook that decides.
 
     Args:
         num_agents: N.
@@ -32,20 +32,20 @@ class AnsweringNetwork(Stateless, ABC):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """Choose for all cooks who decide.
+        """Choose an action for every cook that decides.
 
         Args:
-            situations: situations of each such cook its team's situations, [N, F] int.
-            agents: which cook of the team it is.
-            choices: numbers of its legal actions.
+            situations: for each of them the situations of its team, [N, F] int.
+            agents: index of the cook in the team.
+            choices: its legal actions.
 
         Returns:
-            one of the choices of each.
+            one of the choices for each.
         """
 
     @torch.no_grad()
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Scores [B, T, N, A] that are 0 for the answer; only for cooks who decide."""
+        """Scores [B, T, N, A], 0 for the answer; only for cooks that decide."""
         legal, codes = obs["legal"].bool().cpu(), obs["situation"].cpu().numpy()
         deciding = obs["decides"].bool().cpu() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
         places = deciding.nonzero().tolist()
@@ -61,5 +61,5 @@ class AnsweringNetwork(Stateless, ABC):
 
 
 def answering_team(network: AnsweringNetwork, num_actions: int) -> TeamPolicy:
-    """The team of a network whose answers are its actions; it has no values."""
+    """Build a team of an `AnsweringNetwork`, without values."""
     return TeamPolicy(network, CandidateHead(num_actions), LayeredValueHead(1))

@@ -1,8 +1,8 @@
-"""One table over several kitchens, from the results of their runs alone: what `make verco` ends with.
+"""One table over several kitchens, from the results of their runs; the last step of `make verco`.
 
     python -m tune_experiments.verco.combined_table FOLDER     # of one run folder a kitchen
 
-As in the paper's figures the numbers are medians over seeds with the band from 25 to 75 %. A second table has what was
+As in the paper's figures the numbers are medians over seeds with the band from 25 to 75 %. A second table has dishes
 served by order, for kitchens with several.
 """
 
@@ -91,7 +91,7 @@ def main() -> None:
     sessions = [one for run in sorted(folder.iterdir()) for one in read_sessions(run, may_be_missing=True)]
     text, path = combined(results, describe_models(sessions)), folder / TABLE_FILE
     if path.exists() and _NOTE not in path.read_text(errors="replace"):
-        raise UserError(f"{path} is there and holds something else: move it away")
+        raise UserError(f"{path} exists and is not a combined table: move it")
     console.print(text)
     write_atomically(path, text)
     console.print(f"wrote {path}")

@@ -1,6 +1,6 @@
 """Every setting of a run in the salad kitchen, with the laptop's values as defaults.
 
-Constants of the published agents are the preset `paper`. How settings become a trial is `trials.py`.
+Constants of the published agents are the preset `paper`. `trials.py` builds a trial from it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 
 FIRST_WARM_START_WORLD = 10_000
-"""The warm start and the corpus are played in other worlds than training."""
+"""First world of the warm start and the corpus; training uses other worlds."""
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 
 
 @dataclass(frozen=True)
 class WarmStartSettings:
-    """Play of scripted cooks that often err: what the small model reads, or what a teacher's messages are about."""
+    """Rollouts of scripted cooks with random errors, for the small model's corpus or a teacher's messages."""
 
     worlds: PositiveInt = 8
-    """Number of kitchens that are played at once."""
+    """Number of kitchens in parallel."""
     env_steps: PositiveInt = 60
     """Number of env steps of each kitchen in a round."""
     error: UnitInterval = 0.4
@@ -48,24 +48,23 @@ class CorpusSettings(WarmStartSettings):
     """Corpus of the small model: messages of the teacher, and legal or expert actions, in generated kitchens."""
 
     kitchens: PositiveInt = 36
-    """Number of generated kitchens that are played in, none of which is tested."""
+    """Number of generated kitchens, none of which is in a test."""
     worlds: PositiveInt = 3
-    """Number of games that are played at once in each kitchen."""
+    """Number of parallel games in each kitchen."""
     env_steps: PositiveInt = 90
     """Number of env steps of each game."""
     expert_share: UnitInterval = 0.75
-    """Share of the actions, from 0 to 1, that a scripted cook would take; the others are any legal ones. With 0 the
-    model does not read how a salad is made, and PPO must find it out; a large model knows it from its own training
-    texts."""
+    """Share of the actions, from 0 to 1, that are a scripted cook's; the others are random legal ones. With 0 the model
+    does not read how a salad is made, and PPO must find it out; a large model knows it from its own training texts."""
     follow_share: UnitInterval = 1.0
-    """Share of the actions after a message, from 0 to 1, that a cook who hears it would take; the others are those of a
-    cook who does not hear it. With 0 the model does not read that a message is to be followed; a large model knows it
+    """Share of the actions after a message, from 0 to 1, that are those of a cook that follows it; the others are those
+    of a cook without messages. With 0 the model does not read that messages are to be followed; a large model knows it
     from its own training texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImitationSettings:
-    """How a team that sees numbers learns from the corpus' decisions."""
+    """Imitation of the corpus' decisions by a team with vector observations."""
 
     num_epochs: PositiveInt = 30
     """Number of epochs over all decisions."""
@@ -79,13 +78,13 @@ class ImitationSettings:
 class VercoLearnerConfig(LearnerConfig):
     """How all methods learn: each cook has its own ratio, and values are learned at decisions.
 
-    A decision of d env steps is discounted by gamma^d, and lambda is taken once a decision.
+    A decision of d env steps is discounted by gamma^d, and lambda counts once for each decision.
     """
 
     learning_rate: PositiveFloat = 3e-3
     """Learning rate of language teams at the start, above 0."""
     symbolic_learning_rate: PositiveFloat = 3e-3
-    """Learning rate of teams that see numbers at the start, above 0."""
+    """Learning rate of teams with vector observations at the start, above 0."""
     critic_learning_rate: NonNegativeFloat = 0.0
     """Learning rate of a language team's value head at the start, at least 0; 0: the team's learning rate."""
     joint_ratio: bool = False
@@ -123,24 +122,24 @@ class VercoConfig(
     lookup, base, base_sum, base_token, base_word, api."""
     task: str = "tomato_b"
     """Name of the kitchen with its order: SALAD_MAP, where SALAD is tomato, lettuce, lettuce_tomato, onion,
-    onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order, on
-    which settings are chosen."""
+    onion_tomato, lettuce_onion or lettuce_onion_tomato, and MAP is a, b, c or d; or secret_order; or tuning_order,
+    for tuning."""
     model: str = ""
     """Causal language model, as --team.language.model: a name of `concord models`, a folder or a hub id; empty: a small
     one that learns the kitchen's texts first."""
     team: LanguageTeamSettings = field(default_factory=LanguageTeamSettings)
     """The team's language model, adapters, messages and critic."""
     symbolic: VectorConfig = field(default_factory=VectorConfig)
-    """Widths of teams that see numbers."""
+    """Widths of teams with vector observations."""
     corpus: CorpusSettings = CorpusSettings()
-    """The texts that the small model reads, the same for every task; no tested kitchen is among them."""
+    """Corpus of the small model, the same for every task, without the tested kitchens."""
     imitation: ImitationSettings = ImitationSettings()
-    """How the method symbolic_imitation_ppo learns the decisions of the same play before its PPO begins."""
+    """Imitation of the corpus' decisions in the method symbolic_imitation_ppo, before PPO."""
     warm_start: WarmStartSettings = WarmStartSettings(worlds=16, env_steps=80)
-    """Size and errors of the play that the teacher writes about in each round."""
+    """Size and errors of the rollouts for the teacher in each round."""
     warm_start_by: Literal["cooks", "policy"] = "cooks"
-    """Players of the warm start: cooks, scripted cooks with random errors; policy, the team itself before it learns to
-    act."""
+    """Policy of the warm start's rollouts: cooks, scripted cooks with random errors; policy, the team before it learns
+    to act."""
     rounds: PositiveInt = 2
     """Number of rounds of the warm start before the team learns to act."""
     distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
@@ -149,9 +148,9 @@ class VercoConfig(
     """Teacher that writes the messages of the warm start: `scripted`, rules written by hand; `endpoint`, a chat
     model."""
     chat: ChatSettings = field(default_factory=ChatSettings)
-    """How a chat model is reached, for that teacher and for the method `api`."""
+    """Connection to a chat model, for this teacher and for the method `api`."""
     concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
-    """Number of questions to a chat model under way at the same time."""
+    """Number of concurrent questions to a chat model."""
     replay: str = ""
     """Folder of a run whose records replace the endpoint's answers, to repeat that run offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
@@ -159,12 +158,12 @@ class VercoConfig(
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps of an episode, in training and in tests; 0: as many as the task has."""
     training_episode_steps: NonNegativeInt = 64
-    """Number of env steps of an episode in training alone, where tests are stricter; 0: the same as in tests."""
+    """Number of env steps of an episode only in training; 0: the same as in tests."""
     budget_env_steps: PositiveInt = 20_000
     """Number of joint env steps of training, after the warm start."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         self._find_folders()
         if self.task not in TASKS:
@@ -193,7 +192,7 @@ class VercoConfig(
             )
 
     def _find_folders(self) -> None:
-        """Make paths whole: trials run, continue and are evaluated in other folders. A hub's model is no path."""
+        """Make paths absolute, because trials run and are evaluated in other folders; hub ids are not changed."""
         named = self.team.language.model
         model = absolute_model_name(self.model)
         if model and named and named != model:
@@ -209,34 +208,34 @@ class VercoConfig(
 
     @property
     def corpus_env_steps(self) -> int:
-        """Number of env steps behind the corpus."""
+        """Number of env steps of the corpus."""
         return self.corpus.kitchens * self.corpus.worlds * self.corpus.env_steps
 
     @property
     def changes(self) -> dict[str, Any]:
-        """Arguments of the task's worlds that this run changes."""
+        """Changed arguments of the task's worlds."""
         return {"max_episode_steps": self.max_episode_steps} if self.max_episode_steps else {}
 
     @property
     def training(self) -> VercoConfig:
-        """The same with the horizon of training."""
+        """The configuration with the horizon of training."""
         return dataclasses.replace(self, max_episode_steps=self.training_episode_steps or self.max_episode_steps)
 
     def language_team(self, trial_folder: Path | None) -> LanguageTeamSettings:
-        """The team's settings with the model of this run: a small one is the trial's, where its folder can be seen."""
+        """The team's settings with this run's model; a small one is that of the trial, if its folder exists."""
         kept = trial_folder / LANGUAGE_MODEL if trial_folder is not None and not self.model else None
         model = str(kept) if kept is not None and kept.is_dir() else self.model
         return dataclasses.replace(self.team, language=dataclasses.replace(self.team.language, model=model))
 
 
 def _whole(path: str) -> str:
-    """The absolute path of a folder that is there; any other name as it is."""
+    """The absolute path of an existing folder; other names are not changed."""
     found = Path(path).expanduser()
     return str(found.absolute()) if path and found.is_dir() else path
 
 
 def _check_team(config: VercoConfig) -> None:
-    """Refuse a language model, adapters, messages or a critic that cannot be built."""
+    """Check language model, adapters, messages and critic."""
     small = "team.language.small"
     width, heads = config.team.language.small.width, config.team.language.small.heads
     if width % (2 * heads):

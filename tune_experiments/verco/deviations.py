@@ -1,4 +1,4 @@
-"""Deviations of a run from the published agents that no flag says, one sentence each."""
+"""Deviations of a run from the published agents that no flag shows, one sentence each."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from tune_experiments.verco.config import VercoConfig
 from tune_experiments.verco.trials import ROWS
 
 _READ = (
-    "the small model has read what scripted cooks say and do in generated kitchens, and the tested kitchens are held "
-    "out as wholes; the paper's model has read the internet, and nothing made for this game"
+    "the small model was trained on scripted cooks in generated kitchens, and the tested kitchens are held "
+    "out as wholes; the paper's model was trained on the internet, without texts for this game"
 )
 
 
@@ -16,7 +16,7 @@ def deviation_notes(config: VercoConfig) -> list[str]:
     notes = [
         "advantages are standardised over the decisions of an update, the base method's over 4 at a time; one norm "
         "clips the gradients of actor and critic, each has its own there",
-        "actions that would do nothing are not offered, the base method offers all; a food pays once an episode",
+        "actions without effect are illegal, in the base method all are legal; a food is rewarded once an episode",
     ]
     rows = [ROWS[method] for method in config.methods if method in ROWS]
     if any(row.has_warm_start for row in rows) and config.teacher == "scripted":

@@ -1,7 +1,7 @@
-"""Tests of Verco: whole episodes with sampled actions, beside random play and scripted cooks, deaf and hearing.
+"""Tests of Verco: whole episodes with sampled actions; baselines are random play and scripted cooks.
 
-A team that writes is tested three times more, with the same weights: in silence, with messages from another kitchen,
-and with the scripted teacher's.
+A team with messages is tested three more times with the same weights: without messages, with messages from another
+kitchen, and with the scripted teacher's.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from tune_experiments.verco.prompted import refusals, trial_chat_settings, usage
 from tune_experiments.verco.teacher_messages import get_writer, taught_world
 
 EVALUATION_SEED, VALIDATION_SEED = 500, 501
-"""Seeds of the test and of validation: each fixes orders and the draws of actions, for all teams alike."""
+"""Seeds of the test and of validation: each fixes orders and sampled actions, equal for all teams."""
 DEAF, HEARING = "scripted cooks, deaf", "scripted cooks, hearing"
 SILENT, SHUFFLED, TAUGHT = "in silence", "with shuffled messages", "with the teacher's messages"
 OF_ORDER = "_of_"
-"""Between a metric and the order whose episodes alone it is about."""
+"""Separator of a metric and the order that it is restricted to."""
 ABLATIONS = (SILENT, SHUFFLED, TAUGHT)
 _RECIPE = "recipe"
 Act = Callable[[Arrays], Array]
 
 
 def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
-    """The table's numbers: the team's, those of its ablations, and those of baselines that do not learn.
+    """Results for the table: the team, its ablations, and baselines without training.
 
     Args:
         config: configuration of the run.
         policy: the team.
-        trial_folder: with the record of calls to a chat model, from which costs are computed.
+        trial_folder: folder with the record of calls to a chat model, for costs.
     """
     own = play_team(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}
@@ -64,13 +64,13 @@ def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None 
 
 
 def evaluate_stage(config: VercoConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The team's own numbers alone, before PPO."""
+    """Results of the team before PPO."""
     played = play_team(_telling_orders(make_world(config, config.test_episodes)), policy)
     return {config.task: by_order(played)}
 
 
 def validate(config: VercoConfig, is_taught: bool, policy: TeamPolicy) -> Episodes:
-    """A point of the curve of returns."""
+    """Validation metrics for the curve of returns."""
     if is_taught:
         return play_team(taught_world(config, get_writer(policy), config.valid_episodes), policy, VALIDATION_SEED)
     return play_team(make_world(config, config.valid_episodes), policy, VALIDATION_SEED)
@@ -83,7 +83,7 @@ def play_team(world: Salad, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> 
 
 
 def by_order(episodes: Episodes) -> Episodes:
-    """The same, and the metrics of each order's episodes alone if there were several orders."""
+    """The metrics, and those of each order's episodes if there are several orders."""
     metrics = {name: values for name, values in episodes.items() if name != _RECIPE}
     ordered = episodes[_RECIPE].astype(int)
     names = {} if len(set(ordered)) < 2 else {recipe: RECIPES[recipe] for recipe in sorted(set(ordered))}
@@ -95,20 +95,20 @@ def by_order(episodes: Episodes) -> Episodes:
 
 
 def _telling_orders(world: Salad) -> Salad:
-    """Its episodes tell which order they were about."""
+    """Context in which episode metrics contain the order."""
     world.metric_names = (*world.metric_names, _RECIPE)
     return world
 
 
 def writes(policy: TeamPolicy) -> bool:
-    """Whether the members of a team hear each other's own messages."""
+    """Whether the agents of a team receive each other's messages."""
     network = policy.network
     return isinstance(network, LanguageNetwork) and network.settings.messages.heard == "messages"
 
 
 @contextmanager
 def hearing(policy: TeamPolicy, heard: str) -> Iterator[None]:
-    """Within it something else reaches the others than what was written."""
+    """Context in which agents receive other messages than those written."""
     network: Any = policy.network
     before = network.settings
     network.settings = dataclasses.replace(before, messages=dataclasses.replace(before.messages, heard=heard))
@@ -132,7 +132,7 @@ def _ablations(config: VercoConfig, policy: TeamPolicy) -> Iterator[tuple[Tested
 
 
 def evaluate_lookup(config: VercoConfig, network: LookupNetwork) -> Iterator[tuple[Tested, Episodes]]:
-    """A memory that hears nothing, or the scripted teacher, in place of the messages that it looks up."""
+    """The lookup method with no messages, or with the scripted teacher's."""
     for name, hears in ((SILENT, False), (TAUGHT, True)):
         world = _telling_orders(make_world(config, config.test_episodes))
         act = functools.partial(_look_up, network, world, hears)
@@ -150,7 +150,7 @@ def _baselines(config: VercoConfig) -> Iterator[tuple[Tested, Episodes]]:
 
 
 def play(world: Salad, act: Act) -> Episodes:
-    """The first episode of each world, with actions from `act`, which may look at the world itself."""
+    """The first episode of each world, with actions from `act`, a function of the world and observations."""
     obs, rows = world.reset(EVALUATION_SEED), []
     running = np.ones(world.num_worlds, bool)
     while running.any():

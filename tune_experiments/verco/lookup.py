@@ -1,8 +1,8 @@
-"""The method `lookup`: no network, each cook answers as the nearest prompt of the small model's corpus was answered.
+"""The method `lookup`: no network, each cook takes the answer of the nearest prompt in the small model's corpus.
 
-It writes the message of the nearest prompt of a message. Then it does what was done most often behind the nearest
-prompt of an action, among the actions that are legal now. It shows what a memory of the corpus is worth; how far the
-tested prompts are from the corpus is measured here, too.
+It writes the message of the nearest message prompt. Then it takes the most frequent legal action of the nearest action
+prompt. It shows the value of memorising the corpus; the distance of the tested prompts from the corpus is also
+measured.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tune_experiments.verco.supervised_data import read_corpus
 
 _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
-"""Tested prompts whose distance is measured, the worlds in which they are met, and the seed of both."""
+"""Number of tested prompts, number of worlds that they are collected in, and the seed."""
 _HEARS = {"scripted cooks": 0.0, "half random": 0.5, "random": 1.0}
-"""Players with which tested prompts are met -> share of random decisions."""
+"""Collecting policy -> share of random decisions."""
 
 
 class Answers:
-    """Texts of a corpus and what followed each, by the nearest prompt."""
+    """Prompts of a corpus and their answers, looked up by the nearest prompt."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Count the answers of each distinct prompt."""
@@ -50,12 +50,12 @@ class Answers:
 
     @functools.cache  # noqa: B019 (lives as long as its network)
     def answer(self, prompt: str) -> str:
-        """The answer that the nearest prompt had most often."""
+        """The most frequent answer of the nearest prompt."""
         return self._answers[self.index.nearest(prompt)[0]].most_common(1)[0][0]
 
     @functools.cache  # noqa: B019
     def choose(self, prompt: str, choices: tuple[str, ...]) -> str:
-        """The same among some answers and the prompts that had any of them; to wait if no prompt had one."""
+        """The same among some answers; waiting if no prompt has any of them."""
         among = sorted({place for choice in choices for place in self._prompts.get(choice, ())})
         if not among:
             return _WAIT
@@ -64,7 +64,7 @@ class Answers:
 
 
 class LookupNetwork(AnsweringNetwork):
-    """Every cook's situation in words; the answer of the nearest prompt is its action."""
+    """The action of each cook is the answer of the nearest prompt."""
 
     def __init__(self, narrator: Narrator, num_agents: int, read: Corpus) -> None:
         super().__init__(num_agents)
@@ -74,14 +74,14 @@ class LookupNetwork(AnsweringNetwork):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """See `AnsweringNetwork.answers`; each cook hears the message that is looked up for the other one."""
+        """See `AnsweringNetwork.answers`; each cook receives the looked-up message of the other one."""
         return [
             self._chosen(team[agent], some, [self._message(team[1 - agent])])
             for team, agent, some in zip(situations, agents, choices, strict=True)
         ]
 
     def act(self, obs: Arrays, sent: list[list[str]] | None) -> Array:
-        """Actions [B, N] int64 if agents receive `sent` `[B][N]` instead of looked-up messages; nothing if None."""
+        """Actions [B, N] int64 if agents receive `sent` `[B][N]` instead of looked-up messages; no messages if None."""
         actions = np.zeros(obs["decides"].shape, np.int64)
         for world, agent in np.argwhere(obs["decides"]).tolist():
             heard = [] if sent is None else [sent[world][1 - agent]]
@@ -99,16 +99,16 @@ class LookupNetwork(AnsweringNetwork):
 
 
 def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
-    """Two cooks who look up what to say and do."""
+    """Two cooks with looked-up messages and actions."""
     world = make_world(config)
     network = LookupNetwork(Narrator(world), world.num_agents, read_corpus(config))
     return answering_team(network, len(world.macros))
 
 
 def met_prompts(world: Salad, env_steps: int, error: float) -> set[str]:
-    """Every prompt that comes up while scripted cooks play and hear the teacher.
+    """All prompts of rollouts of scripted cooks with the teacher's messages.
 
-    Those of messages, and those of actions in silence and behind the teacher's messages.
+    Prompts of messages, and of actions without and with messages.
 
     Args:
         world: kitchens with text; they are reset.
@@ -129,11 +129,11 @@ def met_prompts(world: Salad, env_steps: int, error: float) -> set[str]:
 
 
 def distances_to_corpus(config: VercoConfig) -> dict[str, Array]:
-    """How far tested prompts are from what the small model reads.
+    """Distance of tested prompts from the small model's corpus.
 
     Returns:
         `median_prompt_distance` [1]: token edit distance to the nearest prompt of the corpus over the longer one's
-        tokens, median over a sample of 400; `prompts_in_corpus` [1]: share of all met prompts that stand there word for
+        tokens, median over a sample of 400; `prompts_in_corpus` [1]: share of all prompts that are in it word for
         word; `prompts_met` [1]: their number.
     """
     met: set[str] = set()

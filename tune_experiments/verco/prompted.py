@@ -1,7 +1,7 @@
-"""Chat models in the kitchen: one that is only prompted for actions (the method `api`), and one that teaches messages.
+"""Chat models in the kitchen: one that chooses actions (the method `api`), and a teacher of messages.
 
-Both talk to an endpoint whose key is in the environment, and record every exchange, from which a run can be replayed.
-An action that the mask forbids or that is no action is rejected and asked for again; at last the cook waits.
+Both use an endpoint whose key is in the environment, and record every exchange, so that a run can be replayed.
+An illegal or unknown action is rejected and the question repeated; finally the cook waits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INSTRUCTION = (
 
 
 def check_endpoint(config: VercoConfig) -> None:
-    """Refuse a run that asks a chat model where none is set up.
+    """Check that a chat model is set up if the run needs one.
 
     Raises:
         UserError: its environment variable is not set, or there is no record to replay.
@@ -42,21 +42,21 @@ def check_endpoint(config: VercoConfig) -> None:
         trials = (Path(config.replay) / "trials").glob("*")
         if not any((trial / config.chat.record).is_file() for trial in trials):
             raise UserError(
-                f"--replay must be the folder of a run that asked a chat model, which {config.replay} is not"
+                f"--replay must be the folder of a run with records of a chat model, which {config.replay} is not"
             )
         return
     if config.chat.backend == "openai" and not os.environ.get(API_KEY_VARIABLE):
         raise UserError(
-            f"a chat model is asked in this run, but {API_KEY_VARIABLE} is not set in the environment: set it (and "
+            f"this run needs a chat model, but {API_KEY_VARIABLE} is not set in the environment: set it (and "
             f"{BASE_URL_VARIABLE} for a server of your own), repeat a run from its records with "
             "--replay FOLDER, or leave out the method api and the endpoint's teacher"
         )
 
 
 def trial_chat_settings(config: VercoConfig, trial_folder: Path | None) -> ChatSettings:
-    """How a trial reaches its chat model; what is said lies in its folder.
+    """Settings of a trial's chat model, with the record in its folder.
 
-    A replay reads it from the folder's namesake in another run.
+    A replay reads the record of the same trial in another run.
     """
     chat, folder = config.chat, trial_folder or Path()
     if config.replay:
@@ -66,7 +66,7 @@ def trial_chat_settings(config: VercoConfig, trial_folder: Path | None) -> ChatS
 
 
 class EndpointTeacher:
-    """Writes the messages of both cooks from what both see; scripted ones where the model says nothing of use."""
+    """Writes the messages of both cooks from both observations; scripted ones if no reply is valid."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         """Open the endpoint."""
@@ -76,7 +76,7 @@ class EndpointTeacher:
         self._known: dict[str, tuple[str, ...]] = {}
 
     def messages(self, situations: Array, scripted: list[list[str]]) -> list[tuple[str, ...]]:
-        """`[B][N]` for situations [B, N, F]; each distinct one is asked about once."""
+        """`[B][N]` for situations [B, N, F]; one question for each distinct one."""
         prompts = [self._narrator.teacher_prompt(list(team), MAX_WORDS) for team in situations]
         new = {prompt: row for row, prompt in enumerate(prompts) if prompt not in self._known}
         taught = self._teacher.messages(list(new), [scripted[row] for row in new.values()])
@@ -84,14 +84,14 @@ class EndpointTeacher:
         return [self._known[prompt] for prompt in prompts]
 
     def metrics(self) -> dict[str, float]:
-        """How the questions ended and what they cost, for the log."""
+        """Results and costs of the questions, for the log."""
         counts = {name: float(count) for name, count in self._client.counts.items()}
         return {f"teacher/{name}": number for name, number in (counts | usage(self._chat)).items()}
 
 
 @functools.lru_cache(2)
 def client(settings: ChatSettings, concurrency: int) -> ChatClient:
-    """Client that sends questions to the endpoint; one in a process, for there is one record.
+    """Client that sends questions to the endpoint; one in a process, because there is one record.
 
     Raises:
         UserError: the endpoint or the record cannot be used.
@@ -103,19 +103,19 @@ def client(settings: ChatSettings, concurrency: int) -> ChatClient:
 
 
 def usage(settings: ChatSettings) -> dict[str, float]:
-    """Totals of the exchanges of a trial, name -> number; empty where no model was asked."""
+    """Totals of the exchanges of a trial, name -> number; empty without questions."""
     record = Path(settings.record)
     return read_usage(record).numbers(settings.prices) if record.is_file() else {}
 
 
 def refusals(chat: ChatSettings, concurrency: int) -> dict[str, float]:
-    """How often this process asked, rejected an answer, and got none of use, name -> number; empty if never."""
+    """Numbers of questions, of rejected and of missing answers of this process, name -> number; empty if all are 0."""
     counts = client(chat, concurrency).counts if Path(chat.record).is_file() else {}
     return {f"chat_{name}": float(counts[name]) for name in ("asked", "rejected", "fallback")} if counts else {}
 
 
 class PromptedNetwork(AnsweringNetwork):
-    """Every cook's situation goes to the chat model in words; its answer is the action."""
+    """The action of each cook is a chat model's answer."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
         world = make_world(config)
@@ -127,7 +127,7 @@ class PromptedNetwork(AnsweringNetwork):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """See `AnsweringNetwork.answers`; what has been asked before is not asked again."""
+        """See `AnsweringNetwork.answers`; repeated questions are cached."""
         codes = [team[agent] for team, agent in zip(situations, agents, strict=True)]
         questions = [
             (self._narrator.action_prompt(code), tuple(self._narrator.actions(code)[a] for a in some))
@@ -142,6 +142,6 @@ class PromptedNetwork(AnsweringNetwork):
 
 
 def prompted_team(config: VercoConfig, seed: int, trial_folder: Path | None) -> TeamPolicy:
-    """Two cooks who ask a chat model what to do."""
+    """Two cooks whose actions are a chat model's."""
     network = PromptedNetwork(config, trial_folder)
     return answering_team(network, len(make_world(config).macros))

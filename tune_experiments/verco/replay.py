@@ -1,4 +1,4 @@
-"""An episode with what the cooks told each other: moving picture and transcript (Verco, figure 6)."""
+"""An episode with the cooks' messages: video and transcript (Verco, figure 6)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Moment:
     """One env step.
 
     Attributes:
-        frame: picture before it, with the messages and actions of this moment, [H, W, 3] uint8.
-        scenes: what each cook saw.
-        messages: message of each cook, "" for nothing.
-        chosen: phrase of the action that each cook began; "" for one that carried on.
+        frame: image before it, with the messages and actions of this step, [H, W, 3] uint8.
+        scenes: observation of each cook as text.
+        messages: message of each cook, "" for none.
+        chosen: phrase of the action that each cook began; "" within a macro action.
         reward: reward of the team.
     """
 
@@ -45,7 +45,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Episode:
-    """Moments and how it ended."""
+    """Steps of an episode, and its end."""
 
     moments: tuple[Moment, ...]
     last_frame: np.ndarray
@@ -57,10 +57,10 @@ class Episode:
 
 
 class KitchenSpectator(Spectator):
-    """Tells what each cook sees, in the words that the cooks of this game read."""
+    """Notes with each cook's observation as text."""
 
     def picture_for(self, world: Any, index: int, agent: int) -> np.ndarray:
-        """The room, with the order if this cook knows it."""
+        """The room, with the order if this cook observes it."""
         scene = world.scene(index)
         return render.draw(scene if world.knows[agent] else dataclasses.replace(scene, order="?"))
 
@@ -74,7 +74,7 @@ class KitchenSpectator(Spectator):
 
 
 def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
-    """A solved episode of middle length, if the team solves any."""
+    """The solved episode of median length, if any."""
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
     assert isinstance(world, Salad)
@@ -85,7 +85,7 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
     for actions, reward, _, info in steps:  # noqa: B007 (what the last one told is needed)
         messages, after = _last_messages(policy, index) or messages, world.scene(index)
         chosen = _chosen(narrator, seen, actions[index])
-        # What a cook is about is what it chose at this moment, as its message is of this moment.
+        # Messages and chosen actions of one step are shown together.
         frame = render.draw(dataclasses.replace(scene, about=after.about, messages=messages))
         moments.append(Moment(frame, _scenes(narrator, seen), messages, chosen, float(reward[index, 0])))
         scene, seen = after, _seen(world, index)
@@ -100,7 +100,7 @@ def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:
 
 
 def write_replay(episode: Episode, folder: Path, name: str) -> Iterator[Path]:
-    """Write the transcript `NAME.md` and `NAME.gif`; yields what was written."""
+    """Write the transcript `NAME.md` and `NAME.gif`; yields the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.md"
     path.write_text(transcript(episode, name))
@@ -109,7 +109,7 @@ def write_replay(episode: Episode, folder: Path, name: str) -> Iterator[Path]:
 
 
 def transcript(episode: Episode, name: str) -> str:
-    """The episode as Markdown: a paragraph for each decision, a line for what else was paid or cost."""
+    """The episode as Markdown: a paragraph for each decision, a line for other rewards."""
     metrics = episode.metrics
     ended = "the dish was served" if metrics["success"] else "no dish was served"
     lines = [

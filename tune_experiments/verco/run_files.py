@@ -28,12 +28,12 @@ CURVES = {
     "policy/entropy": "entropy (nats, both cooks)",
     "valid/success": "dishes served in validation",
 }
-"""Returns of training episodes are logged as sums over both cooks, who are paid the same."""
+"""Training returns are logged as sums over both cooks, which have equal rewards."""
 BINS = 25
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
-    """Everything of which there is something yet; returns what was written."""
+    """Draw all figures that have data; returns their paths."""
 
     def draw_replay(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
         return write_replay(replay(policy), out / "videos", method)
@@ -48,10 +48,10 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 
 
 def keep_model(config: VercoConfig, method: str, folder: Path) -> None:
-    """Copy the small model into the folder of a trial that learns on it.
+    """Copy the small model into a trial's folder.
 
     Raises:
-        UserError: it cannot be had or written.
+        UserError: it cannot be trained or written.
     """
     if config.model or not ROWS[method].has_language_model:
         return

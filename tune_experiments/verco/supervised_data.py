@@ -1,8 +1,8 @@
-"""Texts that teams read before they act: the small model's corpus, and a teacher's messages for the message adapter.
+"""Supervised data: the small model's corpus, and a teacher's messages for the message adapter.
 
-The corpus comes from play of scripted cooks that often err in generated kitchens, never in a tested one. The warm
-start is about play in the run's own kitchen, by such cooks or by the team before it learns to act (Verco, section 4.2).
-Prompts that test the message adapter are left out of both. All of it in worlds that training does not use.
+The corpus is from rollouts of scripted cooks with errors in generated kitchens, never in a tested one. The warm start
+is from rollouts in the run's own kitchen, by such cooks or by the team before it learns to act (Verco, section 4.2).
+Prompts that test the message adapter are left out of both. All worlds differ from those of training.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tune_experiments.verco.config import (
 )
 
 _CORPUS_SEED = 0
-"""Seed of the corpus, the same for all seeds of runs: one small model serves all runs."""
+"""Seed of the corpus, the same for all runs, so that they share one small model."""
 
 
 @functools.lru_cache(4)
@@ -44,12 +44,12 @@ def _read(settings: CorpusSettings, held_out: float) -> tuple[Corpus, ...]:
 
 
 def corpus(config: VercoConfig) -> tuple[Pair, ...]:
-    """All pairs that the small model of a run reads."""
+    """All pairs of the corpus of a run's small model."""
     return tuple(pair for one in _read(config.corpus, config.distillation.held_out) for pair in one.pairs())
 
 
 def read_corpus(config: VercoConfig) -> Corpus:
-    """The same, messages and actions apart."""
+    """The corpus, split into messages and actions."""
     some = _read(config.corpus, config.distillation.held_out)
     return Corpus(
         tuple(pair for one in some for pair in one.messages), tuple(pair for one in some for pair in one.actions)
@@ -57,7 +57,7 @@ def read_corpus(config: VercoConfig) -> Corpus:
 
 
 def expert_decisions(settings: CorpusSettings) -> Decisions:
-    """The corpus' decisions without a message as numbers, for teams that see vectors."""
+    """The corpus' decisions without messages, for teams with vector observations."""
     some = [collect_decisions(world, settings.env_steps, **_options(settings)) for world in _read_kitchens(settings)]
     return Decisions(*(np.concatenate([getattr(one, name) for one in some]) for name in ("vectors", "legal", "chosen")))
 
@@ -78,13 +78,13 @@ def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
 
 
 def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:
-    """Prompts of speakers and what their teacher writes, from one round of play of scripted cooks.
+    """Prompts and the teacher's messages, from one round of rollouts of scripted cooks.
 
     Args:
         config: task and settings of the warm start.
         seed: seed of the run.
         number: number of the round, from 0.
-        teacher: who writes; the scripted one by default.
+        teacher: teacher; by default the scripted one.
     """
     settings = config.warm_start
     world = _make_round_world(config, number)
@@ -95,11 +95,11 @@ def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher 
 def message_pairs_of_policy(
     config: VercoConfig, policy: TeamPolicy, seed: int, number: int, teacher: Teacher | None = None
 ) -> list[Pair]:
-    """The same about play of a team, whose members hear what their message adapter writes by now.
+    """The same from rollouts of a team, with the messages of its present adapter.
 
     Args:
         config: as above.
-        policy: who plays.
+        policy: policy that acts.
         seed: as above.
         number: as above.
         teacher: as above.

@@ -1,4 +1,4 @@
-"""Supervised stages before PPO: messages for a team that writes, decisions for a team that sees numbers.
+"""Supervised stages before PPO: messages for a language team, decisions for a team with vector observations.
 
 Each replaces RLlib's algorithm in its stage.
 """
@@ -27,16 +27,16 @@ from tune_experiments.verco.supervised_data import expert_decisions, message_pai
 class MessageWarmStart(SupervisedStage):
     """Rounds of supervised training of a message adapter (Verco, algorithm 1).
 
-    A round is a function of seed and number, so a stage that continues after a kill repeats the rounds before and comes
-    to the same weights.
+    A round is a function of seed and number, so a resumed stage repeats the earlier rounds and gets
+    the same weights.
     """
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
-        """Build the team; nothing is learned yet.
+        """Build the team.
 
         Args:
             config: configuration of the warm start and distillation.
-            trial_folder: where what is asked of a chat model is kept.
+            trial_folder: folder for the record of a chat model.
             plan: plan of this stage.
         """
         super().__init__(plan)
@@ -47,7 +47,7 @@ class MessageWarmStart(SupervisedStage):
         self._teacher = EndpointTeacher(config, trial_folder) if config.teacher == "endpoint" else None
 
     def train(self) -> dict[str, float]:
-        """One round; what it came to."""
+        """Train for one round; returns metrics."""
         number = len(self._distillation.reports)
         teacher = None if self._teacher is None else self._teacher.messages
         if self._config.warm_start_by == "policy":
@@ -59,7 +59,7 @@ class MessageWarmStart(SupervisedStage):
         return metrics if self._teacher is None else metrics | self._teacher.metrics()
 
     def progress(self) -> Progress:
-        """How far it is: joint steps of the play that was talked about."""
+        """Progress: joint env steps of the rollouts."""
         rounds, settings = len(self._distillation.reports), self._config.warm_start
         return Progress(env_steps=rounds * settings.worlds * settings.env_steps, updates=rounds)
 
@@ -70,15 +70,15 @@ class MessageWarmStart(SupervisedStage):
 
 
 class Imitation(SupervisedStage):
-    """Behaviour cloning of scripted decisions by a team that sees numbers; one call of `train` does all of it.
+    """Behaviour cloning of scripted decisions by a team with vector observations, in one call of `train`.
 
-    The decisions are those of the small model's corpus, in the same generated kitchens, with as many random ones among
-    them. Those whose macro action the run's kitchen lacks are left out. Its env steps are those of the corpus, which
-    count in the row's budget.
+    The decisions are those of the small model's corpus, in the same generated kitchens, with the same share of random
+    ones. Macro actions that the run's kitchen lacks are left out. Its env steps are those of the corpus, which count in
+    the method's budget.
     """
 
     def __init__(self, config: VercoConfig, plan: TrialPlan) -> None:
-        """Build the team; nothing is learned yet."""
+        """Build the team."""
         super().__init__(plan)
         self._config = config
 

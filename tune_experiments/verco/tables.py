@@ -1,4 +1,4 @@
-"""Return, success and length of an episode: rows as methods, ablations of teams that write, and baselines."""
+"""Return, success and length of an episode: methods, ablations of messages, and baselines as rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ COLUMNS = ("return", "success", "episode_length", "wrong_dishes")
 DISTANCES = ("median_prompt_distance", "prompts_in_corpus", "prompts_met")
 _NOTES = {
     "symbolic_imitation_ppo": "The env steps of symbolic_imitation_ppo include those of the small model's corpus, from "
-    "which it learned the same experts' decisions; methods with a language model have read that play besides their own "
+    "which it learned the same experts' decisions; language models were trained on these rollouts besides their own "
     "env steps.",
     "base": "base is the language model without warm start and without PPO.",
-    "lookup": "lookup has no network: it answers as the nearest prompt of the small model's corpus was answered.",
+    "lookup": "lookup has no network: it takes the answer of the nearest prompt in the small model's corpus.",
     "api": "api gives the answers of the endpoint or of the record; in docs/results/verco_api_record scripted cooks "
     "answered, and no model.",
 } | dict.fromkeys(
@@ -27,7 +27,7 @@ _NOTES = {
 
 
 def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table for each task that was tested, one of its orders if it has several, one of what chat models cost."""
+    """One table for each task that was tested, one by order if there are several, one of the costs of chat models."""
     from tune_experiments.verco.evaluation import OF_ORDER
 
     found = []
@@ -50,12 +50,12 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def as_row(line: Result) -> Result:
-    """A test under a condition as a row: it has the name of its team and of the condition."""
+    """A test in a condition as a row, named by team and condition."""
     return dataclasses.replace(line, method=f"{line.method} {line.condition}".strip(), condition="")
 
 
 def _with_notes(table: PaperTable) -> PaperTable:
-    """The table with what its rows need to be understood."""
+    """The table with notes on its rows."""
     labels = [label.split(" ")[0].rstrip(",") for label, _ in table.rows]
     notes = [note for method, note in _NOTES.items() if method in labels]
     return dataclasses.replace(table, caption=" ".join([table.caption, *dict.fromkeys(notes)]))

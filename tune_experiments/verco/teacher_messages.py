@@ -1,4 +1,4 @@
-"""A kitchen in which the scripted teacher's messages are heard, in place of what the cooks would write."""
+"""A kitchen with the scripted teacher's messages instead of the cooks'."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tune_experiments.verco.teams import language_policy
 
 
 class TaughtSalad(Salad):
-    """The same game with one more observation: token ids of what the teacher lets every agent say."""
+    """The same game with one more observation: token ids of the teacher's message for every agent."""
 
     def __init__(self, num_worlds: int, first_world: int, ids: dict[str, Array], **arguments: Any) -> None:
         """Prepare the worlds.
@@ -37,7 +37,7 @@ class TaughtSalad(Salad):
     def _specs(self) -> dict[str, ArraySpec]:
         shape = next(iter(self._ids.values())).shape
         highest = int(max(ids.max() for ids in self._ids.values()))
-        spec = ArraySpec(shape, "int32", -1, highest, "token ids of what the agent says, -1 behind the end")
+        spec = ArraySpec(shape, "int32", -1, highest, "token ids of the agent's message, -1 after the end")
         return super()._specs() | {MESSAGES: spec}
 
     def _observe(self, rows: Array) -> Arrays:
@@ -57,7 +57,7 @@ def taught_world(config: VercoConfig, writer: Writer, num_worlds: int = 1, first
 def make_taught_world(
     config: VercoConfig, trial_folder: Path | None, num_worlds: int = 1, first_world: int = 0
 ) -> TaughtSalad:
-    """The same for a trial whose team is not at hand."""
+    """The same for a trial without its team."""
     return taught_world(config, get_writer(language_policy(config, 0, trial_folder)), num_worlds, first_world)
 
 

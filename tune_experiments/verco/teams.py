@@ -1,4 +1,4 @@
-"""The teams that learn in the salad kitchen: two cooks on one language model, or two that see numbers."""
+"""The teams that learn in the salad kitchen: two cooks on one language model, or two with vector observations."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def language_policy(
     Args:
         config: configuration of the run.
         seed: seed of the initial weights.
-        trial_folder: which keeps the small model.
-        heard: what reaches the others, as in `MessageSettings`.
+        trial_folder: folder of the small model.
+        heard: messages that agents receive, as in `MessageSettings`.
         normalisation: divisor of an action's log-probability; None: the run's.
 
     Raises:
-        UserError: the model cannot be had.
+        UserError: the model cannot be loaded.
     """
     team = config.language_team(trial_folder)
     messages = dataclasses.replace(team.messages, heard=heard)
@@ -57,7 +57,7 @@ def language_policy(
 
 
 def symbolic_policy(config: VercoConfig, seed: int, trial_folder: Path | None = None, rounds: int = 0) -> TeamPolicy:
-    """Two cooks that see numbers."""
+    """Two cooks with vector observations."""
     world = make_world(config)
     scale = world.tables["vector_scale"].tolist()
     return vector_team(config.symbolic, world.num_agents, scale, len(world.macros), rounds, seed)

@@ -1,4 +1,4 @@
-"""One training run in the salad kitchen, built from settings. A method states its own parts; the rest is shared."""
+"""One training run in the salad kitchen, built from settings. Methods differ in a `Row`; the rest is shared."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Build = Callable[[VercoConfig, int, Path | None], TeamPolicy]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one method.
+    """Components of one method.
 
     Attributes:
         build_policy: `(config, seed, trial_folder)`, the team with its initial weights.
-        has_warm_start: its message adapter learns before its actions do.
-        is_taught: in training it hears the scripted teacher.
-        is_symbolic: it sees numbers and has their learning rate.
-        imitates: it learns the corpus' decisions before PPO, in env steps that count in its budget.
-        looks_up: the corpus' nearest prompt answers.
-        learns: False plays as it is.
-        asks_endpoint: a chat model plays.
+        has_warm_start: whether its message adapter is trained before PPO.
+        is_taught: whether training has the scripted teacher's messages.
+        is_symbolic: whether observations are vectors, with their learning rate.
+        imitates: whether it imitates the corpus' decisions before PPO, within its budget.
+        looks_up: whether actions are looked up in the corpus.
+        learns: False for a frozen policy.
+        asks_endpoint: whether a chat model acts.
     """
 
     build_policy: Build
@@ -57,12 +57,12 @@ class Row:
 
     @property
     def has_language_model(self) -> bool:
-        """Whether its team thinks with a model of its own."""
+        """Whether its team has its own language model."""
         return not (self.is_symbolic or self.looks_up or self.asks_endpoint)
 
 
 def _silent(normalisation: Normalisation) -> Build:
-    """Builder of a team that does not write, with its own rule for scores."""
+    """Builder of a team without messages, with its own normalisation of scores."""
     return functools.partial(language_policy, heard="silence", normalisation=normalisation)
 
 
@@ -82,10 +82,10 @@ ROWS = {
 
 
 def check(config: VercoConfig) -> None:
-    """Refuse to start a run whose chat model cannot be asked, whose record no row would use, or without a template.
+    """Check the chat model, its record and the chat template of a run.
 
     Raises:
-        UserError: what is lacking, or too much.
+        UserError: a missing or unused setting.
     """
     rows = [ROWS[method] for method in config.methods if method in ROWS]
     if config.team.language.chat_template and any(row.has_language_model for row in rows):
@@ -94,13 +94,13 @@ def check(config: VercoConfig) -> None:
         check_endpoint(config)
     elif config.replay:
         raise UserError(
-            "--replay answers in place of a chat model, and no method of this run asks one: add the method api or "
+            "--replay replaces a chat model, and no method of this run uses one: add the method api or "
             "--teacher endpoint, or leave --replay out"
         )
 
 
 def _check_chat_template(config: VercoConfig) -> None:
-    """Refuse a chat template that the language model lacks, before anything is trained."""
+    """Check that the language model has a chat template, before training."""
     if not config.model:
         raise UserError(
             "--team.language.chat-template needs a model that is tuned to conversations, and the small default one is "
@@ -116,7 +116,7 @@ def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None 
     """One of `ROWS` with one seed; `trial_folder` as for `Experiment.plan`.
 
     Raises:
-        UserError: no method is called so.
+        UserError: there is no such method.
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
@@ -132,14 +132,14 @@ def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None 
 
 
 def _stage(name: str, trial: TrialPlan, config: VercoConfig) -> Stage:
-    """A stage before PPO, after which the team is tested, too: the rest of the way is what PPO adds."""
+    """A stage before PPO, with a test at its end, to show the gain by PPO."""
     return Stage(name=name, plan=trial, evaluate=functools.partial(evaluate_stage, config))
 
 
 def _cooking(config: VercoConfig, row: Row, seed: int, trial_folder: Path | None) -> TrialPlan:
-    """PPO on actions; of a team that writes, its message adapter stays as it is."""
+    """PPO on actions; with a frozen message adapter."""
     worlds: Callable[..., Any] = functools.partial(make_world, config.training)
-    # A plan without a folder is timed and never kept, so no model is asked for it.
+    # A plan without a folder is only timed, so it needs no language model.
     build = symbolic_policy if row.asks_endpoint and trial_folder is None else row.build_policy
     if row.is_taught:
         worlds = functools.partial(make_taught_world, config.training, trial_folder)

@@ -1,1 +1,1 @@
-"""Fault injection: each fault breaks one thing while a cluster on this machine trains, and reports what that cost."""
+"""Fault injection: each fault breaks one component while a cluster on this machine trains, and reports the cost."""

@@ -17,7 +17,7 @@ from cluster.testing.processes import marked
 
 
 def main() -> int:
-    """Inject the named faults, or all; 0 if every run ended whole."""
+    """Inject the named faults, or all; 0 if every run finished completely."""
     parser = argparse.ArgumentParser(prog="python -m cluster.testing.fault_injection", description=__doc__)
     message = f"faults to inject, all by default; choices: {', '.join(faults.FAULTS)}"
     parser.add_argument("names", nargs="*", metavar="NAME", help=message)

@@ -1,4 +1,4 @@
-"""The faults: each function breaks one thing while a job trains, and reports the cost.
+"""The faults: each function breaks one component while a job trains, and reports the cost.
 
 The first group breaks a submitted job from outside: processes, nodes, files and folders. The second group runs
 `faulty.py`, where the fault is inside a process: an environment that raises or hangs, or a gradient that is NaN.
@@ -40,8 +40,8 @@ _LIMIT_SECONDS = 600.0
 FRAGMENT_SECONDS = 15
 """Time limit of a fragment on this cluster; 540 s elsewhere."""
 _SEEN = {
-    "world_raises": "the traceback in the runner's log; RLlib starts the runner anew and it begins new episodes",
-    "world_hangs": f"where it hangs, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
+    "world_raises": "the traceback in the runner's log; RLlib restarts the runner, which begins new episodes",
+    "world_hangs": f"the stack, in the runner's log, after {FRAGMENT_SECONDS} s (else 540); its process ends",
     "nan_gradient": "learner/skipped_updates above 0 in the log and in TensorBoard",
 }
 """Built-in fault -> symptom that the user sees."""
@@ -52,10 +52,10 @@ class Finding:
     """Cost of one fault.
 
     Attributes:
-        fault: what was broken.
-        lost_env_steps: env steps that were trained again.
+        fault: description of the fault.
+        lost_env_steps: env steps that were repeated.
         seconds: time until training was past the point of the fault.
-        seen: what the user sees.
+        seen: symptom for the user.
         is_whole: whether the run ended with results and its log has no missing and no double row.
     """
 
@@ -136,9 +136,9 @@ class Job:
         Args:
             fault: description of the fault.
             lost: lost env steps; by default those since the newest checkpoint.
-            seen: what the user saw; by default the line that says that the trial continues.
+            seen: symptom for the user; by default the line that the trial continues.
         """
-        wait_until(self._is_beyond, _LIMIT_SECONDS, f"training did not go on after: {fault}\n{self.submission.printed}")
+        wait_until(self._is_beyond, _LIMIT_SECONDS, f"training stopped after: {fault}\n{self.submission.printed}")
         seconds = time.monotonic() - self._begun
         code = self.submission.wait(_LIMIT_SECONDS)
         steps = [int(row["env_steps"]) for row in self.trial.rows()]
@@ -214,7 +214,7 @@ def head_gone(cluster: LocalCluster) -> Finding:
 
 
 def disk_full(cluster: LocalCluster) -> Finding:
-    """The trial cannot write a file above 8 KiB; earlier checkpoints stay whole."""
+    """The trial cannot write a file above 8 KiB; earlier checkpoints stay intact."""
     job = Job(cluster)
     (pid, *_) = job.submission.processes(TRIAL)
     job.mark()
@@ -241,7 +241,7 @@ def storage_away(cluster: LocalCluster, seconds: float = 20.0) -> Finding:
 
 
 def truncated_checkpoint(cluster: LocalCluster) -> Finding:
-    """The run detects that the newest checkpoint is not whole, and continues from the one before."""
+    """The run detects that the newest checkpoint is damaged, and continues from the one before."""
     job = Job(cluster)
     job.submission.wait_for_checkpoint(job.trial, beyond=job.trial.saved(), seconds=_LIMIT_SECONDS)
     job.kill(DRIVER)

@@ -78,7 +78,7 @@ class FaultyFurnmove(furnmove_sync.FurnmoveSync):
 
     @property
     def entry_point(self) -> str:
-        """That of the experiment without a fault."""
+        """Entry point of the experiment without a fault."""
         return furnmove_sync.EXPERIMENT.entry_point
 
     def plan(self, config: Any, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
@@ -87,7 +87,7 @@ class FaultyFurnmove(furnmove_sync.FurnmoveSync):
         plan = super().plan(config, method, seed, trial_folder)
         plan = dataclasses.replace(plan, workers=Workers(runners=1, worlds_per_runner=16, fragment_length=10))
         if self._fault == "nan_gradient":
-            objective: Any = plan.objective  # a dataclass, as each of ours is
+            objective: Any = plan.objective  # a dataclass, as all of ours
             losses = (*objective.extra_losses, NanOnce())
             return dataclasses.replace(plan, objective=dataclasses.replace(objective, extra_losses=losses))
         return dataclasses.replace(plan, make_world=functools.partial(make_world, plan, self._fault, trial_folder))
