@@ -3,8 +3,9 @@
 Each team plays and learns in this process: `acting` collects fragments, `learning` makes an update of one of them,
 `loop` does both; agent steps a second of wall time, the median of several turns after a warm-up. FurnMove is played in
 the 20 rooms of its paper preset. `kitchens_B_numpy` and `kitchens_B_torch` are B kitchens of Overcooked, stepped by
-NumPy on the host, or by torch where the network is; `rooms_B_numpy` and `rooms_B_torch` are B rooms of FurnMove with
-the paper's network and a minibatch for each 64 of them. `_bfloat16` has matrix products in bfloat16. The largest
+NumPy on the host, or by torch where the network is, and `rooms_B_numpy` and `rooms_B_torch` B rooms of FurnMove with
+the paper's network and a minibatch for each 64 of them; `operations` and `bytes` are those of one step in torch, and
+bound its rate on any GPU. `_bfloat16` has matrix products in bfloat16. The largest
 |ratio - 1| of an update's first minibatch and its share of clipped samples say how far acting and learning disagree.
 
 `verco` is learning with a bfloat16 model of a billion parameters: FLOPs are 4 x parameters x tokens, since the base is
@@ -29,6 +30,7 @@ from benchmarks import furnmove, rtfm
 from benchmarks.harness import messenger_loop
 from benchmarks.harness.clock import median
 from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.traffic import Traffic
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.furnmove.world import FurnMove
 from rl_envs.overcooked.words import ACTIONS as KITCHEN_ACTIONS
@@ -171,6 +173,11 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
             acting.append(fragment.agent_steps() / played)
             learning.append(fragment.agent_steps() / learned)
     whole = [1 / (1 / one + 1 / other) for one, other in zip(acting, learning, strict=True)]
+    if name.endswith("torch"):
+        with torch.no_grad(), Traffic() as traffic:
+            collector.collect()
+        yield Measurement(f"gpu.{name}.operations", traffic.operations / collector.fragment_length, "operations")
+        yield Measurement(f"gpu.{name}.bytes", traffic.bytes / collector.fragment_length, "bytes")
     for part, rates in (("acting", acting), ("learning", learning), ("loop", whole)):
         yield Measurement(f"gpu.{name}.{part}", median(rates), PER_SECOND)
     if target := TARGETS.get(name.removesuffix("_bfloat16")):

@@ -3,7 +3,8 @@
 Each seed trains with the laptop preset and the changes of its entry in `TASKS`, in this process without Ray. It arrives
 at the first of two consecutive validations of 500 episodes or more that reach the threshold; validations do not count.
 A seed that never arrives within its budget takes infinitely long. Settings were chosen with seeds 10 to 12; the quoted
-number is the median of seeds 0 to 4.
+number is the median of seeds 0 to 4. With a GPU, where wall seconds count, networks are there, and environments that
+can be.
 
 Training takes hours, so each finished seed is written to a file in the folder `--runs` and not trained again with the
 same settings. `--seeds 0` trains this seed only; the table has all finished seeds.
@@ -16,6 +17,7 @@ import functools
 import hashlib
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +28,9 @@ import torch
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import Measurement
 from rl_models.policy import TeamPolicy
-from rl_models.training.collector import Collector
+from rl_models.runtime.device import building_for, chosen_device, get_device
 from rl_models.training.evaluation import Evaluation
+from rl_models.training.grouped_collector import make_collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import evaluation as furnmove
 from tune_experiments.core.config_json import config_to_json
@@ -41,6 +44,7 @@ from tune_experiments.rtfm import evaluation as rtfm
 ONLY_WHEN_NAMED = True
 """`make bench` leaves this part out."""
 SECONDS, STEPS, SEEDS = "CPU-seconds", "env steps", "seeds"
+CPU, WALL = "cpu_seconds", "wall_seconds"
 QUOTED = (0, 1, 2, 3, 4)
 EPISODES = 500
 FILE = "time_to_result.jsonl"
@@ -170,7 +174,7 @@ def measure() -> Iterator[Measurement]:
                 found = {"task": name, "seed": seed, "settings": _settings(task), **time_to(task, seed)}
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(found) + "\n")
-                print(f"{name}, seed {seed}: {found['cpu_seconds']} CPU-seconds", flush=True)
+                print(f"{name}, seed {seed}: {found[CPU]} CPU-seconds, {found[WALL]} wall seconds", flush=True)
         yield from _summary(name, known(path, name, task))
 
 
@@ -182,14 +186,12 @@ def known(path: Path, name: str, task: Task) -> dict[int, dict[str, Any]]:
 
 
 def time_to(task: Task, seed: int) -> dict[str, Any]:
-    """CPU-seconds and env steps of a seed to the first of two consecutive validations at the threshold, or None."""
+    """Seconds and env steps of a seed to the first of two consecutive validations at the threshold, or None."""
     plan, play = task.plan(seed), functools.partial(task.play, task.config)
-    collector = Collector(
-        plan.make_world(num_worlds=plan.workers.worlds, first_world=0),
-        plan.new_policy(),
-        plan.workers.fragment_length,
-        plan.objective.needs_values,
-    )
+    policy = plan.new_policy()
+    with building_for(get_device(policy)):
+        world = plan.make_world(num_worlds=plan.workers.worlds, first_world=0)
+    collector = make_collector([world], policy, plan.workers.fragment_length, plan.objective.needs_values)
     learner = Learner(collector.policy, plan.objective, plan.optimiser, seed=plan.seed)
     collector.reset(plan.seed)
 
@@ -197,10 +199,12 @@ def time_to(task: Task, seed: int) -> dict[str, Any]:
         learner.update([collector.collect()])
         collector.version = learner.progress.updates
 
-    seconds, validated_at, first = 0.0, 0, None
+    cpu_seconds, wall_seconds, validated_at, first = 0.0, 0.0, 0, None
     while learner.progress.env_steps < plan.budget_env_steps:
-        seconds += timed(turn)[1]
+        begins = time.perf_counter()
+        cpu_seconds += timed(turn)[1]
         collector.pop_episodes()
+        wall_seconds += time.perf_counter() - begins
         env_steps = learner.progress.env_steps
         if env_steps - validated_at < task.every_env_steps:
             continue
@@ -212,20 +216,22 @@ def time_to(task: Task, seed: int) -> dict[str, Any]:
         elif first is not None:
             return first
         else:
-            first = {"cpu_seconds": round(seconds, 1), "env_steps": env_steps}
-    return {"cpu_seconds": None, "env_steps": None}
+            spent = {CPU: cpu_seconds, WALL: wall_seconds}
+            first = {name: round(seconds, 1) for name, seconds in spent.items()} | {"env_steps": env_steps}
+    return {CPU: None, WALL: None, "env_steps": None}
 
 
 def _summary(name: str, rows: Mapping[int, Mapping[str, Any]]) -> Iterator[Measurement]:
     """Median over the quoted seeds that have ended, then each seed."""
-    seconds = {seed: math.inf if row["cpu_seconds"] is None else row["cpu_seconds"] for seed, row in rows.items()}
+    key, unit = (CPU, SECONDS) if chosen_device().type == "cpu" else (WALL, "wall seconds")
+    seconds = {seed: math.inf if row[key] is None else row[key] for seed, row in rows.items()}
     quoted = [seconds[seed] for seed in QUOTED if seed in seconds]
     if quoted:
-        yield Measurement(f"time_to_result.{name}.median", median(quoted), SECONDS)
+        yield Measurement(f"time_to_result.{name}.median", median(quoted), unit)
         yield Measurement(f"time_to_result.{name}.quoted", len(quoted), SEEDS)
         yield Measurement(f"time_to_result.{name}.arrived", sum(map(math.isfinite, quoted)), SEEDS)
     for seed, spent in sorted(seconds.items()):
-        yield Measurement(f"time_to_result.{name}.seed_{seed}", spent, SECONDS)
+        yield Measurement(f"time_to_result.{name}.seed_{seed}", spent, unit)
         if math.isfinite(spent):
             yield Measurement(f"time_to_result.{name}.seed_{seed}.env_steps", rows[seed]["env_steps"], STEPS)
 
@@ -234,4 +240,5 @@ def _settings(task: Task) -> str:
     """The changes, and a digest of the whole configuration, because a preset may change too."""
     changes = ", ".join(f"{path}={value}" for path, value in sorted(task.changes.items())) or "laptop"
     whole = json.dumps([config_to_json(task.config), task.metric, task.threshold, task.every_env_steps], sort_keys=True)
-    return f"{changes}, {hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    place = "" if chosen_device().type == "cpu" else "on a GPU, "
+    return f"{place}{changes}, {hashlib.sha256(whole.encode()).hexdigest()[:8]}"

@@ -28,7 +28,7 @@ Batch: TypeAlias = dict[str, Tensor]
 def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
     """The tensors of a fragment, name -> [B, ...] and `texts/KEY` -> [D, L], as `to_device` brings them there.
 
-    A fragment of tensors stays where it lies.
+    Tensors are not copied.
     """
     arrays = {f"obs/{key}": value for key, value in fragment.obs.items()}
     arrays["is_first"] = fragment.is_first
@@ -76,7 +76,7 @@ def decision_steps(batch: Batch) -> Batch:
     valued = valued_mask(batch)
     selected = selected if valued is None else selected | valued.any(-1)
     per_step = [key for key, value in batch.items() if value.shape[:2] == selected.shape and key != "last_values"]
-    where = selected.nonzero(as_tuple=True)  # asked for once, not for each entry
+    where = selected.nonzero(as_tuple=True)  # computed once for all entries
     cut = {key: batch[key][where][:, None] for key in per_step if not key.startswith("texts/")}
     return cut | {key: value for key, value in batch.items() if key.startswith("texts/")}
 
@@ -205,7 +205,7 @@ class Learners:
     Attributes:
         rank: rank of this learner, from 0.
         size: number of learners.
-        sum: a tensor -> the sum of all learners' tensors of this shape. All must ask in the same order.
+        sum: a tensor -> the sum of all learners' tensors of this shape. All learners must call it in the same order.
     """
 
     rank: int = 0
@@ -231,7 +231,7 @@ class Learners:
         is_present, gradients = summed.split([len(weights), len(summed) - len(weights)])
         parts = gradients.split([weight.numel() for weight in weights])
         for weight, has_one, part in zip(weights, is_present.tolist(), parts, strict=True):
-            # In the layout of the weight, which a fused optimiser takes for granted.
+            # In the layout of the weight, which a fused optimiser assumes.
             weight.grad = torch.empty_like(weight).copy_(part.view_as(weight)) if has_one else None
 
 

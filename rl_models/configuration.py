@@ -19,9 +19,9 @@ CordialForm = Literal["code", "paper"]
 
 WhenContinued: TypeAlias = Literal["changes", "grows", "gains", "stays"]
 CONTINUED = "when_continued"
-"""Key of a field's metadata: what a run that is continued may do with its value (`WhenContinued`). A value that changes
-says where or how something is computed; one that grows is a budget; one that gains is a tuple with more entries. What
-says nothing stays as its base class says, or as it was."""
+"""Key of a field's metadata: how its value may change when a run is continued (`WhenContinued`). `changes`: how or
+where something is computed. `grows`: a budget. `gains`: a tuple that gets more entries. A field without it is as in
+the base class, else fixed."""
 MAY_CHANGE: dict[str, Any] = {CONTINUED: "changes"}
 MAY_GROW: dict[str, Any] = {CONTINUED: "grows"}
 MAY_GAIN: dict[str, Any] = {CONTINUED: "gains"}

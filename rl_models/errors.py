@@ -1,4 +1,4 @@
-"""Errors that are no fault of this package, so that a caller can print their sentence alone."""
+"""Errors in a user's input, whose message a caller prints without a traceback."""
 
 from __future__ import annotations
 

@@ -44,17 +44,17 @@ def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[
 State: TypeAlias = dict[str, Tensor]
 """Recurrent state, name -> [B, ...], or [B, N, ...] if each agent has its own; empty for networks without memory."""
 UNVALUED = "unvalued"
-"""Extra: [B, T, N] bool, agents in the game that the network skipped, because they carry on while another one decides.
-The values of these agents mean nothing. A network that computes all agents leaves this extra out."""
+"""Extra: [B, T, N] bool, agents in the game that the network skipped, because they continue a macro action.
+The values of these agents are undefined. A network that computes all agents leaves this extra out."""
 
 VALUED = "valued"
-"""Observation key: [B, T, N] bool, agents whose value a loss reads at a step. A network that skips agents that carry on
-computes these all the same. Objectives set it (`ActorCritic.prepare`), worlds do not."""
+"""Observation key: [B, T, N] bool, agents whose value a loss reads at a step, also where they continue a macro action.
+Objectives set it (`ActorCritic.prepare`), worlds do not."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """Output of a network over T steps; a head needs nothing else.
+    """Output of a network over T steps; the input of heads.
 
     Attributes:
         features: [B, T, N, F] float32; [B, T, 1, F] where one network acts for all agents.
@@ -98,7 +98,7 @@ class TeamOutput:
 
 
 class TeamNetwork(Protocol):
-    """The methods that a network of a team must have."""
+    """Interface of a team's network."""
 
     num_agents: int
 
@@ -124,7 +124,7 @@ class Stateless(nn.Module):
 
 
 class FeatureNetwork(TeamNetwork, Protocol):
-    """A network that says how wide its features are, so that heads can be built on it.
+    """A network with a known width, on which heads can be built.
 
     Attributes:
         features: F.
@@ -138,8 +138,8 @@ class PolicyHead(Protocol):
 
     Attributes:
         num_actions: A.
-        components: M, number of components of its mixture of products of marginals; None if the policy is no such
-            mixture but has one probability for each joint action.
+        components: M, number of components of its mixture of products of marginals; None for a policy over joint
+        actions.
     """
 
     num_actions: int
@@ -151,7 +151,7 @@ class PolicyHead(Protocol):
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw from a seed, such as initial weights, and leave PyTorch's global generator as it is."""
+    """Draw from a seed, such as initial weights, without changing PyTorch's global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield

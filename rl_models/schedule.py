@@ -1,4 +1,4 @@
-"""Schedules: coefficients that change during training, as functions of the training done and never of the clock."""
+"""Schedules: coefficients that change during training, as functions of training progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocols of a world for training: `rl_envs.World` implements them and is never imported here.
+"""Protocols of a world for training, which `rl_envs.World` implements.
 
 A collector steps any object with these methods, so a world from another package needs no base class.
 """
@@ -59,7 +59,7 @@ class TeamWorld(Protocol):
 
     @property
     def max_episode_steps(self) -> int:
-        """Most env steps of an episode."""
+        """Maximum number of env steps of an episode."""
 
     @property
     def restarted(self) -> Array | None:
@@ -86,10 +86,10 @@ class TeamWorld(Protocol):
         """Prepare on the host what the next env steps need of it, where a captured step cannot ask for it."""
 
     def compact_texts(self) -> None:
-        """Drop the texts that no present observation shows; earlier row numbers become invalid."""
+        """Drop the texts that no present observation uses; earlier row numbers become invalid."""
 
     def snapshot(self) -> dict[str, Array]:
-        """Everything that the future depends on, name -> [B, ...]."""
+        """Complete state, name -> [B, ...]."""
 
     def restore(self, state: dict[str, Array]) -> Observations:
         """Continue exactly where `snapshot` was taken."""

@@ -1,6 +1,6 @@
-"""Specification of a game for a network over a cell map with lists of units; the game's own words are arguments.
+"""Specification of a game for a network over a cell map with lists of units; names are arguments.
 
-A game shows one list of units that can be commanded and further lists of what else there is, each unit with a kind, a
+A game shows one list of units that can be commanded and lists of other units, each unit with a kind, a
 place and a health, and a map of cells. A collective action selects some of the commanded units and gives all of them
 one command, whose arguments are a unit of another list, a kind or a cell.
 """

@@ -1,11 +1,11 @@
-"""Experiments: one file each, named after what it reproduces; importing this package alone loads none of them.
+"""Experiments: one file each, named after what it reproduces; importing this package loads none of them.
 
 from tune_experiments import furnmove_sync, load_policy
 
 run = furnmove_sync.EXPERIMENT.run(preset="smoke", out="runs/try")
 team = load_policy("runs/try")
 
-An experiment of one's own needs the names in `__all__`, as `examples/corridor_experiment.py` uses them. Each is
+A custom experiment needs the names in `__all__`, as `examples/corridor_experiment.py` uses them. Each is
 imported from its module when it is asked for.
 """
 

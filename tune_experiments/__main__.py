@@ -1,14 +1,14 @@
-"""`concord`: train, run an experiment of a paper, and whatever comes after training.
+"""`concord`: train, run a paper's experiment, and evaluate, show or export the results.
 
     concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
-    concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME from outside; as its script
-    concord envs | methods | models         # what there is for train
+    concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME
+    concord envs | methods | models         # lists for train
     concord evaluate|show|play|render|table|compare|export|doctor|export-adapters|pack PATH
 
 PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
-and documents (`launch/saved_results.py`). No Ray is started for these. A run of an experiment or environment from
-outside is opened only with --allow MODULE, for opening it runs that module's code. `python -m tune_experiments` is the
-same command.
+and documents (`launch/saved_results.py`). These start no Ray. A run of a custom experiment or
+environment is opened only with --allow MODULE, because this runs that module's code. `python -m tune_experiments` is
+the same command.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from tune_experiments.results import comparison
 
 @dataclass(frozen=True)
 class Table:
-    """Make tables again: of a run folder (and its figures), of a saved file of results, or of whole documents."""
+    """Remake tables of a run folder (and its figures), of a saved file of results, or in documents."""
 
     path: tyro.conf.Positional[Path | None] = None
     """Run folder with the results of training, or a file that --save has written."""
@@ -75,7 +75,7 @@ class Table:
     """Documents whose tables between `<!-- table: NAME -->` and `<!-- end -->` are made again from the file
     NAME.jsonl.gz beside each."""
     check: bool = False
-    """Whether the documents are only compared; a stale table is then an error, and nothing is written."""
+    """Whether documents are only checked: a stale table is an error, and nothing is written."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the run folder names them."""
 
@@ -92,7 +92,7 @@ class Compare:
 
 
 def table(command: Table, console: Console) -> None:
-    """Print and write the tables of a run folder, of a saved file or of documents again."""
+    """Remake the tables of a run folder, of a saved file or in documents."""
     if command.document and command.path is not None:
         raise UserError("table takes a PATH or --document FILE, not both")
     if command.check and not command.document:
@@ -130,7 +130,7 @@ def _show_run(path: Path, command: Table, console: Console) -> None:
 
 
 def compare(command: Compare, console: Console) -> None:
-    """Compare methods in whatever two of them were measured in."""
+    """Compare methods in all metrics that at least two of them have."""
     from tune_experiments.results.plots.comparison_report import NOTE, write_comparison
 
     if not command.paths:
@@ -159,7 +159,7 @@ COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
     "pack": (Pack, pack_team),
     "models": (Models, models),
 }
-"""Name of a command -> its flags, and who reads them."""
+"""Name of a command -> its flags, and its function."""
 TRAIN, RUN, ENVS, METHODS = "train", "run", "envs", "methods"
 _HELP = ("-h", "--help")
 WORDS = (TRAIN, RUN, ENVS, METHODS, *COMMANDS)
@@ -170,20 +170,20 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
   envs [NAME ...]      list the environments of this package, or describe some of them
   methods              list the methods of train, and what each needs
-  models               list pretrained models; `models fetch NAME` brings one onto this machine
+  models               list pretrained models; `models fetch NAME` downloads one
 
-  evaluate PATH        play the test episodes again and print the row of the table
+  evaluate PATH        repeat the test episodes and print the row of the table
   show PATH            write a page with episodes, for a browser
   play PATH            print an episode, or play with the team (--human AGENT)
   render PATH          write a video of an episode
-  table PATH           make tables and figures of a run again
+  table PATH           remake tables and figures of a run
   compare PATH PATH    compare methods of several runs
   export RUN ...       print or write results as CSV, LaTeX or Parquet
-  doctor PATH          say what limits a trial's speed, and what its environment gives
+  doctor PATH          report what limits a trial's speed, and check its environment
   export-adapters PATH write the adapters of a language model for peft
-  pack PATH NAME       put a team into the package
+  pack PATH NAME       add a team to the package
 
-PATH is a run folder, a trial folder or a checkpoint, or pretrained/NAME, a team that the package brings.
+PATH is a run folder, a trial folder or a checkpoint, or pretrained/NAME, a team in the package.
 `concord COMMAND --help` lists the flags of a command."""
 
 
@@ -195,11 +195,11 @@ def read_command(words: Sequence[str]) -> Any:
 
 
 def _run(words: Sequence[str], prog: str) -> int:
-    """Run the experiment that the first word names; without one, list them."""
+    """Run the experiment named by the first word; without one, list all."""
     known = known_experiments()
     if not words or words[0] in _HELP:
         print(f"usage: concord run EXPERIMENT [--flag value ...]\n\nexperiments:\n  {f'{chr(10)}  '.join(known)}")
-        print("  package.module:NAME, an experiment of your own")
+        print("  package.module:NAME, a custom experiment")
         return 0
     if words[0].partition("=")[0] == "--config":
         words = [_experiment_of(words), *words]
@@ -210,7 +210,7 @@ def _run(words: Sequence[str], prog: str) -> int:
 
 
 def _experiment_of(words: Sequence[str]) -> str:
-    """The experiment that a configuration file names; one from outside must be named on the command line."""
+    """The experiment of a configuration file; a custom one must be named on the command line."""
     path = Path(early_value(words, "--config") or "")
     experiment = read_config_file(path).experiment
     if experiment not in known_experiments():
@@ -220,7 +220,7 @@ def _experiment_of(words: Sequence[str]) -> str:
 
 
 def _hint(word: str, known: Sequence[str], otherwise: str) -> str:
-    """Question after the nearest known name."""
+    """Suggestion of the nearest known name."""
     longer = [name for name in known if name.startswith(word)]
     return f"did you mean {longer[0]}?" if len(longer) == 1 else did_you_mean(word, known, otherwise)
 
@@ -239,21 +239,21 @@ def _list(words: Sequence[str]) -> int:
             raise UserError(f"concord envs: {error}") from error
         return 0
     if words[1:]:
-        raise UserError(f"concord {words[0]} takes no more words, and got {words[1]!r}: leave it out")
+        raise UserError(f"concord {words[0]} takes no further argument {words[1]!r}: leave it out")
     for line in environment_lines() if words[0] == ENVS else method_lines():
         print(line)
     return 0
 
 
 def _check_seed(command: Any) -> None:
-    """Refuse what `--seeds` of a script refuses."""
+    """Check `--seed` by the rules of `--seeds`."""
     if (seed := getattr(command, "seed", 0)) < 0:
         raise UserError(f"--seed must be a whole number, 0 or larger, not {seed}")
 
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command and do it."""
+    """Read and run the command."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if not words or words[0] in _HELP:
         print(PAGE)
@@ -284,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def console() -> int:
-    """The console script `concord`, which looks for a user's modules in the current folder, too."""
+    """The console script `concord`, which also imports modules from the current folder."""
     current_folder_last()
     return main()
 

@@ -9,10 +9,10 @@
 
 Methods: `emma` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's two regularisers; `endi_sup`
 without agent modelling, `endi_reg` without a regulariser; `..._grounding` with a contrastive loss, not in the paper,
-that ties sprites to the sentences about them. Further rows: `endi_dis_balance` (the release's form of `dis`),
-`endi_kl`. Columns are training games, unseen ones in unseen sentences (zero-shot), the same with permuted roles, where
-the manual tells of another game. A second table says how entities were divided: masks are drawn as in the paper, or
-the likelier side is taken with `--division.masks argmax`.
+that ties sprites to the sentences about them. Further methods: `endi_dis_balance` (the release's form of `dis`),
+`endi_kl`. Columns are training games, unseen ones in unseen sentences (zero-shot), and these with permuted roles, where
+the manual describes another game. A second table shows the division of entities: masks are sampled as in the paper, or
+the more probable side is taken with `--division.masks argmax`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PAPER_NUMBERS = {
 }
 """Stage -> method -> column -> win rate, those that the paper's text gives."""
 CHOSEN = (
-    "Tested weights are those that won most validation games, or the last ones where the run says `weights: last`: "
+    "Tested weights are those with the best validation win rate, or the last ones where the run says `weights: last`: "
     "the paper has both."
 )
 DIVISION_WORLDS = {
@@ -92,20 +92,20 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         return plan(config, method, seed)
 
     def evaluate(self, config: EndiMessengerConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Games of training, new games, and the same with permuted roles."""
+        """Training games, new games, and these with permuted roles."""
         from tune_experiments.endi.messenger_trials import evaluate
 
         return evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates, a table a stage; then how entities were divided."""
+        """Win rates, a table a stage; then the division of entities."""
         from tune_experiments.messenger import tables as messenger
 
         divided = division_table(results, self.caption, DIVISION_WORLDS)
         return [*messenger.tables(results, self.caption, PAPER_NUMBERS, CHOSEN), *divided]
 
     def deviation_notes(self, config: EndiMessengerConfig) -> Sequence[str]:
-        """What no flag says, and the appendix's two constants."""
+        """Deviations that no flag shows, and the appendix's two constants."""
         notes = deviation_notes(config)
         if any(row.endswith(GROUNDED) and row.startswith("endi") for row in config.methods):
             notes.insert(1, "methods endi_..._grounding: the divider finds sentences with the policy's symbols")
@@ -117,7 +117,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         return [*notes, *division_notes(config.division, config.methods)]
 
     def optimiser_steps(self, config: EndiMessengerConfig) -> str:
-        """In the first stage, beside those of the release."""
+        """Optimiser steps of the first stage, compared with those of the release."""
         return optimiser_steps_beside(config, REFERENCE)
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
@@ -125,14 +125,14 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         return config.division.draws_masks
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, divisions among them, and an episode of each method with its manual."""
+        """Curves, also of divisions, and an episode of each method with its manual."""
         from tune_experiments.endi.figures import draw_all
 
         more = {"loss/grounding": "contrastive grounding loss"}
         return draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
-        """Sees all agents' entities."""
+        """Shows all agents' entities."""
         from tune_experiments.endi import episode_video
 
         return episode_video.DivisionSpectator(loaded, episode_video.MESSENGER)

@@ -5,19 +5,19 @@
     python tune_experiments/endi_rtfm.py --preset smoke         # under 2 minutes, learns nothing
     python tune_experiments/endi_rtfm.py --preset paper         # 215 million frames a row: a GPU, weeks
 
-Each of two agents has a target and an item that beats it; the team wins when all targets are dead. S1: nothing moves
-and everything present matters; S2: with a distractor of each kind; S3: monsters move; S4: several names a team and
-element; S5: natural language. Rows: `txt2pi` and `silg` without a divider; `endi_num` and `endi_dis` with the paper's
-regularisers, `endi_sup` without agent modelling, `endi_reg` without a regulariser; `qmix` reads nothing and is meant
-for S1 (`--methods qmix`). A second table says how entities were divided.
+Each of two agents has a target and an item that beats it; the team wins when all targets are dead. S1: nothing moves,
+and there are no distractors; S2: with a distractor of each kind; S3: monsters move; S4: several names a team and
+element; S5: natural language. Methods: `txt2pi` and `silg` without a divider; `endi_num` and `endi_dis` with the
+paper's regularisers, `endi_sup` without agent modelling, `endi_reg` without a regulariser; `qmix` reads no text and is
+meant for S1 (`--methods qmix`). A second table shows the division of entities.
 
-`matching` is ours: the mention-matching reader with a learner of its own, a backbone that reads. Rows that end in
-`_matching` put the paper's divider around it; they ask whether dividing helps where both teams can read.
+`matching` is ours: the mention-matching reader with its own learner, a backbone that reads. Methods that end in
+`_matching` put the paper's divider around it, to test whether dividing helps where both teams can read.
 
     python tune_experiments/endi_rtfm.py --methods matching endi_dis_matching
 
-`endi_dis_weak_modelling_matching` has a tenth of agent modelling's weight. `--task.team-loss None` gives a loss to the
-agent that causes it alone, as in the paper.
+`endi_dis_weak_modelling_matching` has a tenth of agent modelling's weight. With `--task.team-loss None` a loss is paid
+only by the agent that causes it, as in the paper.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""EnDi's ablations after the whole curriculum of multi-agent RTFM, on what training never showed (EnDi, 2023, table 2).
+"""EnDi's ablations on unseen assignments, words and rooms of multi-agent RTFM (EnDi, 2023, table 2).
 
     python tune_experiments/endi_rtfm_generalisation.py                      # laptop: S1 to S5, hours on 2 cores
     python tune_experiments/endi_rtfm_generalisation.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/endi_rtfm_generalisation.py --preset paper       # 215 million frames a row: a GPU, weeks
 
 Methods: EnDi(dis), without agent modelling, without a regulariser. Columns: training assignments; Eval, unseen ones;
-Eval(new), with words that training never shows, whose vectors are therefore those drawn at the beginning; Eval 10 x 10,
+Eval(new), with words that training never shows, whose vectors keep their initial values; Eval 10 x 10,
 unseen assignments in a larger room; and documents of other episodes.
 """
 
@@ -28,10 +28,10 @@ PRESETS = {"smoke": dataclasses.replace(OF_CURRICULUM["smoke"], methods=("endi_s
 
 
 class EndiRtfmGeneralisation(EndiRtfmExperiment):
-    """EnDi(dis), and what it is without agent modelling and without a regulariser."""
+    """EnDi(dis), with and without agent modelling and a regulariser."""
 
     name = "endi_rtfm_generalisation"
-    caption = "Multi-agent RTFM: win rates of EnDi's ablations on what training never showed"
+    caption = "Multi-agent RTFM: win rates of EnDi's ablations on unseen assignments, words and rooms"
     presets = PRESETS
     compared = ("endi_dis", "endi_reg")
     paper = PAPER_NUMBERS

@@ -5,7 +5,7 @@
     python tune_experiments/endi_three_agents.py --preset paper       # 15 million frames a row: a GPU, days
 
 Three targets and three items. The others' side of the divider takes the nearest other agent of every cell, and each
-agent predicts the actions of two. The paper has a curve and no number: EnDi(dis) above txt2pi.
+agent predicts the actions of two. The paper has only a curve: EnDi(dis) above txt2pi.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tune_experiments.launch.experiment import main
 
 
 def with_three_agents(config: EndiRtfmConfig, *methods: RowName) -> EndiRtfmConfig:
-    """The same for three agents, in the first stage alone."""
+    """The same for three agents, only in the first stage."""
     task = dataclasses.replace(config.task, num_agents=3)
     return dataclasses.replace(config, methods=methods, stages=(1,), task=task)
 

@@ -65,7 +65,7 @@ class Furnlift(Experiment[LiftConfig]):
     }
 
     def plan(self, config: LiftConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
-        """The warm start, then reinforcement learning."""
+        """A warm start, then reinforcement learning."""
         return lifting.plan(config, method, seed)  # type: ignore[arg-type]
 
     def evaluate(self, config: LiftConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -83,8 +83,8 @@ class Furnlift(Experiment[LiftConfig]):
     def deviation_notes(self, config: LiftConfig) -> list[str]:
         """Deviations of a configuration from the paper, smaller sizes among them."""
         return [
-            "the authors' rooms and sight are AI2-THOR's: frames, and who sees the television, are our own renderer's",
-            f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
+            "rooms, frames and visibility of the television are our renderer's, not AI2-THOR's",
+            f"{config.learner.algorithm.upper()} replaces the paper's A3C",
             f"test: {config.test_episodes:,} starts that we draw in {config.test_rooms}, not the authors' 1,000",
             *(
                 ["all methods learn with an entropy bonus, as in the authors' code; the text has CORDIAL"]
@@ -94,11 +94,11 @@ class Furnlift(Experiment[LiftConfig]):
         ]
 
     def optimiser_steps(self, config: LiftConfig) -> str:
-        """In reinforcement learning, beside those of the authors' asynchronous workers."""
+        """Optimiser steps of reinforcement learning, compared with those of the authors' asynchronous workers."""
         return beside_the_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, and an episode of each method with what its agents see and say."""
+        """Curves, and an episode of each method with its agents' frames and messages."""
         curves = {key: heading for heading, key in self.columns.items()}
 
         def video(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
@@ -108,7 +108,7 @@ class Furnlift(Experiment[LiftConfig]):
         return [*curves_drawn, *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The map, and what each agent sees."""
+        """The map, and each agent's frame."""
         return _camera_episode(loaded, seed).frames
 
     def test_world(self, config: LiftConfig, num_worlds: int, method: str = "") -> World:
@@ -116,7 +116,7 @@ class Furnlift(Experiment[LiftConfig]):
         return lifting.make_world(config, config.test_rooms, num_worlds)
 
     def valid_world(self, config: LiftConfig, num_worlds: int) -> World:
-        """Worlds in the rooms of validation, which serve nothing else."""
+        """Worlds in the validation rooms."""
         lifting.check_rooms_apart(config)
         return lifting.make_world(config, config.valid_rooms, num_worlds)
 

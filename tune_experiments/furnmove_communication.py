@@ -1,4 +1,4 @@
-"""Analyse what talk and reply weights mean (A Cordial Sync, appendix A.5, equations 8 to 10, figure 5d).
+"""Analyse the meaning of talk and reply weights (A Cordial Sync, appendix A.5, equations 8 to 10, figure 5d).
 
     python tune_experiments/furnmove_communication.py                             # trains a small team first
     python tune_experiments/furnmove_communication.py --team runs/furnmove_sync_laptop   # analyses a trained team
@@ -6,15 +6,15 @@
     python tune_experiments/furnmove_communication.py --preset smoke              # under 2 minutes, learns nothing
 
 In every env step agents exchange two messages, each a mixture of two symbols. This script plays the test episodes and
-asks by logistic regression what the weights of these mixtures say of the first agent: whether it sees the television
-(equation 8), whether it will pass (9), and whether it will move with the television (10). Intervals come from a
-bootstrap over episodes. Beside the trained team stands the same network with its initial weights: its messages cannot
-be meant, but as functions of what an agent sees they may still tell whether it sees the television.
+uses logistic regression to find what the weights of these mixtures say about the first agent: whether it sees the
+television (equation 8), whether it will pass (9), and whether it will move with the television (10). Intervals come
+from a bootstrap over episodes. The untrained network is shown for comparison: its messages carry no learned meaning,
+but as functions of observations they may still predict whether an agent sees the television.
 
-`--team` takes a run, a trial or a checkpoint of any FurnMove experiment whose agents talk, from the map or from frames.
-A weight has no sign of its own: where the two symbols of a round are swapped, the slopes of its weights and of the
-product change their signs. A model without finite slopes (a message that never changes, outcomes that a line separates)
-has no numbers in the tables.
+`--team` takes a run, a trial or a checkpoint of any FurnMove experiment whose agents exchange messages, with maps or
+frames. The sign of a weight is arbitrary: if the two symbols of a round are swapped, the slopes of its weights and of
+the product change their signs. A model without finite slopes (a constant message, separable outcomes) has no numbers in
+the tables.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ UNTRAINED: Row = "untrained"
 _ESTIMATES, _NAMES = "_estimates", "_estimate_names"
 NOT_IDENTIFIED = "no finite slope"
 _CAPTION = (
-    "Slopes are for a weight that rises by one standard deviation. Odds say by what the odds are multiplied where it "
-    "rises by 0.1; they are given where a weight ranges over so much. Intervals of 95 %: percentiles of a bootstrap "
-    "over episodes; over several seeds Student's t. McFadden's R2 has none. Which symbol of a round is the first "
-    "is chance: if they are swapped, the slopes of that round and of the product change their signs."
+    "Slopes are for a weight that rises by one standard deviation. Odds are the factor of the odds if it rises by 0.1; "
+    "they are given if a weight has at least this range. Intervals of 95 %: percentiles of a bootstrap "
+    "over episodes; over several seeds Student's t. McFadden's R2 has none. The order of the two symbols of a round "
+    "is arbitrary: if they are swapped, the slopes of that round and of the product change their signs."
 )
 _CAPTIONS = {
     SEES: "The slope of talk holds where the reply weight has its mean, and that of reply where talk has. "
@@ -112,23 +112,21 @@ class CommunicationConfig:
     training: Config = dataclasses.field(
         default_factory=lambda: dataclasses.replace(VISUAL.presets["laptop"], methods=("sync_13_cordial",))
     )
-    """Settings of the team's training and test; a team that `--team` names keeps its own settings."""
+    """Settings of the team's training and test; a team of `--team` keeps its own settings."""
     bootstrap_draws: PositiveInt = 1_000
     """Number of bootstrap draws of whole episodes, at least 1."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have, and methods whose agents say nothing."""
+        """Check values, and that the method's agents exchange messages."""
         check_ranges(self)
         check_some(self, "methods")
         if len(self.training.methods) != 1 or parse_method(self.training.methods[0]).family not in ("marginal", "sync"):
-            raise UserError(
-                "--training.methods must be one method whose agents talk, such as marginal or sync_13_cordial"
-            )
+            raise UserError("--training.methods must be one method with messages, such as marginal or sync_13_cordial")
         object.__setattr__(self, "team", stored_path(self.team))
 
     @property
     def budget_env_steps(self) -> int:
-        """Smallest budget of a method in env steps: a team that is given, and an untrained one, learn nothing."""
+        """Smallest budget of a method in env steps: 0 for a given team and an untrained one."""
         return 1
 
 
@@ -144,17 +142,17 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     metric_ranges = dict.fromkeys(("*_odds", "*_mcfadden", *DEVIATIONS), COUNT) | FurnMove.metric_ranges
     name = "furnmove_communication"
-    caption = "What talk and reply weights mean"
+    caption = "Meaning of talk and reply weights"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     columns = {"return": "episode/return", "success": "episode/success", "invalid": "policy/invalid_probability"}
 
     def check(self, config: CommunicationConfig) -> None:
-        """Refuse a team that is not FurnMove's, or says nothing."""
+        """Check that the team is FurnMove's and exchanges messages."""
         if config.team:
             _given(config.team)
 
     def plan(self, config: CommunicationConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """The team's training; none for one that is given or stays untrained."""
+        """The team's training; none for a given or an untrained team."""
         from rl_models.algorithms.optimiser import OptimiserSettings
 
         settings, name = _settings(config)
@@ -169,7 +167,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return dataclasses.replace(fixed, build_policy=build, given_env_steps=_given(config.team).env_steps)
 
     def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
-        """The paper's metrics, the data, and what the models say of them."""
+        """The paper's metrics, the data, and the fitted models."""
         settings, _ = _settings(config)
         played = listener.play_and_listen(settings, policy)
         found = [*deviations(played), *slopes(played, config.bootstrap_draws)]
@@ -186,7 +184,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         }
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """How well the teams play, then a table a model."""
+        """Metrics of the teams, then a table for each model."""
         played = [result for result in results if result.metric in _PLAYED]
         table = make_table(played, self.caption, _PLAYED, says_world=True)
         return [table, *_model_tables(results, self.caption)]
@@ -203,7 +201,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return [sees, *VISUAL.deviation_notes(config.training)]
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
-        """Curves, weights over an episode of each method's first seed, and videos with what agents see and say."""
+        """Curves, weights over an episode of each method's first seed, and videos with frames and messages."""
         from tune_experiments.cordial_sync.message_figure import draw_messages
         from tune_experiments.run.final_evaluation import figure_data_files
 
@@ -221,11 +219,11 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return [*curves_drawn, *itertools.chain(*weights), *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The map, and what each agent sees and says."""
+        """The map, and each agent's frame and messages."""
         return _camera_episode(loaded, seed).frames
 
     def valid_world(self, config: CommunicationConfig, num_worlds: int) -> World:
-        """Worlds at the starts of validation, whose rooms serve nothing else."""
+        """Worlds at the validation starts, in held-out rooms."""
         return VISUAL.valid_world(_settings(config)[0], num_worlds)
 
     def test_world(self, config: CommunicationConfig, num_worlds: int, method: str = "") -> World:
@@ -234,7 +232,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
 
 def _camera_episode(policy: LoadedPolicy, seed: int = SEED) -> camera_video.CameraEpisode:
-    """A team that sees the map is shown with the paper's frames, which it does not see."""
+    """A team that observes the map is shown with the paper's frames, which it does not observe."""
     settings, _ = _settings(policy.config)
     return camera_video.record_cameras(policy, seed, settings.frame_pixels if settings.observation == "frame" else 84)
 
@@ -249,14 +247,14 @@ def _settings(config: CommunicationConfig) -> tuple[Config, str]:
 
 @functools.lru_cache(maxsize=2)
 def _given(path: str) -> LoadedPolicy:
-    """The team in a folder, whose agents must talk in FurnMove."""
+    """The team in a folder, whose agents must exchange messages in FurnMove."""
     from tune_experiments.play.loading import load_policy
 
     team = load_policy(path)
     if not isinstance(team.config, Config):
         raise UserError(f"--team {path} was trained by {team.experiment.name}: name a run of a FurnMove experiment")
     if not talks(team.policy):
-        raise UserError(f"--team {path} is {team.method}, whose agents send no messages: name a team that talks")
+        raise UserError(f"--team {path} is {team.method}, whose agents send no messages: name a team with messages")
     return team
 
 
@@ -266,7 +264,7 @@ def _given_policy(path: str) -> TeamPolicy:
 
 
 def _model_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """A table for each model: slopes, odds, and how well it fits."""
+    """A table for each model: slopes, odds and fit."""
     known = list(dict.fromkeys(result.metric for result in results))
     tables = []
     for model in MODELS:

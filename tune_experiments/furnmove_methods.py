@@ -3,10 +3,10 @@
     python tune_experiments/furnmove_methods.py --seeds 0 1 2      # laptop
     python tune_experiments/furnmove_methods.py --methods sync_4 central --learner.algorithm impala
 
-Methods, from the least to the most expressive team: agents that do not hear each other, agents that talk and act
-independently, SYNC agents that talk and draw one of 13 product policies together, and a central policy that sees
-everything and draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two with an
-entropy bonus. `--methods` takes any of the fourteen methods, here as in every FurnMove experiment.
+Methods, from the least to the most expressive team: agents without messages, agents that exchange messages and act
+independently, SYNC agents that exchange messages and draw one of 13 product policies together, and a central policy
+that observes everything and draws joint actions. As in the paper, the last two are trained with CORDIAL, the first two
+with an entropy bonus. `--methods` takes any of the fourteen methods, here as in every FurnMove experiment.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tune_experiments.results.main_comparison import MainComparison
 
 
 class FurnmoveMethods(GridworldExperiment):
-    """Methods in the order of what a team can express, the least first."""
+    """Methods from the least to the most expressive team."""
 
     name = "furnmove_methods"
-    caption = "Gridworld-FurnMove: what a team can express, two agents"
+    caption = "Gridworld-FurnMove: expressiveness of teams, two agents"
     main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("no_communication", "marginal", "sync_13_cordial", "central_cordial")
     smoke_rows = ("no_communication", "central_cordial")

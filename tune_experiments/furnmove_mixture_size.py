@@ -2,8 +2,8 @@
 
     python tune_experiments/furnmove_mixture_size.py --seeds 0 1 2
 
-A joint policy of m product policies has rank at most m; with one component it is `marginal`, trained as the paper
-trains it. The paper finds that more components move further from rank one (TVD) and succeed more often, with most of
+A joint policy of m product policies has rank at most m; one component is `marginal`, trained as in the paper. The paper
+finds that more components move further from rank one (TVD) and succeed more often, with most of
 the gain from one to two.
 """
 

@@ -8,7 +8,7 @@ Two agents carry a television through living rooms that they have never seen. `s
 mixture of 13 product policies whose component both agents draw from a shared random stream, and is trained with
 CORDIAL in place of an entropy bonus. `marginal` samples each agent's action on its own and gets an entropy bonus. Both
 talk, and see the same rooms for the same number of env steps. Expect SYNC ahead in success and far lower in invalid
-probability. The table with every method is `furnmove_methods.py`; settings are in `cordial_sync/config.py`.
+probability. `furnmove_methods.py` compares all methods; settings are in `cordial_sync/config.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 Agents carry a television through living rooms that they have never seen, and each sees only the frame of its own
 camera. The rules are exactly those of `furnmove_sync.py`. `--methods` takes any of fourteen: SYNC with 1, 2, 4 or 13
 components, marginal policies with and without messages, and central ones, each with and without CORDIAL. Rooms, horizon
-and the constants of learning are those of the gridworld's laptop preset, which were chosen there; the budget and the
+and the constants of learning are those of the gridworld's laptop preset, which were tuned there; the budget and the
 networks are not. `marginal` has a wider last convolution, so that it has as many parameters as SYNC of two agents.
 """
 
@@ -93,14 +93,14 @@ class FurnmoveVisual(GridworldExperiment):
         return [make_table(results, self.caption, methods.METRICS, paper, says_world=True)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The map, and what each agent sees and says."""
+        """The map, and each agent's frame and messages."""
         from tune_experiments.cordial_sync.camera_video import record_cameras
 
         return record_cameras(loaded, seed, loaded.config.frame_pixels).frames
 
 
 def _on_a_laptop(grid: Config) -> Config:
-    """Frames need more env steps than maps, and heads of mixtures more parameters than one pair of heads."""
+    """The laptop preset: more env steps than with maps, and widths that balance parameters."""
     wide = {
         name: dataclasses.replace(getattr(grid, name), last_convolution=SMALL_WIDENED)
         for name in ("marginal", "no_communication")

@@ -1,26 +1,26 @@
-"""Rock-paper-scissors by two agents against an adversary who sees their policy (A Cordial Sync, appendix A.2).
+"""Rock-paper-scissors by two agents against an adversary that knows their policy (A Cordial Sync, appendix A.2).
 
     python tune_experiments/matrix_game.py                         # laptop: under a minute on 2 cores
     python tune_experiments/matrix_game.py --preset smoke          # learns nothing
     python tune_experiments/matrix_game.py --preset paper          # the same game, more and larger batches
 
 The team loses whenever its agents differ. `marginal` agents draw their actions independently; their best value against
-an adversary who knows their policy is 5 - 4 sqrt(2) = -0.6569. `sync` agents draw from a mixture of three products by a
-shared random stream; their best value is 0. `value_against_adversary` is no sampled return: it is the worst of the
-exact values of the learned joint policy over the adversary's three replies.
+an adversary that knows their policy is 5 - 4 sqrt(2) = -0.6569. `sync` agents draw from a mixture of three products by
+a shared random stream; their best value is 0. `value_against_adversary` is no sampled return: it is the worst exact
+value of the learned joint policy over the adversary's three replies.
 
-How it is learned: both methods follow the policy gradient (IMPALA, one update a batch) of sampled rewards. Before each
-batch the adversary is told the joint policy and answers reply k with a probability proportional to
-exp(-value_k / temperature): averaged over such replies, the gradient is that of a smooth lower bound of the worst value
-(-temperature * log sum exp(-value / temperature)). Two things must fall to nothing while training: the temperature,
-because the bound is only then the worst value, and the learning rate, because the optimum is a kink where two replies
+Training: both methods follow the policy gradient (IMPALA, one update a batch) of sampled rewards. Before each batch the
+adversary gets the joint policy and plays reply k with a probability proportional to exp(-value_k / temperature):
+averaged over such replies, the gradient is that of a smooth lower bound of the worst value
+(-temperature * log sum exp(-value / temperature)). Two things must decrease to nearly 0 in training: the temperature,
+because only then is the bound the worst value, and the learning rate, because the optimum is a kink where two replies
 are equally bad.
 
-Local optima, and what prevents them: uniform play (-0.6667) is a true local optimum of marginal teams against the best
-reply, and stops being one above a temperature of 2/9; pure play (-1) is one at any temperature, and draws most starts
-when the adversary is much softer than that; SYNC may lose a component for good (-0.3333, two actions of three). So the
-temperature starts at 0.35, and an entropy bonus, annealed to zero, keeps teams from converging before the temperature
-is low. SYNC's is on component and action together (as in the authors' code) and ten times larger.
+Local optima, and how they are avoided: uniform play (-0.6667) is a local optimum of marginal teams against the best
+reply, but not above a temperature of 2/9; pure play (-1) is one at any temperature, and attracts most runs at much
+higher temperatures; SYNC may lose a component permanently (-0.3333, two actions of three). So the temperature starts at
+0.35, and an entropy bonus, annealed to zero, keeps teams from converging before the temperature is low. SYNC's is on
+component and action together (as in the authors' code) and ten times larger.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class Config:
     )
     """Methods to train: sync, marginal."""
     sync: Method = Method(3, 0.8)
-    """The method `sync`, with as many components as the optimal joint policy has rank."""
+    """The method `sync`, with as many components as the rank of the optimal joint policy."""
     marginal: Method = Method(1, 0.08)
-    """The method `marginal`, in which each agent draws on its own."""
+    """The method `marginal`, in which each agent draws independently."""
     learning_rate: PositiveFloat = 0.02
     """Learning rate of Adam, above 0, for the share `hold_share` of the budget; then it falls geometrically."""
     final_learning_rate: PositiveFloat = 2e-4
@@ -116,7 +116,7 @@ class Config:
     """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         check_some(self, "methods")
         check_ranges(self)
 
@@ -128,19 +128,19 @@ PAPER = dataclasses.replace(LAPTOP, games=1_024, budget_env_steps=1_024_000, che
 
 @dataclass(frozen=True)
 class InformedAdversary:
-    """Sees the joint policy before each batch and sets the odds of the adversary's replies."""
+    """Sets the adversary's reply probabilities from the joint policy before each batch."""
 
     temperature: Schedule
 
     def __call__(self, world: TeamWorld, policy: TeamPolicy, progress: Progress) -> None:
-        """Tell the world's adversary how to reply."""
+        """Set the reply probabilities of the world's adversary."""
         values = values_by_reply(joint_policy(policy))
         odds = np.exp(-(values - values.min()) / self.temperature.at(progress))
         world.set_adversary(odds / odds.sum())  # type: ignore[attr-defined]
 
 
 def plan(config: Config, method: str, seed: int) -> TrialPlan:
-    """One method with one seed; no RLlib, whose start would take longer than all of the training."""
+    """One method with one seed; without RLlib, whose start takes longer than training."""
     from rl_models.algorithms.impala import Impala
     from rl_models.algorithms.optimiser import OptimiserSettings
     from rl_models.teams.constant_team import constant_team
@@ -174,7 +174,7 @@ def joint_policy(policy: TeamPolicy) -> np.ndarray:
 
 
 def exact_values(policy: TeamPolicy) -> Episodes:
-    """The metrics of a team, [1] each: computed from its joint policy, no game is played."""
+    """The metrics of a team, [1] each: computed from its joint policy, without episodes."""
     joint = joint_policy(policy)
     numbers = (value_against_adversary(joint), 1 - np.trace(joint), float(_act_forward(policy).tvd()))
     metrics = {name: np.array([number]) for name, number in zip(METRICS, numbers, strict=True)}
@@ -213,7 +213,7 @@ def _make_algorithm(config: Config, plan: TrialPlan) -> LocalAlgorithm:
 
 
 def _annealed(config: Config, start: float, end: float) -> Schedule:
-    """Constant, then geometric, drawn in straight pieces."""
+    """Constant, then geometric, in linear pieces."""
     first = config.hold_share * config.budget_env_steps
     pieces = np.linspace(0.0, 1.0, _PIECES + 1)
     moments = first + pieces * (config.budget_env_steps - first)
@@ -221,7 +221,7 @@ def _annealed(config: Config, start: float, end: float) -> Schedule:
 
 
 def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
-    """The policy of a team that looks at nothing, [1, 1]."""
+    """The policy of a team without observations, [1, 1]."""
     import torch
 
     from rl_models.runtime.device import get_device
@@ -231,10 +231,10 @@ def _act_forward(policy: TeamPolicy) -> MixtureOfMarginals:
 
 
 class MatrixGameExperiment(Experiment[Config]):
-    """A mixture of three products by a shared random stream, and agents each on its own."""
+    """A mixture of three product policies, and independent agents."""
 
     name = "matrix_game"
-    caption = "Rock-paper-scissors by two agents against an adversary who sees their policy"
+    caption = "Rock-paper-scissors by two agents against an adversary that knows their policy"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     seeds = (0, 1, 2)
     split = "exact"
@@ -242,7 +242,7 @@ class MatrixGameExperiment(Experiment[Config]):
     columns = {"reward": "episode/outcome", "value against adversary": "valid/value_against_adversary"}
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """Policy gradient against an adversary who is told the joint policy."""
+        """Policy gradient against an adversary that knows the joint policy."""
         return plan(config, method, seed)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -250,7 +250,7 @@ class MatrixGameExperiment(Experiment[Config]):
         return {GAME: exact_values(policy)}
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """The values that the paper derives, next to those that were learned."""
+        """Values derived in the paper, beside the learned ones."""
         paper = {method: {METRICS[0]: value} for method, value in OPTIMUM.items()}
         return [make_table(results, self.caption, METRICS, paper)]
 
@@ -271,7 +271,7 @@ class MatrixGameExperiment(Experiment[Config]):
         return [*draw_curves(run_folder, trials, CURVES, bins=60), *policies]
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
-        """World for `play`: the adversary cannot see a policy here, and draws its actions uniformly."""
+        """World for `play`: the adversary does not know the policy here and acts uniformly."""
         return make("matrix_game-v0", num_worlds, game=GAME)
 
 

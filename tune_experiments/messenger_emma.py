@@ -7,15 +7,15 @@
     python tune_experiments/messenger_emma.py --preset paper               # the paper's network, larger batches: a GPU
     MESSENGER_TEXT_DIR=FOLDER python tune_experiments/messenger_emma.py --texts published
 
-Methods: `game_id` is told each role's entity by number and reads nothing; `emma` reads the manual; `emma_grounding` is
-EMMA with a contrastive loss, not in the paper, that ties sprites to the sentences about them. In
-`emma_movement_grounding` queries also say how a sprite moves, and a second contrast teaches words of movement: in stage
-3 a message and its decoy have the same symbol, and the manual tells them apart by their movements alone (`--frames 4`
-shows more of them than 3). Weights are chosen by the win rate in validation games. Columns: training games; `test`, new
-games in new sentences, where every entity has a role that it never has in training; the same with permuted roles, where
-the manual tells of another game; and beside them random play. `test_se` (stage 2) has new games that move as in
-training. Two more tables say what games are lost to (the enemy, a decoy, the goal without the message, or time), and
-whether sprites read the sentences about them.
+Methods: `game_id` observes the symbol of each role and reads nothing; `emma` reads the manual; `emma_grounding` is EMMA
+with a contrastive loss, not in the paper, that ties sprites to the sentences about them. In `emma_movement_grounding`
+queries also contain how a sprite moves, and a second contrast teaches words of movement: in stage 3 a message and its
+decoy have the same symbol, and the manual distinguishes them only by their movements (`--frames 4` shows more of them
+than 3). Weights are chosen by the win rate in validation games. Columns: training games; `test`, new games in new
+sentences, where every entity has a role that it never has in training; these with permuted roles, where the manual
+describes another game; and random play. `test_se` (stage 2) has new games with the movements of training. Two more
+tables show the causes of lost games (the enemy, a decoy, the goal without the message, or time), and whether sprites
+attend to the sentences about them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ STAGES = dataclasses.replace(
     first_stage_checkpoint_every_env_steps=40_000,
     checkpoint_every_env_steps=800_000,
 )
-"""Stage 3 wants long fragments of many worlds, and no discount: with one, running away until the limit loses less than
+"""Stage 3 needs long fragments of many worlds, and no discount: with one, running away until the limit costs less than
 trying."""
 REFERENCE = reference(dataclasses.replace(LAPTOP, methods=("game_id", "emma")))
 PRESETS = {
@@ -93,7 +93,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
     def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
-        """Rows with and without movements in queries and their contrast, where both are trained; else `compared`."""
+        """Methods with and without movements in queries, if both are trained; else `compared`."""
         return first_trained([(f"{MOVING}{GROUNDED}", "emma_grounding")], config.methods) or self.compared
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
@@ -103,13 +103,13 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return plan(config, method, seed)
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Games of training, new games, and the same with permuted roles; and what is read, by methods that read."""
+        """Training games, new games, and these with permuted roles; and attention, for methods that read."""
         from tune_experiments.messenger.trials import choose_evaluation
 
         return choose_evaluation(method)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates, a table a stage; then what games are lost to, and to whose sentences sprites attend."""
+        """Win rates, a table a stage; then causes of lost games, and attention of sprites."""
         from tune_experiments.messenger.reading import reading_table
         from tune_experiments.messenger.tables import endings_table, tables
 
@@ -117,11 +117,11 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]
 
     def deviation_notes(self, config: MessengerConfig) -> Sequence[str]:
-        """What no flag says."""
+        """Deviations that no flag shows."""
         return [*movement_notes(config), *deviation_notes(config)]
 
     def optimiser_steps(self, config: MessengerConfig) -> str:
-        """In the first stage, beside those of the release."""
+        """Optimiser steps of the first stage, compared with those of the release."""
         return optimiser_steps_beside(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
@@ -131,7 +131,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with its manual and who looks at which sentence."""
+        """An episode with its manual and the attention of sprites."""
         from tune_experiments.messenger import figures
 
         return figures.video(loaded, seed)

@@ -1,4 +1,4 @@
-"""Cross-play in Overcooked: every pair of trained teams cooks together, in both orders, and alone for comparison.
+"""Cross-play in Overcooked: every pair of trained teams, in both orders, compared with each team itself.
 
     python tune_experiments/overcooked_crossplay.py runs/overcooked_selfplay_laptop
     python tune_experiments/overcooked_crossplay.py runs/selfplay runs/fcp --methods selfplay fcp --out runs/crossplay
@@ -6,10 +6,10 @@
 
 Teams are all trained teams of runs of `overcooked_selfplay.py` and `sama_overcooked.py` in one kitchen; single trials,
 such as the best of a search, can be named, too. A pair is chef 0 of one team and chef 1 of another; whole episodes with
-sampled actions, without shaping. Chefs of SAMA and `mappo` choose cells, the others choose moves, each as in its
-training. A planner commands its own team's chefs alone and undoes nothing, so SAMA does not reflect here, even with
-itself. It leaves `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder
-`crossplay` of the first run. It trains nothing and starts no Ray.
+sampled actions, without shaping. Chefs of SAMA and `mappo` choose cells, the others choose moves, each as in training.
+A planner commands only its own team's chefs and cannot restore states, so SAMA does not reflect here, even with itself.
+It writes `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, by default in the folder `crossplay` of
+the first run. It trains nothing and starts no Ray.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class CrossPlay:
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run folders of overcooked_selfplay.py and sama_overcooked.py, or folders of single trials."""
     methods: tuple[str, ...] = ()
-    """Methods whose teams play; all of them by default."""
+    """Methods of the teams; all of them by default."""
     kitchen: str = ""
-    """Name of the kitchen in which teams meet, for runs of several kitchens; by default that of all teams."""
+    """Name of the kitchen of the pairs, for runs of several kitchens; by default that of all teams."""
     episodes: int = 100
     """Number of episodes of each pair."""
     out: Path | None = None
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_command(words: Sequence[str]) -> CrossPlay:
-    """The command; what tyro refuses it says itself."""
+    """Parse the command line; tyro reports its own errors."""
     command = tyro.cli(CrossPlay, args=words, description=__doc__)
     check_folders(command)
     if not command.runs or command.episodes < 1:

@@ -5,8 +5,8 @@
 
 Runs are of `overcooked_selfplay.py`, `overcooked_roles.py` and `sama_overcooked.py`; single trials, such as the best of
 a search, can be named, too. The curves of self-play and of role methods are the validations of their logs. SAMA
-validates by rounds, so each of its stored teams is tested here, under the run's planner, in whole episodes: all env
-steps count, those of undone rounds included. It leaves a figure and the points of every trial, by default in the folder
+validates by rounds, so each of its stored teams is tested here, with the run's planner, in whole episodes: all env
+steps count, those of undone rounds included. It writes a figure and the points of every trial, by default in the folder
 `returns` of the first run. It trains nothing and starts no Ray.
 """
 
@@ -47,7 +47,7 @@ class Returns:
     """Run folders of overcooked_selfplay.py, overcooked_roles.py or sama_overcooked.py, or folders of single trials,
     such as the best of a search."""
     methods: tuple[str, ...] = ()
-    """Methods that are drawn, without the name of their kitchen; all of them by default."""
+    """Methods to draw, without the name of their kitchen; all of them by default."""
     episodes: int = 10
     """Number of episodes in which each stored team of SAMA is tested."""
     out: Path | None = None
@@ -55,21 +55,21 @@ class Returns:
 
 
 Points: TypeAlias = list[tuple[int, float]]
-"""Env steps of training, and the mean reward of an episode at that moment, from the first to the last."""
+"""Env steps of training, and the mean reward of an episode then, in order."""
 
 
 def run_names(runs: Sequence[Path]) -> list[str]:
     """Names of the runs' folders, with the folder around them in front if two names are equal.
 
     Raises:
-        UserError: a run is named twice, or two are still called alike.
+        UserError: a run is named twice, or two names are still equal.
     """
     from tune_experiments.overcooked.crossplay import distinct_names
 
     folders = [run.resolve() for run in runs]
     twice = next((folder for folder in folders if folders.count(folder) > 1), None)
     if twice is not None:
-        raise UserError(f"{twice} is named twice, and its seeds would be drawn twice; name each run once")
+        raise UserError(f"{twice} is named twice: name each run once")
     return distinct_names(folders)
 
 
@@ -78,7 +78,7 @@ def curve_points(trial: StoredTrial, episodes: int) -> Points:
 
     Args:
         trial: run, method and seed.
-        episodes: number of episodes of each test, where the log has none.
+        episodes: number of episodes of each test, if the log has none.
     """
     from rl_models.training.checkpoint import numbered_checkpoints
     from tune_experiments.run.trial import CHECKPOINTS
@@ -106,7 +106,7 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
     Args:
         runs: name of a run -> its trials.
         episodes: number of episodes of each test, where a log has none.
-        out: folder of what is written.
+        out: folder of the files.
 
     Raises:
         UserError: no trial has a point.
@@ -124,7 +124,7 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
             lines.setdefault(trial.kitchen, {}).setdefault(label, []).append(points)
             yield path
     if not lines:
-        raise UserError("these runs hold no validation and no stored team of the methods that were asked for")
+        raise UserError("these runs hold no validation and no stored team of the methods: correct --methods")
     for kitchen, rows in lines.items():
         figure = functools.partial(draw, rows, kitchen, out / f"{PLOTS}/returns_{kitchen}.png")
         yield from attempt(f"figure of {kitchen}", figure)
@@ -149,14 +149,14 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_title(kitchen)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
-    remark = "one line a seed; Q-learning plays best actions, others sampled ones; SAMA's env steps count undone rounds"
+    remark = "one line a seed; Q-learning takes greedy actions, others sample; SAMA's env steps count undone rounds"
     figure.supxlabel(remark, fontsize=8, color=REMARK)
     return save(figure, path)
 
 
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read or play, and draw."""
+    """Read the logs, test where needed, and draw."""
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def read_command(words: Sequence[str]) -> Returns:
-    """The command; what tyro refuses it says itself."""
+    """Parse the command line; tyro reports its own errors."""
     command = tyro.cli(Returns, args=words, description=__doc__)
     check_folders(command)
     if not command.runs or command.episodes < 1:

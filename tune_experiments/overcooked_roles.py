@@ -6,14 +6,14 @@
     python tune_experiments/overcooked_roles.py --methods qmix selfplay cole --out runs/beside
     python tune_experiments/overcooked_roles.py --preset smoke               # under 2 minutes, learns nothing
 
-`qmix` (Rashid et al., 2018), `roma` (a role of each chef writes its last layer; Wang et al., 2020), `ldsa` (a chef
+`qmix` (Rashid et al., 2018), `roma` (each chef's role generates its last layer; Wang et al., 2020), `ldsa` (a chef
 chooses sub-tasks; Yang et al., 2022) and `maser` (sub-goals from the replay; Jeon et al., 2022) are also rewarded for
-onions in pots, useful dishes and soups taken; those that end in `_sparse` are rewarded for served soups alone, as
-SAMA's rows seem to be. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are
-then equal, and the column `reward_sampled` has 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole`
-are those of `overcooked_selfplay.py` with this budget; they are tested by sampled actions. Numbers are of whole
-episodes of 400 env steps without shaping; a soup is 20. The question of SAMA's figures is whether role methods are poor
-beside self-play.
+onions in pots, useful dishes and soups taken; those that end in `_sparse` only for served soups, as SAMA's rows seem to
+be. They take greedy actions in tests; a kitchen is deterministic, so all episodes of a team are then equal, and the
+column `reward_sampled` has 5 % of random actions. `selfplay`, `selfplay_sparse`, `fcp` and `cole` are those of
+`overcooked_selfplay.py` with this budget; they are tested with sampled actions. Results are of whole episodes of 400
+env steps without shaping; a soup is 20. SAMA's figures raise the question whether role methods are worse than
+self-play.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ PAPER = dataclasses.replace(
     validate_every_env_steps=100_000,
     checkpoint_every_env_steps=100_000,
 )
-"""The releases' constants; the budget is ours, as SAMA gives none, and the replay takes 2 GB and more."""
+"""The releases' constants; the budget is ours, SAMA gives none, and the replay takes 2 GB and more."""
 
 CURVES = {
     "valid/reward": "reward per episode, without shaping",
@@ -105,7 +105,7 @@ CURVES = {
 
 
 class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
-    """Role methods by Q-learning, beside self-play."""
+    """Role methods by Q-learning, and self-play."""
 
     name = "overcooked_roles"
     caption = "Overcooked, role methods"
@@ -119,7 +119,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         return role_trials.plan(config, method, seed)
 
     def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole episodes without shaping: best actions of Q-learners, sampled ones of others."""
+        """Whole episodes without shaping: greedy for Q-learners, sampled for others."""
         test = role_trials.evaluate if method in Q_ROWS else role_trials.evaluate_sampled
         return test(config, policy)
 
@@ -128,23 +128,22 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         return tables(results, self.caption, (*COLUMNS, role_trials.SAMPLED))
 
     def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
-        """Self-play at equal env steps beside QMIX: SAMA's figures show such methods as poor."""
+        """Self-play against QMIX at equal env steps; SAMA's figures show such methods as weak."""
         return (MainComparison("selfplay", "qmix", "reward", config.task, table=f"{self.caption}: {config.task}"),)
 
     def deviation_notes(self, config: OvercookedRolesConfig) -> Sequence[str]:
-        """What no flag says."""
+        """Deviations that no flag shows."""
         notes, rows = cole_notes(config), config.methods
         if any(row in Q_ROWS for row in rows):
             notes += [
                 "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and "
                 "keep their weight, which falls to 0 in self-play",
-                "the previous action is no input; the noise that acted is the noise of learning; tests take the mean "
-                "role",
+                "the previous action is no input; acting and learning use the same noise; tests take the mean role",
             ]
         if any(row not in Q_ROWS for row in rows):
             notes.append("other methods: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
         if any(row.startswith("roma") for row in rows):
-            notes.append("layer normalisation stands in the place of ROMA's batch normalisation")
+            notes.append("layer normalisation replaces ROMA's batch normalisation")
         return notes
 
 

@@ -9,13 +9,13 @@
     python tune_experiments/overcooked_selfplay.py --preset paper            # the published sizes: hours
 
 Methods: `selfplay` also has shaped rewards for onions in pots, useful dishes and soups taken, whose weight falls to 0.
-`selfplay_sparse` is rewarded for served soups alone. `fcp`, fictitious co-play, has the rewards of `selfplay` and
-trains one chef beside frozen partners: teams of self-play of another run, each untrained, half-way and trained. `cole`
-(Li et al., ICML 2023) has the rewards of `selfplay` and grows its partners: copies of itself, of which it meets those
-most often that add least to the others; `plots/` shows its generations. The episodes behind payoffs are not counted as
-training. All see the whole kitchen (`lossless`). Numbers are of whole episodes of 400 env steps with sampled actions,
-without shaping, beside random play; a soup is 20. Teams of `fcp` and `cole` are tested with themselves, as the others
-are; `overcooked_crossplay.py` tests them with other teams.
+`selfplay_sparse` is only rewarded for served soups. `fcp`, fictitious co-play, has the rewards of `selfplay` and trains
+one chef with frozen partners: teams of self-play of another run, each untrained, half-way and trained. `cole` (Li et
+al., ICML 2023) has the rewards of `selfplay` and a growing population of partners: copies of itself, most often those
+with the smallest contributions; `plots/` shows its generations. The episodes for payoffs are not counted as training.
+All observe the whole kitchen (`lossless`). Results are of whole episodes of 400 env steps with sampled actions, without
+shaping, beside random play; a soup is 20. Teams of `fcp` and `cole` are tested with themselves, as the others are;
+`overcooked_crossplay.py` tests them with other teams.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         return trials.plan(config, method, seed)
 
     def evaluate(self, config: OvercookedConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole episodes without shaping, beside random play."""
+        """Whole episodes without shaping, and random play."""
         return evaluation.evaluate(config, policy)
 
     def main_comparisons(self, config: OvercookedConfig) -> Sequence[MainComparison]:
@@ -104,12 +104,12 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         return (MainComparison("selfplay", "selfplay_sparse", "reward", config.task, table=title),)
 
     def deviation_notes(self, config: OvercookedConfig) -> Sequence[str]:
-        """What no flag says."""
+        """Deviations that no flag shows."""
         ranges = "published constants differ by kitchen within the ranges whose middle is the preset paper"
         return [*cole_notes(config), ranges]
 
     def optimiser_steps(self, config: OvercookedConfig) -> str:
-        """Beside those of the published self-play."""
+        """Optimiser steps, compared with those of the published self-play."""
         steps = optimiser_steps(PAPER.learner, PAPER.workers, PAPER.budget_env_steps)
         who = "published self-play"
         return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, who)
@@ -117,7 +117,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by validation reward without shaping.
 
-        Ranges reach from the published constants over the laptop's. The published ones differ between kitchens by
+        Ranges include the published constants and the laptop's. The published ones differ between kitchens by
         factors of two and more.
         """
         from tune_experiments.run.ray_cluster import import_tune

@@ -6,12 +6,12 @@
     python tune_experiments/red_minirts.py --preset smoke               # under 2 minutes, learns nothing
 
 A unit-level network reads the last five instructions; an agent selects units and gives all of them one command. The
-team first clones scripts whose aims are given in template commands (the paper has human games, we have none), then
-learns by PPO without commands, and after each round clones the scripts again beside games that it has won itself. Each
-row is tested under five commanders: `oracle` knows what the enemy trains and names what beats it (of several types each
-agent's names one), `fair` guesses it through the fog, `none` is silent, `random` says any of 17 phrases, `adversarial`
-names what loses. A team that follows commands wins under the oracle and loses under its adversary. A scripted executor
-that learns nothing plays the same games.
+team first clones scripts with template commands (the paper has human games, we have none), then learns by PPO without
+commands, and after each round clones the scripts again together with games that it has won. Each method is tested with
+five commanders: `oracle` knows what the enemy trains and names its counter (of several types each agent's names one),
+`fair` guesses it through the fog, `none` is silent, `random` draws any of 17 phrases, `adversarial` names what loses. A
+team that follows commands wins with the oracle and loses with its adversary. A scripted executor without training plays
+the same games.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ METRICS = ("win_rate", "episode_length")
 
 
 class RedMinirts(Experiment):
-    """A team under five commanders."""
+    """A team with five commanders."""
 
     metric_ranges = METRIC_RANGES | {"win_rate": SHARE}
     name = "red_minirts"
@@ -92,16 +92,16 @@ class RedMinirts(Experiment):
     }
 
     def plan(self, config: RedConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
-        """Cloning, then PPO and distillation in turns."""
+        """Cloning, then PPO and distillation alternately."""
         return trials.plan(config, method, seed)
 
     def evaluate(self, config: RedConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Whole games under every commander; beside the first method those of a scripted executor."""
+        """Whole games with every commander; for the first method also those of a scripted executor."""
         scripted = trials.evaluate_scripted(config) if method == config.methods[0] else {}
         return trials.evaluate(config, policy) | scripted
 
     def check(self, config: RedConfig) -> None:
-        """Refuse a setting that nothing reads."""
+        """Check that no unused setting is changed."""
         if config.learner.final_learning_rate_share != LAPTOP.learner.final_learning_rate_share:
             raise UserError("leave out --learner.final-learning-rate-share: RED's learning rate always falls to 0")
 
@@ -113,7 +113,7 @@ class RedMinirts(Experiment):
         return (MainComparison(trials.RED, trials.RED, "win_rate", trials.GAME, **against),)
 
     def evaluation_seeds(self, config: RedConfig) -> Sequence[int]:
-        """Those of validation and test."""
+        """Seeds of validation and test."""
         return trials.VALIDATION_SEED, config.test_seed
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -122,22 +122,22 @@ class RedMinirts(Experiment):
         return [make_table(rows, self.caption, METRICS)]
 
     def deviation_notes(self, config: RedConfig) -> Sequence[str]:
-        """What no flag says."""
+        """Deviations that no flag shows."""
         return [
             "no human data: what is cloned are medium scripts, with their aims in template commands",
             "commands are the 17 phrases of a closed set, not 500 human ones",
             "PPO's settings that the papers leave open are ours",
-            "against archers the oracle's kind of foot soldier goes by agent, in RED by game",
+            "against archers the oracle's kind of foot soldier differs by agent, in RED by game",
         ]
 
     def optimiser_steps(self, config: RedConfig) -> str:
-        """Of PPO, beside those of the preset `paper`: the paper names its updates and minibatches, and no epochs."""
+        """Optimiser steps of PPO, compared with those of the preset `paper`; the paper does not give epochs."""
         steps = optimiser_steps(PAPER.learner, PAPER.workers, PAPER.budget_env_steps)
         how = f" in the {PAPER.learner.num_epochs} epochs an update of the released class"
         return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, how=how)
 
     def test_world(self, config: RedConfig, num_worlds: int, method: str = "") -> CommandedRts:
-        """Games under the oracle."""
+        """Games with the oracle."""
         return make_world(config, num_worlds, commander=trials.ORACLE)
 
 

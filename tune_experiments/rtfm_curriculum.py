@@ -3,13 +3,13 @@
     python tune_experiments/rtfm_curriculum.py                       # laptop: hours on 2 cores
     python tune_experiments/rtfm_curriculum.py --preset smoke        # under 2 minutes, learns nothing
     python tune_experiments/rtfm_curriculum.py --preset paper        # 100 million frames, then 50 a stage: a GPU, weeks
-    python tune_experiments/rtfm_curriculum.py --promote-at 0.8      # a stage ends as soon as it is won so often
+    python tune_experiments/rtfm_curriculum.py --promote-at 0.8      # a stage ends at this win rate
 
 In the full game monsters move (`dyna`), three monsters are in a team and two modifiers beat an element (`group`), and
-documents are written in many words (`nl`). A row is the way to that game: from `random` weights, from the simplest
-game, from it through `dyna`, or from it through `dyna` and `group`. A second table has the win rates with which all
-stages ended, as the paper's table 2 does: by where a team comes from and which game it was trained on next. The other
-cells of that table are rows, too, and the paper's preset has them all:
+documents are written in many words (`nl`). A method is a curriculum towards that game: from `random` weights, from the
+simplest game, from it through `dyna`, or from it through `dyna` and `group`. A second table has the win rates at the
+end of all stages, as the paper's table 2: by previous stages and next game. The other cells of that table are methods,
+too, all of them in the preset `paper`:
 
     python tune_experiments/rtfm_curriculum.py --methods random_to_nl from_6x6_to_nl from_dyna_to_dyna_nl
 """
@@ -83,14 +83,14 @@ TABLE_2 = {
     "from_dyna": {"dyna_group": 0.77, "dyna_nl": 0.65, "full": 0.43},
     "from_dyna_group": {"full": 0.65, "full_10x10": 0.61},
 }
-"""Win rates of the paper on training assignments, by where a team comes from and what it was trained on next."""
+"""Win rates of the paper on training assignments, by previous stages and next game."""
 
 
 class RtfmCurriculum(ReadingInStages):
-    """Ways to the full game."""
+    """Curricula towards the full game."""
 
     name = "rtfm_curriculum"
-    caption = "RTFM: win rates in the full game by where a team comes from"
+    caption = "RTFM: win rates in the full game by curriculum"
     compared = (("from_dyna_group", "from_scratch"),)
     presets = PRESETS
     paper = {row: {"train_6x6": rates["full"]} for row, rates in TABLE_2.items()}

@@ -4,9 +4,9 @@
     python tune_experiments/rtfm_generalisation.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/rtfm_generalisation.py --preset paper       # 250 million frames a row: a GPU, days
 
-Both rows come through the whole curriculum of `rtfm_curriculum.py`; they differ in the room of its last stage. Their
-columns are training assignments, unseen ones, unseen ones in the larger room, and documents of other episodes. A second
-table has the win rates with which the stages before ended.
+Both methods are trained in the whole curriculum of `rtfm_curriculum.py` and differ in the room of its last stage.
+Columns are training assignments, unseen ones, unseen ones in the larger room, and documents of other episodes. A second
+table has the win rates at the end of the earlier stages.
 """
 
 from __future__ import annotations

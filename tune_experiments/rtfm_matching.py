@@ -1,4 +1,4 @@
-"""Read to Fight Monsters with the mention-matching reader, which is ours: reading learned by reward alone, on a laptop.
+"""Read to Fight Monsters with the mention-matching reader, which is ours and learns to read from reward only.
 
     python tune_experiments/rtfm_matching.py                                    # laptop: ten minutes on 2 cores
     python tune_experiments/rtfm_matching.py --stages simplest group nl dyna    # to the full game: minutes a seed
@@ -6,13 +6,13 @@
     python tune_experiments/rtfm_matching.py --methods matching matching_named matching_frozen_words
     python tune_experiments/rtfm_matching.py --preset smoke                     # under 2 minutes, learns nothing
 
-The laptop plays the simplest game alone. A stage adds one difficulty: several names a team and element (`group`),
-natural language (`nl`), moving monsters (`dyna`), a larger room (`10x10`). Columns are training assignments, those of
-validation, the test's (`eval`), the test's with names that training never showed (`eval_new`), in a larger room, and
-with another game's document (`shuffled`), where a policy that reads must lose. New names
-are read because vectors of words have length 1 and nodes do not see those of names: in `matching_named` they have any
-length and nodes see them, in `matching_frozen_words` words stay random. The paper's numbers are those
-of txt2pi after its whole curriculum (table 3); its budget is 250 million frames.
+The laptop preset trains on the simplest game only. A stage adds one difficulty: several names a team and element
+(`group`), natural language (`nl`), moving monsters (`dyna`), a larger room (`10x10`). Columns are training assignments,
+those of validation, the test's (`eval`), the test's with names that are not in training (`eval_new`), in a larger room,
+and with another game's document (`shuffled`), where a policy that reads must lose. New names can be read because word
+vectors have length 1 and nodes do not contain those of names: in `matching_named` they have any length and nodes
+contain them, in `matching_frozen_words` words stay random. The paper's numbers are those of txt2pi after its whole
+curriculum (table 3); its budget is 250 million frames.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     """The mention-matching reader, stage by stage."""
 
     name = "rtfm_matching"
-    caption = "RTFM: win rates of the mention-matching reader, by reward alone"
+    caption = "RTFM: win rates of the mention-matching reader, from reward only"
     compared = tuple((row, MATCHING) for row in CHANGES if row != MATCHING)
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     seeds = (0, 1, 2, 3, 4)
@@ -75,22 +75,22 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
         return stages.evaluate_last(config, policy)
 
     def check(self, config: MatchingRtfmConfig) -> None:
-        """Refuse settings that no method reads."""
+        """Check that no unused setting is changed."""
         unread = stages.UNREAD | (stages.UNREAD_IN_ONE_STAGE if len(config.stages) == 1 else {})
         refuse_unread(config, self.presets.values(), unread)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates at the end, and those with which the stages before ended."""
+        """Win rates after the last stage, and after the earlier stages."""
         return [*super().tables(results), *stages.stage_tables(results, self.caption)]
 
     def main_comparisons(self, config: MatchingRtfmConfig) -> Sequence[MainComparison]:
-        """An ablation against the reader, on new names; none where the reader is trained alone."""
+        """An ablation against the reader, on new names; none if only the reader is trained."""
         names = column(NEW_NAMES, stages.at_stage(config).task.size)
         pair = first_trained(self.compared, config.methods)
         return (MainComparison(*pair, "win_rate", names),) if pair else ()
 
     def deviation_notes(self, config: MatchingRtfmConfig) -> list[str]:
-        """Nothing here is of the paper but the game."""
+        """Deviations from the paper, which only provides the game."""
         return [MATCHING_NOTE, "validation and test assignments are parts of the paper's evaluation half"]
 
     def test_world(self, config: MatchingRtfmConfig, num_worlds: int, method: str = "") -> World:

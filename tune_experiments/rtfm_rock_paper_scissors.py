@@ -7,30 +7,29 @@
     python tune_experiments/rtfm_rock_paper_scissors.py --methods matching             # our reader: 2 minutes a seed
 
 A document says in three sentences which letter beats which. `eval` are games of another half of the circles of letters;
-`shuffled` are the same with another game's document, where a team that reads falls to `without reading`: the best
-possible with the grid alone, since the item with the dragon's own letter is never right. `optimum` knows the answer.
-Both are computed, for rooms of any size.
+`shuffled` are these with another game's document, where a team that reads falls to `without reading`: the optimum for
+an agent that observes only the grid, since the item with the dragon's own letter is never right. `optimum` knows the
+answer. Both are computed, for rooms of any size.
 
 The laptop has ten letters where the paper has five: with the answers as labels, small readers generalised from 120
 circles, but hardly from ten. Other settings of the paper are `new_edge` and `new_edge_and_nodes`.
 
-`matching` is ours: the mention-matching reader, which learns to read by reward alone, with a learner and a budget of
-its own under `--matching`. `random` moves uniformly.
+`matching` is ours: the mention-matching reader, which learns to read from reward only, with its own learner and budget
+under `--matching`. `random` moves uniformly.
 
-Three ablations take one of its comparisons out: `matching_two_tables` has a table of words of its own for documents,
-`matching_two_tables_contrastive` repairs that by a loss without labels, and in `matching_as_vector` the words around a
-mention are handed on as vectors. Two are about letters that training never showed: in `matching_named` nodes see the
-vectors of letters, which have any length, and in `matching_frozen_words` these stay random.
+Three ablations remove one of its comparisons: `matching_two_tables` has a separate table of words for documents,
+`matching_two_tables_contrastive` adds a loss without labels, and in `matching_as_vector` nodes get the words around a
+mention as vectors. Two are about letters that are not in training: in `matching_named` nodes contain the vectors of
+letters, of any length, and in `matching_frozen_words` these stay random.
 
-Three rows give txt2pi one part of the reader each: `txt2pi_shared_words` also compares a cell with words in the one
-table of both, `txt2pi_contrastive` has the loss without labels, and `txt2pi_attention_warm_start` learns at first where
-the dragon is mentioned, as the reader's attention finds it before any training.
+Three methods give txt2pi one component of the reader each: `txt2pi_shared_words` also compares a cell with words in the
+one table of both, `txt2pi_contrastive` has the loss without labels, and `txt2pi_attention_warm_start` first learns to
+attend to mentions of the dragon, as the untrained reader does.
 
 `txt2pi_supervised_attention` is not the paper's. It is txt2pi with an auxiliary loss in training, which names the word
-of the document that its attention should find. The network does not observe this word, and test games do not contain
-it.
+of the document to attend to. The network does not observe this word, and test games do not contain it.
 
-Figure 11 asks which team learns unseen games faster: one that was trained on seen games, or an untrained one:
+Figure 11 compares the speed of learning unseen games, after training on seen games and from scratch:
 
     python tune_experiments/rtfm_rock_paper_scissors.py --methods txt2pi_transferred txt2pi_from_scratch
 """
@@ -100,14 +99,14 @@ UNREAD = {
     "workers": "--matching.workers.*",
     "budget_env_steps": "--matching.budget-env-steps",
 }
-"""Settings that methods of the mention-matching reader do not read -> the flag that they read in their place."""
+"""Settings unused by methods of the mention-matching reader -> the flag to use instead."""
 
 
 class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
-    """Readers, baselines, and a method whose attention is supervised; teams that know seen games, and new ones."""
+    """Readers, baselines, supervised attention, and transfer to unseen games."""
 
     name = "rtfm_rock_paper_scissors"
-    caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
+    caption = "Rock-paper-scissors: win rates in training games and in unseen ones"
     compared = (
         ("txt2pi_supervised_attention", "txt2pi"),
         ("txt2pi_shared_words", "txt2pi"),
@@ -119,19 +118,19 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
     def plan(
         self, config: LettersConfig, method: Any, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
-        """One game, or a known one and then another."""
+        """Training on one game, or on two in sequence."""
         from tune_experiments.rtfm import transfer  # with torch
 
         return transfer.plan(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
-        """Evaluate all readers greedily; sample uniform moves, since none of them is the most likely."""
+        """Evaluate readers greedily, and uniform moves by sampling."""
         from tune_experiments.rtfm.evaluation import evaluate
 
         return evaluate(config, policy, is_greedy=method != RANDOM)
 
     def check(self, config: LettersConfig) -> None:
-        """Refuse settings that no method reads."""
+        """Check that no unused setting is changed."""
         if self._is_of_the_reader(config):
             refuse_unread(config, self.presets.values(), UNREAD)
 
@@ -146,14 +145,14 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
             f"{SUPERVISED}: attention supervision of weight {config.attention_coef}, an auxiliary loss in "
             "training that says which word of the document answers; the paper has none"
         )
-        helped = {row: f"{row}: txt2pi with what the paper has not: {part}" for row, part in HELPED.items()}
+        helped = {row: f"{row}: txt2pi with an addition of ours: {part}" for row, part in HELPED.items()}
         notes: dict[str, str] = {SUPERVISED: supervision}
         notes.update(helped, **dict.fromkeys(CHANGES, MATCHING_NOTE))
         shown = (note for row, note in notes.items() if row in config.methods)
         return [*super().deviation_notes(self.as_learned(config)), *dict.fromkeys(shown)]
 
     def as_learned(self, config: LettersConfig) -> LettersConfig:
-        """The configuration with the reader's learner if all methods are the reader's, which has no paper's network."""
+        """The configuration with the reader's learner if all methods are the reader's."""
         if not self._is_of_the_reader(config):
             return config
         network, budget = self.presets["paper"].network, config.matching.budget_env_steps

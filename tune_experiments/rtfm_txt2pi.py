@@ -1,6 +1,6 @@
 """Simplest Read to Fight Monsters: txt2pi against two baselines and its own ablations (RTFM, table 1 and figure 5).
 
-    python tune_experiments/rtfm_txt2pi.py                      # laptop: hours on 2 cores, expect no full reading
+    python tune_experiments/rtfm_txt2pi.py                      # laptop: hours on 2 cores, does not learn to read fully
     python tune_experiments/rtfm_txt2pi.py --preset smoke       # under 2 minutes, learns nothing
     python tune_experiments/rtfm_txt2pi.py --preset paper       # the paper's sizes and 100 million frames: a GPU, days
     python tune_experiments/rtfm_txt2pi.py --preset paper --learner.learning-rate 0.005    # the text's learning rate
@@ -8,8 +8,8 @@
 Nothing moves, one monster is in each team and one modifier beats each element. A win takes two hops: from the goal's
 team to the monster, and from that monster's element to the item. A policy that picks the right monster and any item
 wins half of the episodes; the paper's baselines stay at this level. The networks are `no_task_attn` (no
-goal-conditioned attention to the document), `no_vis_attn` (no looks at the document from the grid), `no_text_mod` (FiLM
-in place of FiLM²).
+goal-conditioned attention to the document), `no_vis_attn` (no attention to the document from the grid), `no_text_mod`
+(FiLM instead of FiLM²).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SAMA's ablations in Overcooked: planners, reflections, random commands, who writes rewards (figures 13 to 16).
+"""SAMA's ablations in Overcooked: planners, reflections, random commands, sources of rewards (figures 13 to 16).
 
     python tune_experiments/sama_ablations.py                                # laptop: cramped_room
     python tune_experiments/sama_ablations.py --preset kitchens --seeds 0 1 2    # all five kitchens
@@ -6,12 +6,12 @@
     python tune_experiments/sama_ablations.py --methods sama blind code
     python tune_experiments/sama_ablations.py --preset smoke                 # under 2 minutes, learns nothing
 
-A trained team is tested under every condition: the planner with and without reflection; planners that err (`weak`,
-`weaker`) with 0 to 3 reflections, and with as many retries, the control of reflection: another seed of that planner and
-an empty memory; a share of the commands replaced by random ones; DEPS and Plan4MC. `rules_scripted` has the rules and
-scripted chefs. A language model is also tested without extracted objects and with three worked examples. Further rows
-train anew: `blind` gets no command, `code` learns from rewards that the planner's model wrote in Python. Rules write
-the built-in rewards, so with the offline planner this row repeats `sama`, and costs the time of the sandbox.
+A trained team is tested in every condition: the planner with and without reflection; noisy planners (`weak`, `weaker`)
+with 0 to 3 reflections, and with as many retries, the control of reflection: another seed of that planner and an empty
+memory; a share of the commands replaced by random ones; DEPS and Plan4MC. `rules_scripted` has the rules and scripted
+chefs. A language model is also tested without extracted objects and with three worked examples. Further methods are
+trained separately: `blind` gets no command, `code` learns from rewards that the planner's model wrote in Python.
+Built-in rewards are by rule, so with the offline planner this method repeats `sama`, and costs the time of the sandbox.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ PRESETS: dict[str, SamaConfig] = {
         model=ModelSettings(chat=ChatSettings(budget=Budget(max_calls=300_000, max_tokens=300_000_000))),
     ),
 }
-"""A language model is asked about 180,000 times with each seed of the preset `paper`; its budget is for one."""
+"""A seed of the preset `paper` needs about 180,000 queries of a language model; the budget is for one seed."""
 
 
 def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
-    """Condition in words -> the settings it is tested with."""
+    """Name of a condition -> its settings."""
     reflecting = dataclasses.replace(config, after_failure="reflect")
     found = {
         f"{config.planner} planner, {n} reflections": dataclasses.replace(reflecting, reflections=n)
@@ -62,7 +62,7 @@ def conditions(config: SamaConfig) -> dict[str, SamaConfig]:
 
 
 class SamaAblations(SamaExperiment):
-    """Trained teams under every condition of the planner, and methods with other rewards."""
+    """Trained teams in every condition of the planner, and methods with other rewards."""
 
     name = "sama_ablations"
     caption = "SAMA in Overcooked, ablations"
@@ -70,7 +70,7 @@ class SamaAblations(SamaExperiment):
     columns = {"completed": "valid/completed", "reached": "episode/reached"}
 
     def main_comparisons(self, config: SamaConfig) -> Sequence[MainComparison]:
-        """Reflection against as many tries without a memory, in every kitchen, under a planner that errs."""
+        """Reflection against as many retries without a memory, in every kitchen, with a noisy planner."""
         reflections, retries = (f"{ERRING[0]}, {MAX_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
         return [
             MainComparison(
@@ -86,9 +86,9 @@ class SamaAblations(SamaExperiment):
         ]
 
     def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """Whole episodes in a kitchen under each condition.
+        """Whole episodes in a kitchen in each condition.
 
-        Rows beside `sama` are tested under the first two conditions alone, and those without a planner under none.
+        Methods other than `sama` are tested in the first two conditions only, and those without a planner in none.
         """
         from tune_experiments.sama.overcooked import evaluation
         from tune_experiments.sama.overcooked.trials import SAMA, UNPLANNED, split_method

@@ -1,4 +1,4 @@
-"""SAMA's third game: two agents on a frozen lake whose holes and targets nobody sees (SAMA, appendix G.1, figure 14).
+"""SAMA's third game: two agents on a frozen lake with unobserved holes and targets (SAMA, appendix G.1, figure 14).
 
     python tune_experiments/sama_frozen_lake.py                              # laptop: 800,000 env steps a method
     python tune_experiments/sama_frozen_lake.py --map 8x8 --slippery --out runs/slippery
@@ -6,13 +6,13 @@
     python tune_experiments/sama_frozen_lake.py --methods walker --planner scored --model.name smollm2-135m-instruct
     python tune_experiments/sama_frozen_lake.py --preset smoke               # under 2 minutes, learns nothing
 
-Good actions can only be found by trying, so common sense does not help a planner; the figure shows this. The team
-`sama` learns to go where its command says (commands are two numbers, and it memorises the holes); it is tested under
-planners by rule: `blind` sends agents to far corners, `remembering` looks around and avoids what has failed, `deps` and
-`plan4mc` name goals their way and decompose blindly, `random commands` are drawn, and `privileged` is told the map,
-which shows that the pipeline works. Each plans for the learned team, and for a `walker` that learns nothing. Another
-`--planner` is tested beside them, blind and privileged. The team
-`mappo` learns the game without a planner: the control. Success is that both agents stand on targets.
+Good actions can only be found by trial and error, so a planner's common sense does not help; the figure shows this. The
+team `sama` learns to go to its command's cell (commands are two numbers, and it memorises the holes); it is tested with
+planners by rule: `blind` chooses far corners, `remembering` explores and avoids what has failed, `deps` and `plan4mc`
+generate goals by their methods and decompose blindly, `random commands` are drawn, and `privileged` knows the map, a
+check of the pipeline. Each is combined with the learned team and with a scripted `walker`. Another `--planner` is
+tested too, blind and privileged. The team `mappo` learns the game without a planner: the control. Success means that
+both agents are on targets.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ METRICS = ("success", "arrivals", "fell", "rounds", "undone_steps", *MODEL_COSTS
 
 
 class SamaFrozenLake(PlannedExperiment[LakeConfig]):
-    """Planners without a map, the same with one, and a team that learns the game."""
+    """Planners with and without a map, and a team that learns the game."""
 
     metric_ranges = (
         FrozenLakeSpread.metric_ranges
@@ -79,11 +79,11 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
         return lake_trials.plan(config, method, seed)
 
     def evaluate_trial(self, config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """Whole episodes under every planner, or without one."""
+        """Whole episodes with every planner, or without one."""
         return lake_trials.evaluate(config, method, policy, trial_folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """The same of teams that have a policy."""
+        """Figures of teams that have a policy."""
         return super().figures(run_folder, _with_policies(trials))
 
     def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
@@ -99,7 +99,7 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
         return (MainComparison(*pair, "success", lake_trials.GAME, against_condition=blind),)
 
     def evaluation_seeds(self, config: LakeConfig) -> Sequence[int]:
-        """Those of validation and test."""
+        """Seeds of validation and test."""
         return lake_trials.VALIDATION_SEED, lake_trials.TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -108,13 +108,13 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
         return [make_table(rows, self.caption, METRICS)]
 
     def deviation_notes(self, config: LakeConfig) -> Sequence[str]:
-        """Against the paper."""
+        """Deviations from the paper."""
         others = "" if config.planner == "offline" else f" (beside them: {config.planner} {config.model.name})"
         planned = [
             f"planners are rules, not a language model{others}, and commands are two numbers, not a sentence",
-            "an agent that has reached its sub-goal rests until the round is over; the game has no such action",
+            "an agent that has reached its sub-goal waits until the round is over; the game has no such action",
         ]
-        ours = "the paper draws a map and gives no rule, size or horizon: those here are ours"
+        ours = "the paper shows a map and gives no rules, size or horizon: these are ours"
         return [ours, *(planned if set(config.methods) - {lake_trials.MAPPO} else [])]
 
     def test_world(self, config: LakeConfig, num_worlds: int, method: str = "") -> FrozenLakeSpread:

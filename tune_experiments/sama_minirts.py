@@ -1,4 +1,4 @@
-"""SAMA on MiniRTS: a planner tells two or three agents in words what to do against a script (SAMA, figures 6, 13, 15).
+"""SAMA on MiniRTS: a planner gives two or three agents commands as text against a script (SAMA, figures 6, 13, 15).
 
     python tune_experiments/sama_minirts.py --seeds 0 1 2                    # the table: 2 and 3 agents, rules plan
     python tune_experiments/sama_minirts.py --methods scripted_2 --tests plain sights --out runs/sights
@@ -7,13 +7,13 @@
     python tune_experiments/sama_minirts.py --record asked --out runs/a      # and --replay asked --out runs/b
     python tune_experiments/sama_minirts.py --preset smoke                   # under 2 minutes
 
-Each agent commands a half or a third of the side's objects. The default planner is a set of rules written by hand, no
-language model; it gives each agent one of 17 phrases or lets it wait, judges after some decisions who has reached what,
-and reflects at most three times after a failed round, which then starts again. By default a script of fixed rules
-carries the phrases out, no learned team (methods `scripted_2`, `scripted_3`); `--team` takes a team of red_minirts.py
-(`learned_2`, `learned_3`). Nothing is trained here. All tests of a seed play the same games: the planner with 0 to 3
-reflections, with more sight, erring on purpose (with as many retries without a memory as control), with a share of
-random commands, with goals by DEPS and Plan4MC, and without a planner RED's oracle and silence.
+Each agent commands a half or a third of the team's objects. The default planner is a set of hand-written rules without
+a language model; it gives each agent one of 17 phrases or lets it wait, tests after some decisions which sub-goals are
+reached, and reflects at most three times after a failed round, which is then repeated. By default a scripted executor
+carries out the phrases (methods `scripted_2`, `scripted_3`); `--team` takes a team of red_minirts.py (`learned_2`,
+`learned_3`). Nothing is trained here. All tests of a seed play the same games: the planner with 0 to 3 reflections,
+with more information, with errors (with as many retries without a memory as control), with a share of random commands,
+with goals by DEPS and Plan4MC, and without a planner RED's oracle and silence.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ PAPER = dataclasses.replace(
 
 
 class SamaMinirts(PlannedExperiment[RtsConfig]):
-    """Teams under a planner, erring planners, random commands, RED's oracle and silence."""
+    """Teams with a planner, noisy planners, random commands, RED's oracle and silence."""
 
     metric_ranges = RANGES
     name = "sama_minirts"
@@ -81,11 +81,11 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
     columns: Mapping[str, str] = {}
 
     def plan(self, config: RtsConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """No training; the tests alone."""
+        """No training, only tests."""
         return rts_trials.plan(config, method, seed)
 
     def evaluate_trial(self, config: RtsConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """Whole games under every planner and commander."""
+        """Whole games with every planner and commander."""
         return rts_trials.evaluate(config, method, policy, trial_folder)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -93,7 +93,7 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         return tables(results)
 
     def main_comparisons(self, config: RtsConfig) -> Sequence[MainComparison]:
-        """Reflection against as many tries without a memory, for each team, under a planner that errs."""
+        """Reflection against as many retries without a memory, for each team, with a noisy planner."""
         if "erring" not in config.tests:
             return ()
         tests = (f"{ERRING}, {MAX_REFLECTIONS} {tries}" for tries in ("reflections", "retries"))
@@ -104,41 +104,41 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         ]
 
     def check(self, config: RtsConfig) -> None:
-        """See that the planner can answer, and that the team fits."""
+        """Check the planner and the team."""
         super().check(config)
         rts_trials.check_team(config)
 
     def deviation_notes(self, config: RtsConfig) -> Sequence[str]:
-        """Against the paper."""
+        """Deviations from the paper."""
         by_rule = "rules, written by hand; the paper has a language model"
         planner = by_rule if config.planner in RULES else f"the language model {config.model.name}"
-        scripted = "a script of fixed rules carries commands out; the paper has a team that RED has trained"
+        scripted = "a script of fixed rules executes commands; the paper has a team that RED has trained"
         return [
             *([f"planner: {planner}"] if set(config.tests) - {"commanders"} else []),
             *([scripted] if not all(map(rts_trials.is_learned, config.methods)) else []),
-            "how objects are shared out, how long a round takes and when a phrase is done is ours; the paper is silent",
-            "a game that is lost within a round is over; a round is undone if its judge calls it a failure",
+            "distribution of objects, length of rounds and tests of phrases are ours; the paper does not give them",
+            "a game that is lost within a round is over; failed rounds are undone",
             *([f"the planner: {rts_trials.SIGHTS[config.sight]}"] if config.sight != rts_trials.FAIR else []),
         ]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """A game under the planner, with the commands above the map."""
+        """A game with the planner, with the commands above the map."""
         return episode_records.video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """Games under the planner, with its goals and reflections."""
+        """Games with the planner, its goals and reflections."""
         return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
         """Games of a team, or of the first one, without its planner.
 
         Raises:
-            UserError: rules carry commands out, and no policy acts.
+            UserError: the executor is scripted, without a policy.
         """
         if method and not rts_trials.is_learned(method):
-            raise UserError(f"{method} has no policy to play with: `show` and `render` show it under its planner")
+            raise UserError(f"{method} has no policy to play with: use `show` or `render`, which have its planner")
         return rts_trials.make_world(config, method or config.methods[0], num_worlds)
 
 

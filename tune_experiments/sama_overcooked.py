@@ -1,4 +1,4 @@
-"""SAMA in Overcooked: a planner gives sub-goals in words to two chefs that learned to reach them (figures 4 and 5).
+"""SAMA in Overcooked: a planner gives sub-goals as text to two chefs that have learned to reach them (figures 4 and 5).
 
     python tune_experiments/sama_overcooked.py --preset kitchens --seeds 0 1 2   # the table: all five kitchens
     python tune_experiments/sama_overcooked.py                               # laptop: cramped_room, offline planner
@@ -9,13 +9,13 @@
     python tune_experiments/sama_overcooked.py --methods sama --fine-tuning.rounds 2 # trains again on visited states
     python tune_experiments/sama_overcooked.py --preset smoke                # under 2 minutes, learns nothing
 
-The default planner is a set of rules written by hand, no language model. Diverse states are made and sub-goals planned
-for them; a team learns by PPO to reach its sub-goals, given in words; then it plays whole episodes under the planner,
-which reflects at most three times when a round has failed. (In the preset `kitchens` it never does, and each team is
-tested again with random commands, with reflections and with retries.) Rows: `sama`; `rules_scripted`, the same rules
-with scripted chefs, nothing learned; `blind`, `sama`'s team without commands, the control that words are used;
-`mappo`, the same network that learns the game itself, whole episodes for soups and shaped points, without text and
-planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again.
+The default planner is a set of hand-written rules without a language model. Diverse states are generated and sub-goals
+planned for them; a team learns by PPO to reach its sub-goals, given as text; then it plays whole episodes with the
+planner, which reflects at most three times after a failed round. (In the preset `kitchens` it never reflects, and each
+team is also tested with random commands, with reflections and with retries.) Methods: `sama`; `rules_scripted`, the
+same rules with scripted chefs, without learning; `blind`, `sama`'s team without commands, the control for the use of
+words; `mappo`, the same network trained on the game itself, whole episodes for soups and shaped points, without text
+and planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_retest.py` tests the teams of a run again.
 Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
 """
 
@@ -81,8 +81,8 @@ PAPER = dataclasses.replace(
     validate_every_env_steps=100_000,
     checkpoint_every_env_steps=100_000,
 )
-"""Settings of the paper, which prints the learning rate as 5 x 10^5; BERT is downloaded on first use. The
-budget is ours, for one seed (about 92,000 calls)."""
+"""Settings of the paper, which prints the learning rate as 5 x 10^5; BERT is downloaded on first use. The budget is
+ours, for one seed (about 92,000 calls)."""
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "kitchens": KITCHENS, "paper": PAPER}
 
 

@@ -1,14 +1,13 @@
-"""Test the trained teams of a SAMA run again, with another planner or under more conditions, without training.
+"""Test the trained teams of a SAMA run again, with another planner or in more conditions, without training.
 
     python tune_experiments/sama_retest.py runs/sama                         # the table of sama_overcooked.py
     python tune_experiments/sama_retest.py runs/sama --ablations --methods sama --tasks forced_coordination
     python tune_experiments/sama_retest.py runs/sama --planner openai --model.name NAME --episodes 2
 
-Teams are those of a run folder of `sama_overcooked.py` or `sama_ablations.py`, with the weights that their validation
-has chosen. It leaves `results.jsonl`, `table.md` and the planner's transcripts, by default in the folder `RUN_retest`.
-A folder holds tests of one kind: `retest.json` names their planner, model and number of episodes.
-A language model is asked about 70 to 450 questions an episode (docs/papers/sama.md); no question is asked twice. It
-trains nothing and starts no Ray.
+Teams are those of a run folder of `sama_overcooked.py` or `sama_ablations.py`, with the weights chosen by validation.
+It writes `results.jsonl`, `table.md` and the planner's transcripts, by default into the folder `RUN_retest`. A folder
+holds tests of one kind: `retest.json` contains their planner, model and number of episodes. A language model gets about
+70 to 450 questions an episode (docs/papers/sama.md); no question is sent twice. It trains nothing and starts no Ray.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from tune_experiments.sama.planner_config import ModelSettings, PlannerName
 
 @dataclass(frozen=True)
 class Retest:
-    """Which teams are tested, with which planner, and where the results go."""
+    """Teams to test, planner, and folder of the results."""
 
     run: tyro.conf.Positional[Path]
     """Run folder of sama_overcooked.py or sama_ablations.py."""
     methods: tuple[str, ...] = ()
-    """Methods whose teams are tested; all of them by default."""
+    """Methods to test; all of them by default."""
     tasks: tuple[str, ...] = ()
-    """Kitchens whose teams are tested; all of them by default."""
+    """Kitchens to test; all of them by default."""
     ablations: bool = False
-    """Whether teams are tested under every condition of sama_ablations.py."""
+    """Whether teams are tested in every condition of sama_ablations.py."""
     planner: Literal["as_trained"] | PlannerName = "as_trained"
     """Planner of the test: as_trained, the planner of the run, a language model from its record; offline, rules; noisy,
     rules with errors on purpose; scored, a language model on this machine, which scores sub-goals; openai, a language
@@ -64,12 +63,12 @@ class Retest:
 
     @property
     def whole_run(self) -> Path:
-        """The run folder with a name, also where it is `.`."""
+        """The run folder with its name, also for `.`."""
         return self.run.resolve()
 
     @property
     def changes(self) -> dict[str, Any]:
-        """Fields of the run's configuration that the test has instead."""
+        """Changed fields of the run's configuration."""
         changed: dict[str, Any] = {} if self.planner == "as_trained" else {"planner": self.planner, "model": self.model}
         return changed | ({"test_episodes": self.episodes} if self.episodes else {})
 
@@ -90,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     out = command.out or command.whole_run.parent / f"{command.whole_run.name}_retest"
     check_out(out)
     sessions = []
-    if command.save is not None:  # refused before any test
+    if command.save is not None:  # checked before any test
         refuse_foreign(command.save)
         sessions = read_sessions(command.run)
     for team in load_teams(command.run, command.methods, command.tasks):
@@ -110,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _this_session(command: Retest) -> dict[str, Any]:
-    """This test as a session; folders of this machine are left out of its command."""
+    """Session entry of this test; its command without folders of this machine."""
     from tune_experiments.run.run_folder import ANNOUNCED
 
     session = describe_session(())
@@ -126,11 +125,11 @@ def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:
 
 
 def read_command(words: Sequence[str]) -> Retest:
-    """The command; what tyro refuses it says itself."""
+    """Parse the command line; tyro reports its own errors."""
     command = tyro.cli(Retest, args=words, description=__doc__)
     check_folders(command)
     if command.episodes < 0:
-        raise UserError("--episodes must be at least 0, and 0 stands for as many as in the run")
+        raise UserError("--episodes must be at least 0, and 0 means as many as in the run")
     return command
 
 

@@ -1,18 +1,18 @@
-"""Any team of this package in any environment.
+"""Train any team of this package in any environment.
 
     concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
     concord train --env mpe2.simple_spread_v3                    # a module of PettingZoo, parallel or turn-based
     concord train --env gymnasium:CartPole-v1 --methods ippo
-    concord train --env my_env:parallel_env --env-arguments '{"max_cycles": 50}'          # a function of your own
+    concord train --env my_env:parallel_env --env-arguments '{"max_cycles": 50}'          # a custom function
 
     from tune_experiments.train import train
     run = train(env=rescue.parallel_env, methods=["sync_4", "mappo"], seeds=[0, 1, 2])
 
-`concord envs` lists the worlds of this package, `concord methods` the methods and what each needs. Before anything is
-trained an episode of random play shows what the environment gives, and what follows from it. Observations may be
-vectors, images, texts, dicts of those, and masks of legal actions; what agents see and do is padded to the widest.
-Numbers are of test episodes that training has not seen, with sampled actions; `random` is random play, tested beside
-the first method. `return` is the sum over the agents.
+`concord envs` lists the environments of this package, `concord methods` the methods and their requirements. Before
+training an episode of random play shows the environment's values, and the settings that follow. Observations may be
+vectors, images, texts, dicts of those, and masks of legal actions; spaces of agents are padded to the largest. Results
+are of test episodes that are not in training, with sampled actions; `random` is random play, tested with the first
+method. `return` is the sum over the agents.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ DEPENDENCE = (
     "mutual_information",
     "mutual_information_interval",
 )
-"""Metrics of how far agents act together; an environment's actions say which there are."""
+"""Metrics of the dependence between agents; the available ones depend on the action space."""
 UNNAMED_FILE = "environment.txt"
-"""File of a run folder that says how its environment, which has no name, gets one."""
+"""File of a run folder that explains how to name an unnamed environment."""
 
 
 class Train(Experiment[Config]):
@@ -87,7 +87,7 @@ class Train(Experiment[Config]):
         return plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
-        """Test episodes of the team, and with the first method those of uniform legal actions."""
+        """Test episodes of the team; for the first method also of uniform legal actions."""
         from tune_experiments.teams.trials import TEST_SEED, play, random_team
 
         tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
@@ -97,13 +97,13 @@ class Train(Experiment[Config]):
         return tested
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
-        """Those of validation and test."""
+        """Seeds of validation and test."""
         from tune_experiments.teams.trials import TEST_SEED, VALIDATION_SEED
 
         return VALIDATION_SEED, TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Returns; how far agents act together (exact, or an estimate with its interval); division of entities."""
+        """Returns; dependence between agents (exact, or an estimate with its interval); division of entities."""
         known = {one.metric for one in results}
         found = [metric for metric in DEPENDENCE if metric in known] or ["tvd"]
         table = make_table(results, self.caption, ("return", "episode_length", *found), missing={"tvd": TOO_MANY})
@@ -116,12 +116,12 @@ class Train(Experiment[Config]):
         return run_label(config.env)
 
     def main_comparisons(self, config: Config) -> Sequence[MainComparison]:
-        """SYNC against agents that draw apart."""
+        """SYNC against independently sampling agents."""
         syncs = [method for method in config.methods if method.startswith("sync")]
         return (MainComparison(syncs[0], "mappo", "return", config.env),) if syncs and "mappo" in config.methods else ()
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
-        """What a reader of the results should know."""
+        """Notes for readers of the results."""
         from tune_experiments.teams.observations import scaling_notes, unread_texts
 
         notes = []
@@ -132,9 +132,9 @@ class Train(Experiment[Config]):
         return notes
 
     def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
-        """Play an episode at random, say what it shows, and set what follows from it.
+        """Print what an episode of random play shows, and adapt the configuration.
 
-        An environment that hangs there ends this process with a sentence that says where.
+        If the environment hangs, this process exits with a message.
         """
         from rl_envs.wrappers import hangs
         from tune_experiments.teams.inspection import inspect_environment
@@ -143,7 +143,7 @@ class Train(Experiment[Config]):
         return inspect_environment(config, say, bool((stored or {}).get("agents_leave")))
 
     def check(self, config: Config) -> None:
-        """Refuse a game that a method cannot read, or whose environment breaks its own declarations in random play."""
+        """Check that all methods support the environment, and that it keeps its own spaces in random play."""
         from rl_envs.wrappers import hangs
         from tune_experiments.teams.inspection import probed
         from tune_experiments.teams.trials import check_row
@@ -154,7 +154,7 @@ class Train(Experiment[Config]):
         probed(config)
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
-        """Keep the small language model beside what is trained on it, and say how an environment gets a name."""
+        """Copy the small language model into the trial's folder, and explain how to name an unnamed environment."""
         from tune_experiments.teams.language import keep_model
 
         if config.env.startswith(UNNAMED):
@@ -162,12 +162,12 @@ class Train(Experiment[Config]):
         keep_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
-        """Worlds that draw pictures, where the environment can."""
+        """Test worlds, which render if the environment can."""
         from tune_experiments.teams.worlds import make_world
 
         try:
             return make_world(config, num_worlds, method=method, render_mode="rgb_array")
-        except CustomEnvError:  # it may draw nothing, and know no render_mode
+        except CustomEnvError:  # it may not support render_mode
             return make_world(config, num_worlds, method=method)
 
     def search_space(self) -> SearchSpace:
@@ -193,13 +193,13 @@ def train(
     preset: str | None = None,
     **options: Any,
 ) -> Run[Config]:
-    """Train methods in an environment, test them, and leave tables, figures and videos.
+    """Train methods in an environment, test them, and write tables, figures and videos.
 
     Args:
-        env: what `--env` takes; or a module, a class or a function that builds an environment. One that no other
+        env: value of `--env`; or a module, a class or a function that builds an environment. One that no other
             process could import by its name trains in this process.
         methods: methods of the table; by default those of the preset.
-        seeds: one trial of each method with each; by default 0.
+        seeds: seeds of the trials; by default 0.
         preset: `smoke` or `laptop`, by default `laptop`.
         options: other arguments of `Experiment.run`, and fields of the configuration; `env_arguments` may be a dict,
             and `network` a name.
@@ -208,7 +208,7 @@ def train(
         results, tables, paths and trained teams.
 
     Raises:
-        UserError: what is wrong, where, and how to mend it.
+        UserError: what is wrong, where, and how to fix it.
     """
     named = find_name(env)
     arguments = options.pop("env_arguments", {})
@@ -228,7 +228,7 @@ def train(
 def _about_unnamed(env: str) -> str:
     return (
         f"The environment of this run, {env}, was a function without a name that another process could import. "
-        f"Its trials are opened in the process that trained them alone. To train one that can be opened anywhere, "
+        f"Its trials can only be opened in the process that trained them. To train one that can be opened anywhere, "
         f"{how_to_name()}\n"
     )
 

@@ -45,9 +45,9 @@ class ActorCritic(ActorCriticConfig):
     """Base class of the objectives of PPO and IMPALA.
 
     With `value_loss_at="decisions"` values are learned where a decision is made, and at the first step of each
-    fragment, where the fragment before took its last values; other steps that carry on with a macro action neither add
-    to the value loss nor make its mean smaller. In the joint form a decision is the team's: it has the values of all
-    agents in the game, also of those that carry on.
+    fragment, where the fragment before took its last values; other steps within a macro action are left out of the
+    value loss. In the joint form a decision is the team's: it has the values of all agents in the game, also of those
+    whose macro action continues.
 
     Attributes:
         entropy_coef: weight of the entropy bonus.
@@ -83,7 +83,7 @@ class ActorCritic(ActorCriticConfig):
         return shuffled_minibatches(batch, seed, learners, self.num_epochs, self.num_minibatches)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
-        """Nothing follows an optimiser step."""
+        """No-op."""
 
     def _log_prob(self, output: TeamOutput, batch: Batch) -> Tensor:
         """[B, T, 1] joint or [B, T, N] per agent."""
@@ -106,7 +106,7 @@ class ActorCritic(ActorCriticConfig):
         return log_ratio if mask is None else log_ratio.masked_fill(~mask, 0.0)
 
     def _advantages(self, advantages: Tensor) -> Tensor:
-        """[B, T, N] -> what the ratio is multiplied with, [B, T, 1] or [B, T, N]."""
+        """Advantages [B, T, N] as factors of the ratio, [B, T, 1] or [B, T, N]."""
         return advantages.sum(-1, keepdim=True) if self.joint_ratio else advantages
 
     def _mask(self, batch: Batch) -> Tensor | None:
@@ -188,15 +188,15 @@ def with_extra_losses(
     progress: Progress,
     share: Tensor | float = 1.0,
 ) -> tuple[Tensor, Statistics]:
-    """The sum of a loss and its additions, a scalar, and what the additions log.
+    """The loss plus its extra losses, a scalar, and the statistics of the extra losses.
 
     Args:
         loss: the algorithm's loss, a scalar.
-        extra_losses: the additions.
+        extra_losses: the extra losses.
         output: the policy's output for the batch.
         batch: a minibatch, or a part of one.
         progress: training done so far.
-        share: share of the minibatch's steps, by which each addition is weighted.
+        share: share of the minibatch's steps, the weight of each extra loss.
     """
     statistics: Statistics = {}
     for extra in extra_losses:

@@ -15,7 +15,7 @@ from rl_models.schedule import Schedule
 
 _ALGORITHMS: dict[str, type[Ppo | Impala]] = {"ppo": Ppo, "impala": Impala}
 _ENTRY_POINT = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
-"""The names that are checked before a run folder is opened (`tune_experiments/experiment/finding.py`); no others."""
+"""Entry points, checked before a run folder is opened (`tune_experiments/experiment/finding.py`)."""
 
 
 def make_objective(

@@ -63,4 +63,4 @@ class ImitationLearning:
         return share.steps * total, statistics | {"loss/total": total.detach()}
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
-        """Nothing follows an optimiser step."""
+        """No-op."""

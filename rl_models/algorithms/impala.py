@@ -1,4 +1,4 @@
-"""IMPALA for a team (Espeholt et al., 2018): actor-critic with V-trace, which plays on while it learns."""
+"""IMPALA for a team (Espeholt et al., 2018): actor-critic with V-trace, which samples while it learns."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ RATIO_ERROR = "policy/ratio_error"
 CLIP_FRACTION = "policy/clip_fraction"
 """Statistic: share of the ratios that PPO clips."""
 KL_ENTRIES = "policy/approximate_kl_entries"
-"""Statistic of a loss, which is not logged: how many entries (decisions of an agent, or of the team) `APPROXIMATE_KL`
-and `CLIP_FRACTION` are the means of."""
+"""Statistic of a loss, not logged: number of entries (decisions of an agent, or of the team) that `APPROXIMATE_KL` and
+`CLIP_FRACTION` are averaged over."""
 
 
 class Objective(Protocol):
@@ -36,7 +36,7 @@ class Objective(Protocol):
     def takes_turns(self) -> bool:
         """Whether sampling waits for learning, as in RLlib's PPO; if not, both go on at the same time, as in IMPALA.
 
-        In the second case processes of their own may join fragments into batches.
+        If not, aggregator actors may join fragments into batches.
         """
 
     @property
@@ -56,7 +56,7 @@ class Objective(Protocol):
         """Declared additions to the loss."""
 
     def new_replay(self) -> Replay | None:
-        """An empty replay for a learner; None where nothing is kept."""
+        """An empty replay buffer for a learner, or None for on-policy algorithms."""
 
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
         """Add to a batch what all epochs share, such as advantages.

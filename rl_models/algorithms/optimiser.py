@@ -85,7 +85,7 @@ def make_optimiser(
             betas=settings.betas,
             eps=settings.optimiser_epsilon,
             amsgrad=settings.amsgrad,
-            # The CPU's kernel passes over memory, so weight and gradient must lie there alike.
+            # The CPU's kernel passes over memory, so weight and gradient need the same layout.
             fused=(bool(trainable) and all(_is_fusible(weight) for weight in trainable)) or None,
         )
     set_learning_rate(optimiser, settings, Progress())
@@ -114,7 +114,7 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSetti
 
 
 def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Clip in place, without a number that the host would have to wait for.
+    """Clip in place, without synchronising with the GPU.
 
     Returns:
         [] float32, the global norm before clipping; [] bool, whether every gradient is finite. Where one is not, no
@@ -134,9 +134,8 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/loop.py`).
 
-    On the CPU the step is skipped. On an accelerator, where the host would have to wait for `is_finite`, fused Adam
-    skips it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares
-    fall by 1 %.
+    On the CPU the step is skipped. On a GPU, to avoid waiting for `is_finite`, fused Adam skips it by itself, and
+    RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares fall by 1 %.
 
     Args:
         optimiser: from `make_optimiser`.
@@ -153,7 +152,7 @@ def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
 
 
 def _clear_gradients(optimiser: torch.optim.Optimizer, is_bad: Tensor) -> None:
-    """Put 0 in the place of all gradients where `is_bad`, [] bool, is True."""
+    """Set all gradients to 0 where `is_bad`, [] bool, is True."""
     for group in optimiser.param_groups:
         for weight in group["params"]:
             if weight.grad is not None:
@@ -187,7 +186,7 @@ def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor])
     for key, value in tensors.items():
         index, name = key.split(".", 1)
         weight = weights[int(index)]
-        # Copies. Moments lie in memory as their weight does: a fused kernel passes over both alike.
+        # Copies. Moments have the memory layout of their weight, as a fused kernel requires.
         copied = value.clone() if name == "step" else torch.empty_like(weight).copy_(value)
         state.setdefault(int(index), {})[name] = copied
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -7,7 +7,7 @@ does, in PPO's loop.
 
 Agents may leave the game before an episode ends. PyMARL gives an agent that is dead one action that does nothing, and
 mixes its value. Here such an agent is mixed as 0, by the online and the target mixer, and takes no part in the best
-joint action; a team of which nobody is left has no value.
+joint action; an empty team has no value.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Qmix(QmixConfig):
         gamma: discount of an env step.
         epsilon: probability of a random action.
         gradient_steps: minibatches after each fragment of all worlds; the paper has one after each episode.
-        texts: observation keys whose texts the team reads. They are kept as tokens, all other texts are forgotten.
+        texts: observation keys whose texts the team reads. They are stored as tokens, other texts are dropped.
         extra_losses: declared additions; they read only batch keys that a replay keeps.
         agents_leave: whether agents may leave before an episode ends; not where an extra loss would count them.
     """
@@ -153,7 +153,7 @@ class Qmix(QmixConfig):
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
         """Set epsilon; update the targets every `update_target_every_updates` updates."""
-        team = cast(QmixPolicy, policy)  # the loss has seen its values
+        team = cast(QmixPolicy, policy)  # checked by the loss
         team.policy_head.epsilon.fill_(self.epsilon.at(progress))
         if progress.updates % self.update_target_every_updates == 0:
             team.copy_to_targets()

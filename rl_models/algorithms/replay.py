@@ -21,7 +21,7 @@ _KEPT_PREFIXES = ("obs/", "state/")
 NEXT = "next_row"
 """Key of the row of a replay's tensors that is written next."""
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
-"""Types to which torch writes no rows, and those of the same size to which it does."""
+"""Unsigned types, which torch cannot index-write, and the signed types of the same size."""
 
 
 class Replay:

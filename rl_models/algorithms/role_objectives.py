@@ -41,7 +41,7 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
 
 @dataclass(frozen=True, kw_only=True)
 class Maser(Qmix):
-    """QMIX on rewards that are shaped anew whenever a fragment is learned from; what is replayed stays as it is.
+    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards.
 
     Attributes:
         config: constants of the rewards and of the losses that are added.

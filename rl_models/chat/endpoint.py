@@ -25,7 +25,7 @@ _MAX_TOKENS_COUNTED = 10_000_000
 
 
 class ChatSettingsError(InputError):
-    """An endpoint cannot be used with its settings; the message says what helps."""
+    """An endpoint cannot be used with its settings; the message says how to fix it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class _UnusableBodyError(Exception):
 
 
 class _TooLongError(Exception):
-    """A body is larger than its limit, and would be again."""
+    """A body exceeds its size limit; the request is not repeated."""
 
 
 class Endpoint:
@@ -104,7 +104,7 @@ class Endpoint:
                 return ChatFailure(str(fault)), attempts
 
     async def _admit(self, request: Any) -> None:
-        """Count an attempt, which tells that the one before has failed, and wait for the rate limit."""
+        """Count an attempt (the previous one has failed), and wait for the rate limit."""
         if request.headers.get("x-stainless-retry-count", "0") != "0":
             self._meter.count_failed_call()
         await asyncio.to_thread(self._meter.admit)
@@ -177,7 +177,7 @@ async def _read(pieces: AsyncIterable[bytes], limit: int) -> bytes:
             body += piece
             if len(body) > limit:
                 break
-    except Exception as error:  # of the HTTP library that `openai` uses, which may be any
+    except Exception as error:  # any error of the HTTP library behind `openai`
         raise _UnusableBodyError(f"the answer broke off ({type(error).__name__})") from None
     if len(body) > limit:
         raise _TooLongError(f"the answer is longer than {limit} bytes")

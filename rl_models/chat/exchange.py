@@ -47,7 +47,7 @@ class ChatRequest:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def sent(self) -> dict[str, Any]:
-        """The fields that reach the model, as JSON. Records on disk use these names, so they must not change."""
+        """The fields that are sent, as JSON. Records on disk use these names, so they must not change."""
         return {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in self.messages],

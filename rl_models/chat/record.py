@@ -26,7 +26,7 @@ _LONG_TEXT = 500
 
 
 class RecordError(InputError):
-    """A record cannot be used; the message says which one, where, and what helps."""
+    """A record cannot be used; the message says which one, where, and how to fix it."""
 
 
 class Recorded:
@@ -135,7 +135,7 @@ class LastReplies:
         """The last recorded reply, or a failure if there is none."""
         if (reply := self._replies.get(request.key)) is not None:
             return reply
-        said = f"{self._path} holds no reply to some of the questions that are asked now; what needs none answers them"
+        said = f"{self._path} holds no reply to some questions; their fallback answers are used"
         warnings.warn(said, stacklevel=2)
         return ChatFailure("the record holds no reply to this request")
 

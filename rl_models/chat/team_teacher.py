@@ -25,7 +25,7 @@ _WRITABLE = re.compile(r"[A-Za-z0-9 ,.;:!?'()\-]+")
 
 @dataclass(frozen=True)
 class CheckedReply(Generic[T]):
-    """The value of a question, and why the model's replies gave no other."""
+    """The value of a question, and why replies were rejected."""
 
     values: T
     rejections: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Joint policy over collective actions: selected units, then one command for all of them (RED, section 3).
 
-An agent first says whether anything is commanded at all (`stop`), and draws a flag for each unit. The command and its
+An agent first draws whether anything is commanded at all (`stop`), and draws a flag for each unit. The command and its
 arguments are then drawn from distributions that depend on the flags, so the log-probability is a chain of conditionals
 and needs the flags: while learning they are recomputed from the recorded ones. With `used_heads_only` it is the exact
 log-probability of what happens: nothing after `stop`, nothing after empty flags, and of the arguments those that the
@@ -74,7 +74,7 @@ class CollectivePolicy:
 
     @property
     def num_uniforms(self) -> int:
-        """U of one sample of all agents."""
+        """U, number of uniform numbers that one sample takes."""
         return self.num_agents * self.factors.num_uniforms
 
     def first_steps(self, steps: int) -> CollectivePolicy:
@@ -181,15 +181,15 @@ def _chosen(log_probabilities: Tensor, actions: Tensor) -> Tensor:
 
 
 def _where(mask: Tensor, values: Tensor) -> Tensor:
-    """Values, and 0 with no gradient where the mask is not."""
+    """Values where the mask is True, elsewhere 0 without gradient."""
     return torch.where(mask, values, 0.0)
 
 
 def is_member(command: Tensor, commands: tuple[int, ...]) -> Tensor:
-    """Whether numbers [...] int64 are among some, [...] bool; nothing is copied to a device, as a list would be."""
+    """Whether numbers [...] int64 are among some, [...] bool; without a copy to the device."""
     return functools.reduce(torch.logical_or, [command == one for one in commands])
 
 
 def _entropy(log_probabilities: Tensor) -> Tensor:
-    """Over the last axis, in nats; an outcome that cannot be adds nothing."""
+    """Over the last axis, in nats; impossible outcomes add nothing."""
     return -(log_probabilities.exp() * log_probabilities).sum(-1)

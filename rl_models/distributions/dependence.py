@@ -1,4 +1,4 @@
-"""How far agents act together: total variation and mutual information, exact where the joint policy can be listed."""
+"""Dependence between agents' actions: total variation and mutual information, exact if the joint policy is small."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") e
 
 
 class ProductMixture(ABC):
-    """What all mixtures of products over N agents share; subclasses say what an agent's component is.
+    """Base class of mixtures of products over N agents; subclasses define an agent's component.
 
     Attributes:
         log_weights: [..., M] float, log alpha, normalised over M.
@@ -48,7 +48,7 @@ class ProductMixture(ABC):
 
     @property
     def _is_product(self) -> bool:
-        """Whether there is one component, which nobody needs to select or to sum over."""
+        """Whether there is only one component."""
         return self.log_weights.shape[-1] == 1
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:

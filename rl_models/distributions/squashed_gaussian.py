@@ -50,7 +50,7 @@ class SquashedGaussian:
     high: Tensor
 
     def __getitem__(self, index: tuple[slice, ...] | slice) -> SquashedGaussian:
-        """The Gaussians at some places of the batch shape."""
+        """The Gaussians at an index of the batch shape."""
         return SquashedGaussian(self.mean[index], self.log_std[index], self.low, self.high)
 
     def repeat(self, times: int) -> SquashedGaussian:
@@ -94,7 +94,7 @@ class SquashedGaussian:
         return self._sum_of_free(self.log_std + 0.5 + _LOG_ROOT_2PI + slope + self._log_scale())
 
     def log_overlap(self) -> Tensor:
-        """Log of the Bhattacharyya coefficient of each pair of components, [..., N, M, M] float32; tanh leaves it."""
+        """Log of the Bhattacharyya coefficient of each pair of components, [..., N, M, M] float32, as without tanh."""
         variance = (2 * self.log_std).exp()
         both = variance[..., :, None, :] + variance[..., None, :, :]
         between = (self.mean[..., :, None, :] - self.mean[..., None, :, :]) ** 2

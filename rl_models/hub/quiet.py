@@ -1,4 +1,4 @@
-"""Silence of transformers while it loads a model: what it tells then is expected."""
+"""Silence transformers while it loads a model, whose warnings are expected."""
 
 from __future__ import annotations
 

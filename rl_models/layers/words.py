@@ -143,8 +143,8 @@ class TextGroups:
 
         Args:
             rows: [K] int64, the text of each frame.
-            num_texts: D. On an accelerator, which knows alone how many of them are shown, the number of groups is the
-                largest that there can be.
+            num_texts: D. On an accelerator the number of groups is the
+                largest possible, so that no count is read back.
         """
         count = count_rows(rows, num_texts)
         is_here = rows.device.type == "cpu"

@@ -1,8 +1,8 @@
-"""A frozen causal language model with two low-rank adapters, `message` and `action`, of which one at most learns.
+"""A frozen causal language model with two low-rank adapters, `message` and `action`, at most one of which is trained.
 
-The base is kept out of this module's parameters and state: those are the adapters' alone, which is what optimisers see,
-processes exchange and checkpoints hold. Everything moves between devices together. The weights of the base are those of
-all models of the process on the same base (`shared_base.py`).
+The base is kept out of this module's parameters and state: those are the adapters' alone, which optimisers see,
+processes exchange and checkpoints hold. The weights of the base are shared by all models of the process on the same
+base (`shared_base.py`); `to` moves base and adapters together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
 logger = logging.getLogger(__name__)
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
 _MEANING = ("peft_type", "lora_alpha", "use_rslora", "use_dora", "alpha_pattern")
-"""Those settings of an adapter that say what its weights mean; their shapes say the rest."""
+"""Settings that must match when an adapter is loaded; shapes check the others."""
 _HALF_TOLERANCE = 0.2
 """Share of the logits' standard deviation. Rounding to 8 bits moves scores by a tenth of it, a wrong mask far more."""
 _NORM_TOLERANCE = 0.02
@@ -43,7 +43,7 @@ class AdaptedModel(nn.Module):
     Attributes:
         tokens: the tokenizer.
         message, action: the adapters' weights, which peft's layers compute with.
-        trains: the adapter that learns.
+        trains: the adapter that is trained.
         scorer: function that scores candidates.
     """
 
@@ -55,7 +55,7 @@ class AdaptedModel(nn.Module):
         cache_bytes: int = 2**30,
         chat_template: bool = False,
     ) -> None:
-        """Add two fresh adapters, which change nothing yet, with weights drawn from `seed`.
+        """Add two new adapters, at first without effect, with weights drawn from `seed`.
 
         Args:
             base: the model.
@@ -98,13 +98,13 @@ class AdaptedModel(nn.Module):
         return int(self.base.config.hidden_size)
 
     def train_adapter(self, name: Adapter) -> None:
-        """Let one adapter learn, and freeze the other."""
+        """Train one adapter and freeze the other."""
         self.trains = name
         self._peft[0].set_adapter(name)
 
     @contextmanager
     def using(self, name: Adapter | None) -> Iterator[None]:
-        """Compute with one adapter (None: the bare base). No adapter but the one that learns gets a gradient."""
+        """Compute with one adapter (None: the bare base). Only the trained adapter gets a gradient."""
         with adapters_in_half_precision(self._peft[0], self.base):
             if name is None:
                 with self._peft[0].disable_adapter(), torch.no_grad():
@@ -143,7 +143,7 @@ class AdaptedModel(nn.Module):
         return self._shared.frozen_layers(self._last_layers, self._cache_bytes)
 
     def messages(self, settings: MessageSettings) -> dict[Ids, Ids]:
-        """Greedy messages by prompt that the present message adapter has written in this process; to be added to."""
+        """Cache of greedy messages by prompt, for the present message adapter."""
         weights = [weight.detach().cpu().float() for weight in self.message.values()]
         digest = hashlib.sha256(b"".join(weight.numpy().tobytes() for weight in weights)).digest()
         return self._shared.messages((digest, self._lora, settings))
@@ -151,7 +151,7 @@ class AdaptedModel(nn.Module):
     def weights(self, name: Adapter | None) -> Iterable[Tensor]:
         """Tensors that change whenever values computed with an adapter (None: the bare base) become invalid.
 
-        The base never learns, and is moved and cast as a whole: an empty tensor of its type stands for it.
+        The base is frozen, and moved and cast as a whole: an empty tensor of its type represents it.
         """
         base = torch.empty(0, device=self.base.device, dtype=self.base.dtype)
         return (base,) if name is None else (base, *getattr(self, name).values())
@@ -160,13 +160,13 @@ class AdaptedModel(nn.Module):
         """Recompute layers in the backward pass.
 
         Raises:
-            LanguageModelError: the base cannot.
+            LanguageModelError: the base does not support it.
         """
         if not self.base.supports_gradient_checkpointing:
             raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
         self.base.activation_checkpointing_enable({"use_reentrant": False})
         self._recomputed = [layer for layer in self.base.modules() if hasattr(layer, "gradient_checkpointing")]
-        for layer in self._recomputed:  # some drop out by themselves in training mode
+        for layer in self._recomputed:  # some models apply dropout in training mode
             for name in [name for name, value in vars(layer).items() if "drop" in name and isinstance(value, float)]:
                 setattr(layer, name, 0.0)
 
@@ -187,7 +187,7 @@ class AdaptedModel(nn.Module):
         self._peft[0].save_pretrained(str(folder), selected_adapters=list(ADAPTERS), safe_serialization=True)
 
     def load_adapters(self, folder: Path) -> None:
-        """Read whichever of both are there.
+        """Load the adapters that the folder holds, one or both.
 
         Raises:
             LanguageModelError: none is there, or one does not fit this base.
@@ -301,10 +301,10 @@ def _check_parts(base: Any, frozen: FrozenLayers) -> None:
 
 @torch.no_grad()
 def honours_masks(base: Any) -> bool:
-    """Whether scores of a little trie are those of its candidates alone: 4-D masks and positions are obeyed."""
+    """Whether the model obeys 4-D masks and positions: a trie's scores equal those of its candidates one by one."""
     most = min(64, int(base.config.vocab_size))
     prompt: Ids = tuple((7 * place + 3) % most for place in range(9))
-    # So many that the last ones stand far from their prompt, which makes a wrong mask or position tell.
+    # Enough candidates that a wrong mask or position changes the scores of the last ones.
     candidates: Candidates = tuple(tuple((11 * k + (5 + k * i) * i) % most for i in range(8)) for k in range(6))
     try:
         one, other = (score(base, [prompt], [candidates]).log_probs for score in (score_trie, score_alone))
@@ -314,7 +314,7 @@ def honours_masks(base: Any) -> bool:
     except (ValueError, TypeError, AttributeError, RuntimeError, NotImplementedError) as error:
         logger.debug("a trie cannot be scored: %s", error)
     logger.warning(
-        "%s does not honour masks and positions of its caller, so every candidate is scored by itself, which is slower",
+        "%s ignores 4-D attention masks or position ids, so every candidate is scored by itself, which is slower",
         type(base).__name__,
     )
     return False
@@ -351,7 +351,7 @@ def adapters_in_half_precision(peft_model: Any, base: Any) -> Iterator[None]:
 
 
 def fuse_norms(tree: nn.Module) -> int:
-    """Let torch's one kernel compute each root mean square norm on a GPU, if it computes the same; how many."""
+    """Use torch's fused kernel for each RMS norm on a GPU, if its result is equal; returns the number of norms."""
     fused = 0
     for module in tree.modules():
         if type(module).__name__.endswith("RMSNorm") and not isinstance(module, nn.RMSNorm):
@@ -370,7 +370,7 @@ def _rms_norm(module: Any, own: Callable[[Tensor], Tensor], epsilon: float, stat
 
 @torch.no_grad()
 def _computes_rms_norm(module: Any, epsilon: float) -> bool:
-    """Whether a norm is what torch calls by this name: some add 1 to their weights."""
+    """Whether a norm equals torch's RMS norm: some add 1 to their weights."""
     weight = getattr(module, "weight", None)
     if weight is None or weight.ndim != 1:
         return False

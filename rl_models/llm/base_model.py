@@ -18,18 +18,18 @@ from rl_models.text.pretrained import PretrainedError, encoder_folder
 
 
 class LanguageModelError(InputError):
-    """A language model cannot be had or used; one sentence says why and what would help."""
+    """A language model cannot be loaded or used; one sentence says why and how to fix it."""
 
 
 def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
-    """A causal language model in evaluation mode that nothing trains, and its tokenizer.
+    """A frozen causal language model in evaluation mode, and its tokenizer.
 
     Args:
         name: hub id, or folder with config.json, a tokenizer and weights as safetensors.
         dtype: dtype of the weights.
 
     Raises:
-        LanguageModelError: there is none of this name, or it is none that can be used here.
+        LanguageModelError: there is no such model, or it cannot be used here.
     """
     folder = model_folder(name)
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -51,7 +51,7 @@ def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any,
             f"{name} is not a causal language model that transformers can load from safetensors without its own code "
             f"({first_line(error)}); it needs config.json, a tokenizer and model.safetensors"
         ) from error
-    if report["missing_keys"]:  # they would be random
+    if report["missing_keys"]:  # missing weights would be random
         raise LanguageModelError(
             f"{name} lacks weights of a causal language model ({sorted(report['missing_keys'])[0]} and perhaps more); "
             "give a folder that was saved whole, with the layer that predicts tokens"
@@ -74,7 +74,7 @@ def model_folder(name: str) -> Path:
         if name in CATALOG:
             raise LanguageModelError(str(error)) from error
         raise LanguageModelError(
-            f"no language model {name!r}: it is neither a folder nor a model that could be had from the Hugging Face "
+            f"no language model {name!r}: it is neither a folder nor available from the Hugging Face "
             "hub; check the name and the network, take one of `concord models`, or give a folder with the model"
         ) from error
 

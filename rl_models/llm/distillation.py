@@ -1,7 +1,7 @@
-"""Teaching the message adapter what a teacher would write: rounds of supervised fine-tuning (Verco, eq. 1, alg. 1).
+"""Distillation of a teacher's messages into the message adapter: rounds of SFT (Verco, eq. 1, alg. 1).
 
-Each round brings new pairs of prompt and message, from play of the initial action policy; all pairs so far are learned
-from, and prompts that are held out once stay so.
+Each round adds pairs of prompt and message, from rollouts of the initial action policy, and trains on all pairs so far.
+Held-out prompts stay held out.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class MessageDistillation:
     """
 
     def __init__(self, language: AdaptedModel, writer: Writer, settings: DistillationSettings) -> None:
-        """Prepare; `writer` writes with the same model."""
+        """Set up training; `writer` generates with the same model."""
         self._language, self._writer, self._settings = language, writer, settings
         self._optimiser = torch.optim.AdamW(
             language.message.values(), lr=settings.learning_rate, weight_decay=0.0, eps=1e-5
@@ -69,7 +69,7 @@ class MessageDistillation:
         self.reports: list[RoundReport] = []
 
     def learn(self, pairs: Sequence[Pair], shows_progress: bool = True) -> RoundReport:
-        """One more round.
+        """Train for one round.
 
         Args:
             pairs: new ones.
@@ -118,7 +118,7 @@ class MessageDistillation:
         return float(nats) / tokens
 
     def _step(self, pairs: list[tuple[Ids, Ids]]) -> Tensor:
-        """One step of the optimiser; the nats of all messages before it, a scalar for which nobody waits."""
+        """One optimiser step; returns the summed loss of all messages in nats, a scalar that is not synchronised."""
         scores = self._language.score("message", [prompt for prompt, _ in pairs], [(message,) for _, message in pairs])
         loss = message_cross_entropy(scores.log_probs[:, 0])
         self._optimiser.zero_grad(set_to_none=True)

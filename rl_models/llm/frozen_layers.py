@@ -1,7 +1,7 @@
 """The layers below the adapters, whose states are computed once for each prompt with its candidates.
 
 With adapters in the last K of L layers alone, the first L - K never change: acting, learning and every adapter read the
-same states of them. They are kept up to a number of bytes; the least recently used are dropped first.
+same states of them. They are cached up to a number of bytes; the least recently used are dropped first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Key: TypeAlias = tuple[Ids, Candidates]
 
 
 class FrozenLayers:
-    """Encodes packed prompts in two parts, and keeps what the first gives.
+    """Encodes packed prompts in two parts, and caches the states of the first part.
 
     Attributes:
         last_layers: K, layers with adapters.

@@ -1,7 +1,7 @@
 """Generation of agents' messages from prompts, token by token, for all prompts of a batch at once.
 
 Each token is the most likely one, or drawn by inverse CDF from a uniform number that the caller brings. Greedy messages
-are kept as long as the message adapter stays as it is.
+are cached until the message adapter changes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def generate(
         max_tokens: L, where a text is cut off.
         end: the token that ends a text; it is not part of it.
         uniforms: [R, L] in [0, 1) to draw with; None: always the most likely token.
-        is_whole: whether nothing that follows a text's beginning would be read; an accelerator may write on.
+        is_whole: whether a text is complete, so that generation stops; on an accelerator, a few tokens later.
 
     Returns:
         R texts of at most L tokens.
@@ -88,7 +88,7 @@ def _continue(
         chosen = _chosen(output.logits[:, -1].float(), None if uniforms is None else uniforms[:, step])
         ended = ended | (chosen == end)
         written.append(chosen.masked_fill(ended, end))
-        # An accelerator is not asked after every token: to write some more that are cut off costs less.
+        # On an accelerator checked every few tokens: generating a few too many costs less than synchronising.
         if (step + 1) % asked_every == 0:
             ended = ended | torch.tensor([is_whole(text) for text in _texts(written, end)], device=ended.device)
             if bool(ended.all()):
@@ -145,7 +145,7 @@ class Writer:
         return table
 
     def cut(self, message: Ids) -> Ids:
-        """The part of a message that travels."""
+        """A message cut off at the largest number of tokens."""
         return message[: self._settings.max_tokens]
 
     def from_texts(self, texts: Sequence[str]) -> Array:
@@ -153,7 +153,7 @@ class Writer:
         return self.table([self._language.tokens.completion(text) if text else () for text in texts])
 
     def _write_greedily(self, prompts: Sequence[Ids]) -> list[Ids]:
-        """Messages for distinct prompts; those that another team of this process has written are taken from there."""
+        """Messages for distinct prompts; shared by all teams of this process."""
         known = self._language.messages(self._settings)
         new = [prompt for prompt in prompts if prompt not in known]
         if new:

@@ -1,6 +1,6 @@
 """Default models on disk, one folder for each corpus and settings, named after their content.
 
-A folder is written beside its place and renamed, so it is whole or not there; processes that want the same one wait
+A folder is written under a temporary name and renamed, so it is never incomplete; processes that need the same one wait
 for the one that trains it, which first removes what a killed process left. All lie in the folder that
 `CONCORD_LANGUAGE_MODELS` names, or in one in the user's cache.
 """
@@ -24,7 +24,7 @@ from rl_models.llm.small_model import Pair, write_small_model
 FOLDER_VARIABLE = "CONCORD_LANGUAGE_MODELS"
 """Environment variable with the folder of all default models."""
 _FORMAT = 2
-"""Goes up when the same corpus and settings would give another model."""
+"""Version, raised when the same corpus and settings would give another model."""
 
 
 def default_folder() -> Path:
@@ -67,11 +67,12 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
 
 
 def keep_copy(place: Path, model: Callable[[], Path]) -> None:
-    """Copy a default model to a place beside what is trained on it, for one process alone; nothing if it is there.
+    """Copy a default model into a run's folder, unless it is there. Not safe for several processes.
 
-    The model is made only if its copy is missing: a run that is resumed elsewhere need not train it again.
+    The model is trained only if its copy is missing, so a run that is resumed elsewhere does not train it again.
 
-    On another machine the same corpus and settings may give other weights, and adapters fit those that they learned on.
+    On another machine the same corpus and settings may give other weights, and adapters only fit the weights that they
+    were trained on.
 
     Raises:
         LanguageModelError: it cannot be written.

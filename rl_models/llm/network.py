@@ -1,8 +1,8 @@
 """A team of N agents that share one language model: they write, read each other, and weigh their actions (Verco).
 
-One pass over a batch reads prompts and phrases as token ids, computes each distinct decision once, and hands scores of
-actions and the state that the critic reads to the heads. What is said here of prompts and messages is laid out in
-docs/papers/verco.md. It reads no words: those come from the narration, beside the world.
+One pass over a batch reads prompts and phrases as token ids, computes each distinct decision once, and passes scores of
+actions and the state that the critic reads to the heads (docs/papers/verco.md describes prompts and messages). Texts
+are handled beside the environment, by the narration.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class LanguageNetwork(Stateless):
     """Prompts and phrases in, scores of actions out.
 
     Attributes:
-        language: model and adapters; the only thing here with weights.
+        language: model and adapters, the only part with weights.
         writer: part that writes messages.
-        narrator: narrator that puts observations into words; used by narrations, never here.
+        narrator: function that turns observations into texts; only narrations use it.
         score_cache: scores of decisions, kept until a weight changes or gradients are needed.
     """
 
@@ -69,7 +69,7 @@ class LanguageNetwork(Stateless):
 
         Args:
             language: model and adapters.
-            narrator: narrator that puts codes into words.
+            narrator: function that turns codes into texts.
             settings: settings of messages and of action scores.
             num_agents: N.
             actions: A.
@@ -87,7 +87,7 @@ class LanguageNetwork(Stateless):
         return self.writer.text(to_message(row))
 
     def message_row(self, text: str) -> Array:
-        """A given text as a message, [L] int32 of token ids: what somebody else writes in an agent's place."""
+        """A given text as a message, [L] int32 of token ids: a message written by a person or another program."""
         row: Array = self.writer.from_texts([text])[0]
         return row
 

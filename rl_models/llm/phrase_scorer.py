@@ -1,6 +1,6 @@
 """A causal language model on this machine that scores phrases after a conversation, as SayCan and TWOSOME do.
 
-It writes nothing. The newest answers are kept by conversation and phrases, and new ones are scored in one batch.
+It generates no text. The newest scores are cached by conversation and phrases, and new ones are scored in one batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
 
 
 class PhraseScorer:
-    """Scores phrases; the model is loaded when it is first asked.
+    """Scores phrases; the model is loaded at the first call.
 
     Attributes:
         name: name of the model in the catalogue, folder or hub id.
@@ -41,10 +41,10 @@ class PhraseScorer:
         self._prefix = functools.lru_cache(_PREFIXES_KEPT)(SharedPrefix)
 
     def check(self) -> None:
-        """See that the model is on this machine, or can be downloaded, and that it can be told a conversation.
+        """Check that the model can be loaded, and that its chat template accepts conversations.
 
         Raises:
-            LanguageModelError: it cannot be had, or its chat template refuses the roles of a planner's conversation.
+            LanguageModelError: it cannot be loaded, or its chat template refuses the roles of a planner's conversation.
         """
         self._tokens.conversation([(role, "text") for role in ("system", "user", "assistant")])
 

@@ -1,6 +1,6 @@
 """Scores of candidate texts after a prompt: log P(candidate | prompt) (Verco, eq. 2).
 
-`score_trie` reads the prompt once and all candidates as one prefix tree: what several of them begin with is there once.
+`score_trie` reads the prompt once and all candidates as one prefix tree: shared beginnings are computed once.
 `score_alone` reads every pair of prompt and candidate separately; it is the reference for the former, and is used for
 models that take no custom attention mask. Both work with whichever adapter is active, and both carry gradients.
 

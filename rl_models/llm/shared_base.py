@@ -1,7 +1,7 @@
 """The base of a language model, whose weights are in memory once per process and device.
 
-A learner, a runner and validation in one process build a team each. Their bases are trees of modules of their own, to
-which adapters can be added, over the same weights: those never change. Weights are forgotten when nobody has them.
+A learner, a runner and validation in one process build a team each. Each has a copy of the base's module tree, to which
+adapters can be added, over the same frozen weights. Weights are freed with the last module that uses them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class SharedBase:
     """A causal language model without adapters.
 
     Attributes:
-        model: the model; nobody adds anything to it.
+        model: the model; never modified.
         tokenizer: its tokenizer.
-        name: folder and age of its files, or None of a model that was made in memory.
-        honours_masks: whether masks and positions of a caller are obeyed, once that was found out.
+        name: folder and age of its files, None for a model that was made in memory.
+        honours_masks: whether 4-D masks and positions are obeyed; None until checked.
     """
 
     def __init__(self, model: Any, tokenizer: Any, name: tuple[str, int] | None = None) -> None:
@@ -41,7 +41,7 @@ class SharedBase:
         self._messages: OrderedDict[Hashable, dict[Ids, Ids]] = OrderedDict()
 
     def frozen_layers(self, last_layers: int, max_bytes: int) -> FrozenLayers:
-        """The layers below the last ones, with the states that all models of the process on this base have computed."""
+        """The layers below the last ones, with the states shared by all models of the process on this base."""
         layers = self._frozen.setdefault(last_layers, FrozenLayers(last_layers, max_bytes))
         layers.max_bytes = max_bytes
         return layers
@@ -58,11 +58,11 @@ class SharedBase:
         return kept
 
     def tree(self) -> Any:
-        """The model as modules of one's own over the same weights."""
+        """A copy of the module tree over the same weights."""
         return copy.deepcopy(self.model, {id(weight): weight for weight in self.model.parameters()})
 
     def moved(self, move: Callable[[Tensor], Tensor]) -> SharedBase:
-        """The same model elsewhere or of another type, which may be there already.
+        """The same model on another device or of another dtype, from the process's cache if possible.
 
         Args:
             move: the conversion of one tensor that `Module.to` makes.
@@ -74,7 +74,7 @@ class SharedBase:
         return known or self._moved(move)
 
     def replace_weights(self, tree: nn.Module, other: SharedBase) -> None:
-        """Let a tree over these weights compute with those of `other`."""
+        """Replace the weights of a module tree by those of `other`."""
         new = dict(zip(map(id, self.model.parameters()), other.model.parameters(), strict=True))
         for module in tree.modules():
             for name, weight in module._parameters.items():
@@ -89,24 +89,24 @@ class SharedBase:
         return _known(other)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedBase:
-        """The same weights: a copy of a team computes with them, too."""
+        """Return itself, so that copies of a team share the weights."""
         memo |= {id(weight): weight for weight in self.model.parameters()}
         return self
 
 
 _KNOWN: WeakValueDictionary[Any, SharedBase] = WeakValueDictionary()
-"""(name, device, type of the weights) -> the base there, for as long as somebody has it."""
+"""(name, device, dtype) -> the base, while it is referenced."""
 
 
 def shared_base(name: str, dtype: torch.dtype) -> SharedBase:
-    """A base where the team that is being built goes; read from disk unless this process has it there already.
+    """The base on the default device, read from disk unless this process has it already.
 
     Args:
         name: hub id or folder.
         dtype: dtype of the weights.
 
     Raises:
-        LanguageModelError: there is none of this name, or it is none that can be used here.
+        LanguageModelError: there is no such model, or it cannot be used here.
     """
     version, device = (name, _age(name)), torch.empty(0, device=building_device()).device  # with its number
     known = _KNOWN.get((version, str(device), dtype))
@@ -117,7 +117,7 @@ def shared_base(name: str, dtype: torch.dtype) -> SharedBase:
 
 
 def move_buffers(tree: Any, move: Callable[[Tensor], Tensor]) -> Any:
-    """Move what a tree holds beside weights, such as the frequencies of positions; the same tree."""
+    """Move the buffers of a module tree, such as the frequencies of positions; the same tree."""
     for module in tree.modules():
         for name, buffer in module._buffers.items():
             module._buffers[name] = None if buffer is None else move(buffer)

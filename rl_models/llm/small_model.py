@@ -145,7 +145,7 @@ def _optimisers(model: torch.nn.Module, learning_rate: float) -> list[torch.opti
 
 
 def _batches(lengths: Tensor, tokens: int) -> Iterator[Tensor]:
-    """Rows of texts of like length, about so many tokens each, all texts again and again."""
+    """Rows of texts of like length, about so many tokens each, endlessly."""
     while True:
         for some in torch.randperm(len(lengths)).split(_SORTED_TOGETHER):
             some = some[lengths[some].argsort(stable=True)]

@@ -28,7 +28,7 @@ def load_tokenizer(name: str, chat_template: bool = False) -> Tokens:
         chat_template: whether prompts get the model's chat template.
 
     Raises:
-        LanguageModelError: there is none of this name, or it has no chat template.
+        LanguageModelError: there is no such tokenizer, or it has no chat template.
     """
     folder = model_folder(name)
     from transformers import AutoConfig, AutoTokenizer
@@ -50,7 +50,7 @@ def context_length(config: Any) -> int:
 
 
 class Tokens:
-    """A tokenizer with a memory.
+    """A tokenizer with caches.
 
     Attributes:
         end: id of the token that ends a text.
@@ -91,7 +91,7 @@ class Tokens:
         """Check that the model can read a prompt and a completion of this length.
 
         Raises:
-            LanguageModelError: it cannot.
+            LanguageModelError: it is too long.
         """
         if len(prompt) + following > self.most:
             raise LanguageModelError(

@@ -22,7 +22,7 @@ class ExtraLoss(Protocol):
     a mean over all steps is exact. Any other loss (a contrast within the minibatch, or a mean over decisions in a world
     with macro actions) is the weighted mean of the losses of the parts.
 
-    A GPU captures the loss as a graph and replays it. So it is a function of what it is given: it multiplies by
+    A GPU captures the loss as a graph and replays it. So it is a pure function: it multiplies by
     `schedule.coefficient(progress)`, and its attributes do not change while a team learns. Constant tables are moved to
     the device of the batch in the call; once they are there this copies nothing, as a graph requires.
     """

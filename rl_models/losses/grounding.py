@@ -23,7 +23,7 @@ from rl_models.schedule import Progress, Schedule
 
 _MAX_PADDED_FRAMES = 2048
 """Largest number of an agent's frames in a minibatch for which an accelerator scores one set and one manual per frame.
-With more frames the host waits for the number of distinct ones, because the table of scores would be too large."""
+With more frames the number of distinct ones is read back, because the table of scores would be too large."""
 
 
 def match(scores: Tensor, is_here: Tensor, manuals: Tensor) -> Tensor:

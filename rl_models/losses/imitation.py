@@ -25,7 +25,7 @@ OBSERVATION = "expert"
 def imitation_loss(log_prob: Tensor, is_advised: Tensor) -> Tensor:
     """Minus the mean log-probability of the expert's joint actions, a scalar in nats; 0 if no step has one.
 
-    A step at which an action of the expert is illegal teaches nothing: no policy can follow it.
+    Steps at which an action of the expert is illegal are left out.
 
     Args:
         log_prob: [...] float32, joint log-probabilities of the expert's actions; anything where there are none.

@@ -1,4 +1,4 @@
-"""Rewards and losses of MASER (Jeon et al., ICML 2022): each agent's sub-goal is the best observation it has met.
+"""Rewards and losses of MASER (Jeon et al., ICML 2022): each agent's sub-goal is its best observation so far.
 
 Best is where its own value and the team's are largest. Being far from it costs reward, in a learned representation of
 observations. The release trains neither the representation nor the term that explores past a sub-goal (its gradients

@@ -1,4 +1,4 @@
-"""Regularisers of ROMA (Wang et al., ICML 2020, section 3): roles that histories reveal, and roles that differ.
+"""Regularisers of ROMA (Wang et al., ICML 2020, section 3): identifiable and specialised roles.
 
 `identifiability` pulls an agent's role towards what its memory implies. `specialisation` asks of each pair of agents
 that they have similar roles or behave differently. Both follow the release, where they deviate from the paper: entropy
@@ -40,7 +40,7 @@ def divergence(mean: Tensor, variance: Tensor, other_mean: Tensor, other_varianc
 def identifiability(
     role: tuple[Tensor, Tensor], inferred: tuple[Tensor, Tensor], entropy_coef: float, divergence_coef: float
 ) -> Tensor:
-    """Loss of roles that memories do not imply: mean over steps of the softplus of the mean over worlds and agents.
+    """Loss of roles that memories do not predict: mean over steps of the softplus of the mean over worlds and agents.
 
     Args:
         role: mean and variance of the roles, [B, T, N, d] float32 each.

@@ -1,4 +1,4 @@
-"""Regularisers of LDSA (Yang et al., NeurIPS 2022): sub-tasks that differ, and choices that last.
+"""Regularisers of LDSA (Yang et al., NeurIPS 2022): distinct sub-tasks, and lasting choices of sub-tasks.
 
 The paper's second term is a KL divergence; the cross entropy here, as in the release, has the same gradient, because
 its first argument has none. Unlike the release, neither counts steps across the end of an episode.

@@ -59,7 +59,7 @@ class CommandHistory(nn.Module):
     def forward(self, past: Tensor, listed: Tensor) -> Tensor:
         """Commands [K, U, H], oldest first, and which entries are units [K, U] -> [K, U, features] float32."""
         flat, width = past.flatten(0, 1).long(), self.lstm.hidden_size
-        if past.device.type != "cpu":  # to ask an accelerator how many units there are costs more than padding
+        if past.device.type != "cpu":  # reading the number of units back from an accelerator costs more than padding
             return self._last(flat).view(*listed.shape, width)
         rows = listed.flatten().nonzero().squeeze(-1)
         found = torch.zeros(len(flat), width).index_copy(0, rows, self._last(flat[rows])) if len(rows) else None

@@ -1,7 +1,7 @@
 """Layers of a reading network over the grid: FiLM² layers (RTFM, eqs. 1-8, 17-19) or convolutions (appendix C).
 
 The input of each layer is the output of the layer before it, together with the offsets of the cells from the agent; the
-input of the last layer is the sum of the two layers before it. This file knows no words: cells and texts are vectors,
+input of the last layer is the sum of the two layers before it. Cells and texts are vectors here,
 so a caller may mask cells.
 """
 

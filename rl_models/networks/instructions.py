@@ -73,7 +73,7 @@ class InstructionReader(nn.Module):
 
 
 class InstructionAttention(nn.Module):
-    """Each unit looks at the instructions that its own features ask for."""
+    """Attention of units over instructions."""
 
     def __init__(self, unit_features: int, features: int) -> None:
         super().__init__()

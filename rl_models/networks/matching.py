@@ -11,7 +11,7 @@ learned.
        h0_n = relu(place_n + kind_n + G f(n, g))                                                         (8)
 
 5. Messages (`matching_states.py`). Each node receives from all nodes, itself included, what the document says of both.
-   One round suffices for two hops: the first reaches a node through G, the second through C:
+   One round suffices for two hops, the first through G, the second through C:
 
        h1_n = 1/2 sum over m of relu(A h0_n + B h0_m + C f(n, m))                                        (9)
 
@@ -51,7 +51,7 @@ class MatchingSizes(ReadingSizes):
     Attributes:
         kinds: [K] int, kind of each name; cells with names of kind 0 are no nodes (floor, walls, the agent itself).
         sentence_end: the word that ends a sentence of a document.
-        most_shown: number of cells' nodes that an agent sees at most.
+        most_shown: largest number of cells' nodes that an agent sees.
     """
 
     kinds: Tensor

@@ -90,7 +90,7 @@ class Groups:
             shown: [K, X] int64, things of each frame.
             num_things: Q, number of things.
         """
-        if shown.device.type == "cpu":  # elsewhere the host would wait for the number of groups
+        if shown.device.type == "cpu":  # on an accelerator the number of groups would be read back
             keys, of_frames = (rows[:, None] * num_things + shown).unique(return_inverse=True)  # type: ignore[no-untyped-call]
             documents, group = keys.div(num_things, rounding_mode="floor").unique_consecutive(return_inverse=True)
             count = group.bincount()

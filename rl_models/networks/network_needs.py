@@ -20,7 +20,7 @@ class NetworkNeeds(NamedTuple):
     """What a network reads and needs.
 
     Attributes:
-        summary: what it is.
+        summary: description in a few words.
         reads_texts: whether it reads texts; others leave them out.
         sees_images: whether images go through convolutions; else their entries are one vector.
         needs: what an observation must have, `images` or `texts`; empty where any will do.

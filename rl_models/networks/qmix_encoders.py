@@ -1,8 +1,8 @@
 """Encoders of QMIX: observations and global states that are vectors, or grids of named things without a document.
 
 An encoder of observations returns a vector for each agent. An encoder of states returns one vector for the mixing
-network; it may hold information that no agent has, because only learning uses it. No encoder here knows a world: the
-words of the names are an argument.
+network; it may hold information that no agent has, because only learning uses it. Encoders are independent of the
+environment: the words of the names are an argument.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class QmixPolicy(TeamPolicy):
 def make_mixing(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
     """The function from agents' values [B, T, N] to team values [B, T] at some of the steps; a sum without a mixer.
 
-    Whatever the value of an agent that has left the game, it takes it for 0.
+    The value of an agent that has left the game counts as 0.
 
     Args:
         extras: extras of a forward pass, name -> [B, T or T + 1, ...].

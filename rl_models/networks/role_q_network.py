@@ -1,11 +1,11 @@
-"""Q network of ROMA (Wang et al., ICML 2020): a stochastic role of each agent writes the last layer of its Q network.
+"""Q network of ROMA (Wang et al., ICML 2020): each agent's stochastic role generates the last layer of its Q network.
 
 An agent's role is drawn at every step from what it observes now. Two further networks are for learning only: one infers
 the role from the memory, and one says how differently two roles behave (`losses/roles.py` has both terms).
 
-Where this differs from the release: layer normalisation stands in the place of batch normalisation, because an agent's
-values must not depend on how many worlds are played beside it; the noise that acted is the noise of learning; without
-noise, as in greedy tests, the role is its mean; and the previous action is no input.
+Deviations from the release: layer normalisation replaces batch normalisation, because an agent's values must not depend
+on the number of worlds; the same noise is used when acting and learning; without noise, as in greedy evaluation, the
+role is its mean; and the previous action is no input.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEAN, VARIANCE, SAMPLE, INFERRED_MEAN, INFERRED_VARIANCE, DISSIMILARITY = (
 
 
 class RoleQNetwork(QValues):
-    """Values of every agent's actions, by a last layer that its role writes."""
+    """Values of every agent's actions, by a last layer that its role generates."""
 
     def __init__(
         self, encoder: Encoder, num_agents: int, num_actions: int, config: RoleConfig, hidden_size: int = 64

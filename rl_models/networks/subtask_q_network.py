@@ -1,9 +1,9 @@
-"""Q network of LDSA (Yang et al., NeurIPS 2022): each agent chooses one of k sub-tasks at every step and plays it.
+"""Q network of LDSA (Yang et al., NeurIPS 2022): each agent chooses one of k sub-tasks at every step.
 
-A memory of its own tells what an agent can do; its product with the learned vector of a sub-task is the sub-task's
-logit. The vector of the chosen sub-task writes the last layer of the Q network, without a gradient through the vector.
-Sub-tasks are drawn when acting and learning, with the same noise; without noise, as in greedy tests, the most probable
-one is taken.
+A separate recurrent state encodes an agent's abilities; its product with the learned vector of a sub-task is the
+sub-task's logit. The vector of the chosen sub-task writes the last layer of the Q network, without a gradient through
+the vector. Sub-tasks are drawn when acting and learning, with the same noise; without noise, as in greedy evaluation,
+the most probable one is taken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Description of the game in the planner's prompts: its manual, its objects, and worked examples.
 
-Examples are states of the domain's own with the rules' answers.
+Examples are states of the domain, answered by its rules.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def decomposition_examples(domain: Domain, shots: int) -> str:
 
 
 def allocation_examples(domain: Domain, shots: int) -> str:
-    """Sub-goals with who gets which."""
+    """Sub-goals with their allocation to agents."""
     parts = []
     for state in _states(domain, shots):
         subgoals = domain.decompose(state, None, ()).subgoals

@@ -1,6 +1,6 @@
 """One stage of the planner asked many times at once: prompt rendered, reply checked, everything in the transcript.
 
-Prompts are text files of this package: what the model is, a line of three dashes, what it is asked.
+Prompts are text files of this package: the system message, a line of three dashes, the user message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stage(Generic[R]):
-    """A kind of question.
+    """A stage: its prompt and the form of its reply.
 
     Attributes:
         name: name of the stage and of its prompt's file.
@@ -57,7 +57,7 @@ class Call(Generic[R, T]):
 
 
 class Caller:
-    """Sends the questions of all stages to one backend, and keeps them in a transcript."""
+    """Sends the questions of all stages to one backend, and records them in a transcript."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A project's functions and classes, found by words: what translation and reward design look up (SAMA, section 3.1).
+"""A project's functions and classes, retrieved by words, for translation and reward design (SAMA, section 3.1).
 
 Source is parsed and never run. Ranking is BM25 (Robertson and Zaragoza, 2009) over the words of names and text, which
 needs neither a network nor a model.
@@ -74,7 +74,7 @@ class CodeIndex:
         )
 
     def search(self, query: str, count: int = 3) -> list[Document]:
-        """The documents that fit best, the best first; none that shares no word with the query."""
+        """The best matches, best first; only documents that share a word with the query."""
         words = set(_words(query))
         scores = [self._score(number, words) for number in range(len(self._documents))]
         ranked = sorted(range(len(scores)), key=lambda number: -scores[number])

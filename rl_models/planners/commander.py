@@ -1,7 +1,7 @@
 """A commander who replaces sub-goals by random ones (SAMA, appendix H, "Is the learned policy grounded?").
 
-With share 0 the planner's commands stand, with share 1 none does; in between each agent's command is replaced with that
-probability. A policy that heeds its commands must do worse the larger the share.
+With share 0 all of the planner's commands stay, with share 1 none; in between each agent's command is replaced with
+that probability. A policy that follows its commands does worse with a larger share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RandomFrom: TypeAlias = Literal["all", "possible"]
 
 
 class RandomCommander:
-    """Replaces commands; what it does depends on seed, world and round alone."""
+    """Replaces commands; the result depends on seed, world and round only."""
 
     def __init__(self, domain: Domain, share: float, seed: int = 0, drawn_from: RandomFrom = "all") -> None:
         """Replace this share of commands by uniformly drawn sub-goals.

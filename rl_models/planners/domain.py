@@ -1,6 +1,6 @@
-"""Interface of a world for the planner: its words, and rules that answer where no language model does.
+"""Interface of an environment for the planner: texts, and rules for the planner without a language model.
 
-Everything is text or small records. An experiment builds a domain for its world and hands it to the planner.
+Everything is text or small records. An experiment builds a domain for its environment and passes it to the planner.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SubgoalTest: TypeAlias = Callable[[Any, Any], NDArray[Any]]
 
 
 class StateTextError(ValueError):
-    """A text is no state of the world; the text is a clause that says why, fit for being shown to a model."""
+    """A text is no valid state; the message is a clause that says why and may be sent to a model."""
 
 
 @dataclass(frozen=True)
 class Skill:
-    """A node of Plan4MC's graph: a goal, what must be the case before, and what is the case after."""
+    """A node of Plan4MC's graph: a goal, its preconditions and its effects."""
 
     goal: str
     needs: frozenset[str]
@@ -56,7 +56,7 @@ class Fault:
 
 
 class Domain(Protocol):
-    """A world in words, and rules for it."""
+    """An environment described as text, with rules."""
 
     name: str
     agents: tuple[str, ...]
@@ -68,13 +68,13 @@ class Domain(Protocol):
     goal_verbs: tuple[str, ...]
     """Verbs for the aim of the game, beside the usual ones (`win`)."""
     action_verbs: tuple[str, ...]
-    """Verbs for what an agent can do, beside the usual ones (`move`)."""
+    """Verbs for actions of an agent, beside the usual ones (`move`)."""
     goals: tuple[str, ...]
     subgoals: SubgoalTexts
     """All commands that agents can be given."""
     skills: tuple[Skill, ...]
     final_facts: frozenset[str]
-    """Facts that the skills lead to in the end."""
+    """Facts that the last skills produce."""
 
     def situation(self, state: str) -> str:
         """The state of the world as one sentence, without the agents."""
@@ -86,22 +86,22 @@ class Domain(Protocol):
         """Facts that hold in a state, in the words of the skills."""
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """Legal states unlike one another."""
+        """Diverse legal states."""
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
-        """Goals one after another, from here on."""
+        """Goals to reach one after another, from this state on."""
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """The best goal, or the one given, and sub-goals that can begin now; none of the (sorted) ones that failed."""
+        """The best or the given goal, and sub-goals that can begin now; failed (sorted) ones are excluded."""
 
     def possible_subgoals(self, state: str, agent: int, given: Sequence[str]) -> SubgoalTexts:
-        """Sub-goals that an agent can begin now, at least one, while others do the ones that they were given."""
+        """Sub-goals that an agent can begin now, at least one, while the others pursue theirs."""
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """The cheapest way to hand out the sub-goals; not one that failed (sub-goals in the agents' order)."""
+        """The cheapest allocation of the sub-goals; failed ones (sub-goals in the agents' order) are excluded."""
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """Whether the sub-goals or who got them made a plan fail."""
+        """Whether a plan failed by its sub-goals or by their allocation."""
 
 
 class RewardDomain(Domain, Protocol):
@@ -114,14 +114,14 @@ class RewardDomain(Domain, Protocol):
         """The state as model-written reward functions see it."""
 
     def code(self, subgoal: str) -> str:
-        """A Python function `reward(previous, current)` that says over `as_json` whether a sub-goal is reached."""
+        """A Python function `reward(previous, current)` over `as_json` that returns whether a sub-goal is reached."""
 
 
 class TrainingDomain(RewardDomain, Protocol):
-    """A domain whose states a model can make up, for training."""
+    """A domain for which a model can generate states, for training."""
 
     def check(self, state: str) -> str:
-        """A state as the world writes it; a text that is none is refused.
+        """A state in the environment's own form.
 
         Raises:
             StateTextError: with the reason.

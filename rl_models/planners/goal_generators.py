@@ -1,10 +1,10 @@
-"""Three ways to come to the next goal (SAMA, appendix G.2); all that follows is the same for each.
+"""Three generators of the next goal (SAMA, appendix G.2); all other stages are the same.
 
 | | next goal |
 |---|---|
 | SAMA | the model names it together with its sub-goals, each round anew |
 | DEPS | the model writes the whole list at the start, and a new one when a round has failed |
-| Plan4MC | a search over a graph of skills, from what is the case to the final facts, each round anew; no model |
+| Plan4MC | a search over a graph of skills, from the present to the final facts, each round anew; no model |
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ GOALS = Stage("goals", LinesReply)
 
 
 class GoalGenerator:
-    """Names goals for worlds by their numbers; this one, SAMA's, leaves them to the decomposition."""
+    """Chooses goals for worlds by their numbers; this base class, SAMA's, leaves them to the decomposition."""
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
         """The goal of each world's next round; None leaves it to the decomposition."""
         return [None] * len(worlds)
 
     def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
-        """Learn how a world's round ended, and for which of the goals it was planned."""
+        """Called with a world's finished round, and the goal that it was planned for."""
 
     def begin_episode(self, world: int) -> None:
-        """Forget a world's earlier episode."""
+        """Reset a world's state for a new episode."""
 
 
 _DEPS_GOALS = 12
@@ -40,7 +40,7 @@ _DEPS_GOALS = 12
 
 
 class DepsGoals(GoalGenerator):
-    """A list of goals for each world, worked off from the front."""
+    """A list of goals for each world, used in order."""
 
     def __init__(self, caller: Caller, domain: Domain, manual: str | None = None) -> None:
         """Bind a backend.
@@ -61,10 +61,10 @@ class DepsGoals(GoalGenerator):
         self._failed.pop(world, None)
 
     def after_round(self, world: int, goal: str | None, is_reached: bool) -> None:
-        """Go on to the next goal, or throw the list away and remember at which goal it failed.
+        """Go on to the next goal, or drop the list and remember the goal that failed.
 
-        A round whose sub-goals were only handed out anew was for a goal of the list before, so none of this one's is
-        done.
+        A round that only repeats an earlier allocation was for the previous goal of the list, so the present goal is
+        not done.
         """
         goals = self._lists[world]
         if is_reached:
@@ -115,7 +115,7 @@ class Plan4McGoals(GoalGenerator):
         self._domain = domain
 
     def goals(self, worlds: Sequence[int], states: Sequence[str]) -> list[str | None]:
-        """See `GoalGenerator.goals`: the first skill on a shortest way, none where there is no way."""
+        """See `GoalGenerator.goals`: the first skill on a shortest way, None if there is none."""
         return [
             first_skill(self._domain.skills, self._domain.facts(state), self._domain.final_facts) for state in states
         ]

@@ -1,6 +1,6 @@
 """The game's manual from papers about it: relevant paragraphs, what they tell, one summary (SAMA, section 3.1).
 
-Q_rel decides which paragraphs are read, one "yes" suffices; Q_game is asked of each of those. The questions are ours.
+Q_rel selects paragraphs by at least one "yes"; Q_game is asked about each of those. The questions are ours.
 
 The paragraphs come from the paper's LaTeX: no comments, no commands, no figures, bounded.
 """

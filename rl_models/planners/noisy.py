@@ -1,8 +1,8 @@
-"""A planner that errs on purpose: the offline rules, wrong with a given probability in each phase.
+"""A noisy planner: the offline rules, wrong with a given probability in each phase.
 
-It stands in for weaker models and gives reflection something to mend. What it gets wrong depends on the seed and on
-what it is asked, never on when: like a model at temperature 0 it errs again if nothing has changed, and may do better
-when it is shown its failures.
+It simulates weaker models, whose plans reflection can correct. Its errors depend on the seed and on the request only:
+like a model at temperature 0 it repeats an error if nothing has changed, and may correct it when the request contains
+its failures.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Noise:
 
 
 NOISES = {"weak": Noise(0.25, 0.15, 0.1), "weaker": Noise(0.6, 0.4, 0.3)}
-"""Two stand-ins for weaker models."""
+"""Two simulated weaker models."""
 
 
 class NoisyBackend:
     """A `Transport` that answers by rule, or wrongly."""
 
     def __init__(self, domain: Domain, noise: Noise, seed: int = 0) -> None:
-        """Err with these probabilities; `seed` chooses where."""
+        """Give wrong answers with these probabilities, drawn by `seed`."""
         self._domain, self._noise, self._seed = domain, noise, seed
         self._offline = OfflineBackend(domain)
         self.model = f"noisy-{noise.decomposition}-{noise.allocation}-{noise.fault}-{seed}"
-        """Name for requests, so that no record mixes two of them."""
+        """Model name in requests, so that their records stay apart."""
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Answer one request, the same way each time."""

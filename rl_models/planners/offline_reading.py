@@ -1,6 +1,6 @@
-"""Rules that read in place of a language model: relevant paragraphs, sentences that answer, lines of equal meaning.
+"""Reading by rules, without a language model: relevant paragraphs, answering sentences, lines of equal meaning.
 
-Deliberately plain: words are counted and compared.
+Words are counted and compared.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def facts(paragraph: str, question: int, domain: Domain) -> list[str]:
 
 
 def summary(lines: Sequence[str], agents: Sequence[str]) -> list[str]:
-    """Lines without those that say what an earlier one says; `agents` are their names, as for `normalised`."""
+    """Lines without duplicates in meaning; `agents` are their names, as for `normalised`."""
     kept: list[str] = []
     for line in lines:
         if all(likeness(line, other, agents) <= _SAME for other in kept):
@@ -58,7 +58,7 @@ def objects(manual: str, known: Sequence[str]) -> list[str]:
 
 
 def groups(texts: Sequence[str], agents: Sequence[str]) -> list[list[int]]:
-    """Numbers, from 1, of texts that say the same but for small words and names of agents."""
+    """Numbers, from 1, of texts that are equal except for small words and names of agents."""
     found: list[list[int]] = []
     for number, text in enumerate(texts, start=1):
         same = next((group for group in found if likeness(texts[group[0] - 1], text, agents) == 1.0), None)
@@ -70,7 +70,7 @@ def groups(texts: Sequence[str], agents: Sequence[str]) -> list[list[int]]:
 
 
 def likeness(one: str, other: str, agents: Sequence[str]) -> float:
-    """Shared words over all words (Jaccard), small words and names of agents aside."""
+    """Shared words over all words (Jaccard), without small words and names of agents."""
     left, right = (set(normalised(text, agents).split()) for text in (one, other))
     return len(left & right) / max(1, len(left | right))
 

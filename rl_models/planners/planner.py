@@ -32,7 +32,7 @@ class Planner:
     """Makes plans for worlds of one domain.
 
     Attributes:
-        domain: the world in words.
+        domain: description of the environment.
         caller: makes the calls; it holds their counts and transcript.
         manual: manual of the game in prompts.
     """
@@ -48,7 +48,7 @@ class Planner:
 
         Args:
             caller: sends the questions to the backend.
-            domain: the world in words, and rules for what no model answers.
+            domain: description of the environment, and its rules.
             briefing: description of the game in prompts; the domain's own manual and objects if there is none.
             translate: state texts to sentences; the domain's own if there is none.
         """
@@ -68,7 +68,7 @@ class Planner:
         """A plan for each state.
 
         Args:
-            states: texts as the world writes them.
+            states: texts in the environment's form.
             goals: goals to decompose; none where the model is to choose one.
             memories: latest failures of each world.
         """
@@ -84,7 +84,7 @@ class Planner:
         memories: Sequence[Memory],
         goals: Sequence[str | None] | None = None,
     ) -> list[Plan]:
-        """Find what was wrong with plans that failed, remember it, and plan the same states differently.
+        """Find the faults of failed plans, store them in memory, and plan again for the same states.
 
         Args:
             plans: plans that failed.
@@ -151,7 +151,7 @@ class Planner:
         return found
 
     def _match(self, text: str) -> str:
-        """The valid sub-goal that a text means."""
+        """The valid sub-goal that matches a text."""
         words = normalised(text, self.domain.agents)
         if words in self._valid:
             return self._valid[words]
@@ -233,7 +233,7 @@ class Planner:
         )
 
     def _phase(self, plan: Plan, fault: Fault, memory: Memory) -> Phase:
-        """The phase at fault, unless all ways to hand these sub-goals out have failed: then new ones are due."""
+        """The phase at fault, unless all allocations of these sub-goals have failed: then the decomposition."""
         tried = memory.failed_allocations() | {plan.allocated}
         return "decomposition" if set(itertools.permutations(plan.subgoals)) <= tried else fault.phase
 

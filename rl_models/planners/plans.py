@@ -1,4 +1,4 @@
-"""Records that the planner hands out and gets back: plans, ends of rounds, and failures."""
+"""Records of the planner: plans, ends of rounds, and failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rl_models.planners.domain import Phase, SubgoalTexts
 
 @dataclass(frozen=True)
 class Plan:
-    """Goal, sub-goals and who does which, for one world and one round.
+    """Goal, sub-goals and their allocation, for one world and one round.
 
     Attributes:
         state: text of the state.
@@ -28,7 +28,7 @@ class Plan:
 
     @property
     def allocated(self) -> SubgoalTexts:
-        """The sub-goals in the agents' order, whatever a commander made of them."""
+        """The sub-goals in the agents' order, before a commander changes them."""
         return tuple(self.subgoals[place] for place in self.order)
 
 

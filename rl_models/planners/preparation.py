@@ -27,7 +27,7 @@ GROUPS = Stage("groups", GroupsReply)
 _STATES_A_CALL = 8
 _MAX_OBJECTS = 30
 _NUMBERS_OF_A_SEED = 1_000_000
-"""Portions of states are numbered; those of one seed must be no other's, or teams of different seeds share states."""
+"""Calls per seed; numbers of calls must differ between seeds, or their teams share states."""
 
 
 def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def _states_call(
 
 
 def _legal(domain: TrainingDomain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """States that the world can be in, as it writes them, and why the others are none."""
+    """Valid states in the environment's form, and the reasons why others are invalid."""
     legal, reasons = list[str](), list[str]()
     for state in states:
         try:
@@ -117,7 +117,7 @@ def _legal(domain: TrainingDomain, states: Sequence[str]) -> tuple[tuple[str, ..
 
 
 def deduplicate_subgoals(caller: Caller, domain: Domain, texts: Sequence[str]) -> list[str]:
-    """D'_subgoal, in the given order: the first of all sub-goals of one meaning."""
+    """D'_subgoal, in the given order: one sub-goal for each meaning, the first."""
     different = tuple(dict.fromkeys(texts))
     if len(different) < 2:
         return list(different)

@@ -46,7 +46,7 @@ class StatesReply(Reply):
 
 
 class DecompositionReply(Reply):
-    """A goal and its parts."""
+    """A goal and its sub-goals."""
 
     thoughts: Long = ""
     goal: Short

@@ -5,8 +5,8 @@
 | reflection | what was wrong, then plans anew with the failures in view (SAMA, section 3.4) | three failures |
 | retry | another planner, which differs by its seed, for a plan of the same state | nothing |
 
-A planner that errs by chance does better at a second try whatever it is given, so what reflection is worth is its gain
-over as many retries.
+A noisy planner does better at a second try without any feedback, so the value of reflection is its gain over as many
+retries.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class FailedPlan:
 
 
 class Revision(Protocol):
-    """Makes plans in the place of those that failed.
+    """Replaces failed plans.
 
     Attributes:
-        planners: further planners that it asks.
+        planners: further planners that it uses.
     """
 
     planners: Sequence[Planner]
@@ -77,7 +77,7 @@ class Retry:
         self.planners: Sequence[Planner] = planners
 
     def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """See `Revision.revise`; neither sub-goals nor memories are looked at."""
+        """See `Revision.revise`; sub-goals and memories are not used."""
         revised = [one.plan for one in failures]
         for number, planner in enumerate(self.planners, start=1):
             own = [place for place, one in enumerate(failures) if one.tried == number]

@@ -1,7 +1,7 @@
-"""Rewards of sub-goals while a run plays: whether each agent has reached the sub-goal that it was given.
+"""Sub-goal rewards during rollouts: whether each agent has reached its sub-goal.
 
 Built-in tests see whole batches; Python runs in the sandbox, and a function that fails once is replaced by the
-built-in test for the rest of the run; `has_fallen_back` says for which sub-goals.
+built-in test for the rest of the run; `has_fallen_back` marks these sub-goals.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 
 
 class RewardBook:
-    """Tests by the text of their sub-goals. Use as a context, or `close()` it, when rewards are Python.
+    """Tests by the text of their sub-goals. Use as a context manager, or `close()` it, when rewards are Python.
 
     Attributes:
         texts: the K sub-goals.
-        failures: why Python functions were given up, by sub-goal.
+        failures: why Python functions were replaced, by sub-goal.
         has_fallen_back: [K] bool, a model was asked for the test, and the built-in one is used.
     """
 
@@ -82,7 +82,7 @@ class RewardBook:
         """Whether each agent has just reached its sub-goal.
 
         Args:
-            subgoals: [B, N] int, places in `texts`; -1 for none.
+            subgoals: [B, N] int, indices into `texts`; -1 for none.
             previous: states of B worlds before an env step.
             current: after it.
 

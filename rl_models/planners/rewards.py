@@ -1,12 +1,12 @@
-"""Reward design: for each sub-goal a test that says 0 or 1 (SAMA, section 3.3), by one of two sources.
+"""Reward design: for each sub-goal a test that returns 0 or 1 (SAMA, section 3.3), from one of two sources.
 
 | source | who writes it | how it runs |
 |---|---|---|
 | `builtin` | we, with the domain | a function of batched states |
 | `code` | the model, in Python | in the sandbox's process, on the states as JSON |
 
-What a model writes is used only after it has agreed with the built-in test on transitions from play; it is asked again
-with what was wrong, and at last the built-in test stands in.
+Model-written code is used only after it has agreed with the built-in test on transitions of rollouts; a failed check is
+reported to the model for another attempt, and finally the built-in test is used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_PAIRS = 200
 
 @dataclass(frozen=True)
 class Transitions:
-    """States before and after env steps of play, for trials.
+    """States before and after env steps of rollouts, for trials.
 
     Attributes:
         previous: states of B worlds, in the form that built-in tests take.
@@ -53,10 +53,10 @@ class DesignedReward:
 
     Attributes:
         subgoal: text of the sub-goal.
-        source: writer of the test that is used; `builtin` where a model's did not pass.
+        source: source of the test that is used; `builtin` where a model's did not pass.
         text: Python; empty for a built-in test.
         rejections: why earlier ones were not used.
-        fell_back: a model was asked, and the built-in test stands in for what it wrote.
+        fell_back: a model was asked, and the built-in test is used instead.
     """
 
     subgoal: str
@@ -89,7 +89,7 @@ class RewardDesigner:
             caller: sends the questions to the backend.
             domain: sub-goals, and states as JSON.
             tests: the built-in test of each sub-goal, by its text.
-            transitions: play in which sub-goals are reached and not reached.
+            transitions: rollouts in which sub-goals are reached and not reached.
             manual: manual of the game for prompts; the domain's own if there is none.
             index: the world's source.
         """
@@ -135,7 +135,7 @@ class RewardDesigner:
         return source
 
     def known_pairs(self, subgoal: str) -> KnownPairs:
-        """Transitions of play as JSON, parted by the built-in test."""
+        """Transitions as JSON, split by the built-in test."""
         truth = self._tests[subgoal](self._transitions.previous, self._transitions.current)
         kinds: dict[bool, list[tuple[Any, Any]]] = {True: [], False: []}
         for (world, agent), is_reached in np.ndenumerate(truth):

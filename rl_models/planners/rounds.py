@@ -1,6 +1,6 @@
 """Rounds of planning, acting, judging and reflecting, for many worlds at once (SAMA, figure 2 and section 3.4).
 
-The caller runs the worlds. It calls `begin` for new episodes and `end_rounds` when rounds are over, acts on the plans
+The caller steps the worlds, calls `begin` for new episodes and `end_rounds` when rounds are over, follows the plans
 that they return, and restores a world to the beginning of its round when a plan says so.
 """
 
@@ -32,7 +32,7 @@ class NextRound:
 
     Attributes:
         plan: plan to follow; `plan.commands` are the commands.
-        recovers: whether the world must first be put back to the state in which the round that failed began.
+        recovers: whether the world is first restored to the start of the failed round.
     """
 
     plan: Plan
@@ -62,7 +62,7 @@ class RoundCounts:
 
 
 class PlanningLoop:
-    """Keeps every world's round, memory and reflections."""
+    """Tracks every world's round, memory and reflections."""
 
     def __init__(
         self,
@@ -77,11 +77,11 @@ class PlanningLoop:
 
         Args:
             planner: makes plans and reflects.
-            goals: names goals; the planner's own if there is none.
-            max_reflections: tries after a failed round; then the episode goes on from where it is.
+            goals: generator of goals; by default the planner's.
+            max_reflections: attempts after a failed round; then the episode continues from its present state.
             commander: replaces commands, for the interpolation between the planner's and random ones.
             visited: collects visited states with their plans, for fine-tuning the policy.
-            revision: makes the plans of these tries; the planner reflects if there is none.
+            revision: makes the plans of these attempts; by default the planner's reflection.
         """
         self.planner, self._most = planner, max_reflections
         self._goals = goals or GoalGenerator()
@@ -162,7 +162,7 @@ class PlanningLoop:
         return self._take(worlds, revised, "planned again")
 
     def _take(self, worlds: Sequence[int], plans: Sequence[Plan], how: str) -> dict[int, Plan]:
-        """Let the commander change commands, then keep and write down the plans."""
+        """Apply the commander to the commands, then store and log the plans."""
         rounds = [self._progress[world].rounds + 1 for world in worlds]
         if self._visited is not None:
             self._visited.add((plan.state, plan.commands) for plan in plans)

@@ -1,7 +1,7 @@
-"""A planner whose language model writes nothing: it scores the sub-goals that are possible now (SayCan, TWOSOME).
+"""A planner whose language model generates no text but scores possible sub-goals (SayCan, TWOSOME).
 
-Agents get their sub-goals one after another, and the model is told what the agents before were given. Questions and
-answers go through the same record and transcript as those of a model that writes.
+Agents get their sub-goals one after another; each prompt contains those of the agents before. Requests and replies go
+through the same record and transcript as those of a generating model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rl_models.planners.replies import AskSubgoal, ScoredReply
 
 SUBGOAL = Stage("subgoal", ScoredReply)
 ScoringQuestion: TypeAlias = "tuple[tuple[Message, ...], SubgoalTexts]"
-"""A conversation that the model is to continue, and the phrases with which it may."""
+"""A conversation, and the phrases that may continue it."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ Scorer: TypeAlias = Callable[[Sequence[ScoringQuestion]], list[Scored]]
 
 
 class ScoredBackend:
-    """A `Transport` that answers with the sub-goal of the highest score, and whatever else is asked by rule."""
+    """A `Transport` that answers with the sub-goal of the highest score, and by rule in all other stages."""
 
     def __init__(self, domain: Domain, scorer: Scorer) -> None:
         self._rules, self._scorer = OfflineBackend(domain), scorer
 
     def prepare(self, requests: Sequence[ChatRequest]) -> None:
-        """Score all of these together; the scorer keeps its answers."""
+        """Score all of these in one batch; the scorer caches the result."""
         self._scorer([_question(request) for request in requests if len(request.choices) > 1])
 
     def complete(self, request: ChatRequest) -> Outcome:
@@ -63,10 +63,10 @@ def _question(request: ChatRequest) -> ScoringQuestion:
 
 
 class ScoredPlanner(Planner):
-    """Asks for the sub-goal of one agent at a time."""
+    """Chooses the sub-goals of agents one at a time."""
 
     def __init__(self, caller: Caller, domain: Domain, briefing: Briefing | None = None) -> None:
-        """See `Planner`; what a prompt lists are the sub-goals that are possible now."""
+        """See `Planner`; prompts list the sub-goals that are possible now."""
         briefing = briefing or Briefing(domain.manual, domain.objects)
         super().__init__(caller, domain, briefing)
         self._commands = command_examples(domain, briefing.shots)
@@ -95,7 +95,7 @@ class ScoredPlanner(Planner):
         memories: Sequence[Memory],
         goals: Sequence[str | None] | None = None,
     ) -> list[Plan]:
-        """See `Planner.reflect`: the plan that failed is remembered and not made again; nobody says why it failed."""
+        """See `Planner.reflect`: the failed plan is remembered and not repeated; no reason is given."""
         for plan, memory in zip(plans, memories, strict=True):
             memory.failures.append(Failure(plan, "allocation"))
             self._note_reflection(plan, Fault("none, sub-goals are scored", "allocation"), memory)
@@ -126,7 +126,7 @@ class ScoredPlanner(Planner):
         )
 
     def _options(self, state: str, given: SubgoalTexts, memory: Memory) -> SubgoalTexts:
-        """Sub-goals that the next agent can begin now, without those that would repeat a plan that failed."""
+        """Sub-goals that the next agent can begin now, except those that would repeat a failed plan."""
         options = self.domain.possible_subgoals(state, len(given), given)
         failed, decomposed = memory.failed_allocations(), memory.failed_decompositions()
         plans = {text: (*given, text) for text in options}

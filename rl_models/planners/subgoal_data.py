@@ -1,4 +1,4 @@
-"""States with the sub-goals that were planned for them, on which policies are fine-tuned (SAMA, section 3.3)."""
+"""Data for fine-tuning: states with the sub-goals planned for them (SAMA, section 3.3)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Pair: TypeAlias = tuple[str, SubgoalTexts]
 
 
 class SubgoalData:
-    """Different pairs in the order in which they came, the newest kept."""
+    """Distinct pairs in order of arrival, up to a capacity; the oldest are dropped."""
 
     def __init__(self, max_pairs: int = 10_000) -> None:
         self._max_pairs = max_pairs
         self._pairs: dict[Pair, None] = {}
 
     def add(self, pairs: Iterable[Pair]) -> None:
-        """Add pairs; those that are there already stay where they are."""
+        """Add pairs; duplicates keep their position."""
         for pair in pairs:
             self._pairs.setdefault(pair)
         while len(self._pairs) > self._max_pairs:

@@ -1,7 +1,7 @@
 """A transcript in Markdown: each call, goal and reflection of a run, readable in order.
 
-What a model wrote stands indented, so that it cannot become markup, and without signs that steer a terminal or turn the
-direction of reading.
+Model-written text is indented, so that it cannot become markup, and loses characters that control a terminal or the
+direction of text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENTRY = re.compile(r"^#{2,3} (.*)$", re.MULTILINE)
 
 
 class Transcript:
-    """Written to a file as it grows, or kept in memory."""
+    """A transcript in a file or in memory."""
 
     def __init__(self, path: Path | None = None, max_entries: int = 2_000) -> None:
         """Begin a transcript.
@@ -47,7 +47,7 @@ class Transcript:
         return self._path.read_text(encoding="utf-8") if self._path is not None else "".join(self._kept)
 
     def entries_since(self, place: int) -> tuple[list[tuple[str, str]], int]:
-        """Titles and bodies of the entries after a place in the text, and the place where the text ends now.
+        """Titles and bodies of the entries after a position in the text, and the present end of the text.
 
         Args:
             place: 0, or the place that the call before returned.
@@ -57,7 +57,7 @@ class Transcript:
         return [(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True)], len(text)
 
     def add_call(self, request: ChatRequest, answer: Answer[Any]) -> None:
-        """One question with all that was answered and why it was not used."""
+        """Add one question, all its replies, and the reasons why they were rejected."""
         parts = [f"### Call: {request.stage}", self._instruction(request), quoted(request.messages[-1].content)]
         for attempt in answer.attempts:
             if attempt.text is not None:
@@ -73,7 +73,7 @@ class Transcript:
         self._add([f"## {one_line(title)}", "\n".join(f"- {one_line(line)}" for line in lines)])
 
     def _instruction(self, request: ChatRequest) -> str:
-        """The instruction in full when it is new, else its number."""
+        """The instruction in full the first time, later its number."""
         text = request.messages[0].content
         with self._lock:
             is_new = text not in self._instructions
@@ -97,11 +97,11 @@ class Transcript:
 
 
 def quoted(text: str) -> str:
-    """Text that shows as it is."""
+    """Text as an indented block, escaped."""
     return "\n".join(f"    {line}" for line in _STEERING.sub("\N{REPLACEMENT CHARACTER}", text).splitlines())
 
 
 def one_line(text: str) -> str:
-    """Text that stays within its line and shows as it is."""
+    """Text on one line, escaped."""
     plain = " ".join(_STEERING.sub("\N{REPLACEMENT CHARACTER}", text).split())
     return "".join(f"\\{sign}" if sign in "\\`*_<>[]#|" else sign for sign in plain)

@@ -1,6 +1,6 @@
-"""One Ray actor through which a run talks to a chat model: one cache, one budget and one rate limit for all processes.
+"""Ray actor for a run's chat model: one cache, one budget and one rate limit for all processes.
 
-Env runners never call it: they get sub-goals and messages with their worlds. Only the process that plans or distils
+Env runners never call it: they get sub-goals and messages with their worlds. Only planning and distillation do.
 does.
 """
 
@@ -36,7 +36,7 @@ class ChatService:
 
 
 class RemoteTransport:
-    """A `Transport` that hands requests to the actor; may be sent to any process of the cluster."""
+    """A `Transport` that sends requests to the actor, from any process of the cluster."""
 
     def __init__(self, actor: Any) -> None:
         """Take a handle of an actor of `ChatService`."""
@@ -63,7 +63,7 @@ def start_chat_service(
     name: str | None = None,
     shares_record: bool = False,
 ) -> RemoteTransport:
-    """Start the actor of a run, which occupies no CPU, on this node, where its folder is. It ends with this process.
+    """Start the actor of a run, which needs no CPU, on this node, where the run folder is. It ends with this process.
 
     Args:
         settings: backend, limits and budget.
@@ -71,8 +71,8 @@ def start_chat_service(
         concurrency: number of concurrent requests.
         runtime_env: Ray's description of the actor's environment, if it alone holds the key.
         name: name of the actor, for other processes of the run.
-        shares_record: whether other runs use the same record; the budget is then that of a session, because the record
-            does not tell what this run has spent before.
+        shares_record: whether other runs use the same record; the budget then holds for one session, because the record
+            does not separate the runs' costs.
     """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env, "name": name}
@@ -81,7 +81,7 @@ def start_chat_service(
 
 
 def find_chat_service(name: str) -> RemoteTransport | None:
-    """The run's actor of that name; None where Ray does not run or the actor was not started."""
+    """The run's actor of that name; None if Ray or the actor was not started."""
     if not ray.is_initialized():
         return None
     try:

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.algorithms.impala import IMPALAConfig
 from ray.rllib.algorithms.ppo import PPOConfig
@@ -31,8 +30,7 @@ from rl_models.team_world import MakeWorld
 _MAX_REQUESTS = 1_000_000
 """Largest number of requests that wait at a learner process. At its limit, 3 by default, a learner silently loses its
 shard of an update while others get theirs: all later updates of IMPALA would then sum gradients of different fragments.
-The limit is not needed: a step of training asks for a few updates, and the trial waits for the learners before the next
-step."""
+A training step queues a few updates and waits for the learners, so no limit is needed."""
 
 
 def rllib_config(
@@ -44,7 +42,7 @@ def rllib_config(
     workers: Workers,
     seed: int,
 ) -> AlgorithmConfig:
-    """Configure stock PPO or IMPALA, whichever loop fits the objective, with our runner, module and learner.
+    """Configure stock PPO or IMPALA, whichever fits the objective, with our runner, module and learner.
 
     Args:
         make_world: `(num_worlds, first_world) -> world`, picklable.
@@ -55,7 +53,7 @@ def rllib_config(
         seed: seed of worlds, action sampling and shuffles.
 
     Raises:
-        ValueError: a learner would have no world, or a replay that is too small.
+        ValueError: a learner would have no world, or its replay is too small.
     """
     workers.check_learners(objective)
     config: AlgorithmConfig = PPOConfig() if objective.takes_turns else IMPALAConfig()
@@ -124,19 +122,19 @@ warnings.filterwarnings("ignore", message="The given NumPy array is not writable
 
 
 class FragmentsToBatch(ConnectorV2):
-    """Joins fragments side by side. The objective does everything else (returns, minibatches)."""
+    """Concatenates fragments. The objective computes returns and minibatches."""
 
     _nothing: Batch | None = None
 
     def __call__(self, *, episodes: list[Fragment | FailedFragment], **kwargs: Any) -> dict[str, Any]:
         """Batch of the default module, on the CPU; without fragments an empty batch with the shapes of earlier ones.
 
-        (A runner that dies takes along fragments that IMPALA has promised to a learner, and the other learners wait for
-        that learner's part of the update.)
+        (An env runner that dies loses fragments that IMPALA has promised to a learner, while the other learners wait
+        for its part of the update.)
 
         Raises:
             RuntimeError: there were no fragments yet.
-            Exception: any exception that a game raised.
+            Exception: any exception that an environment raised.
         """
         fragments = []
         for one in episodes:
@@ -145,7 +143,7 @@ class FragmentsToBatch(ConnectorV2):
             fragments.append(one)
         if fragments:
             batch = to_batch(Fragment.join(fragments))
-            self._nothing = select_worlds(batch, torch.arange(0))
+            self._nothing = select_worlds(batch, slice(0, 0))
         elif self._nothing is None:
             raise RuntimeError("a learner got no fragment in its first update: its runner has died; start again")
         else:

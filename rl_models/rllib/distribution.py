@@ -17,7 +17,7 @@ from rl_models.rllib.private_ray import PrivateDistribution
 
 
 class TeamDistribution(PrivateDistribution, TorchDistribution):
-    """Joint policy of N agents over A actions; subclasses know a family's flat inputs and fix its sizes."""
+    """Joint policy of N agents over A actions; subclasses define a family's flat inputs and sizes."""
 
     num_agents: int
     actions: int
@@ -44,7 +44,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
 
     @staticmethod
     def required_input_dim(space: Any, **kwargs: Any) -> int:
-        """Not derivable from a space: the number of inputs is the model's choice."""
+        """Not supported: the number of inputs depends on the model, not only on the space."""
         raise NotImplementedError("a joint policy's inputs are sized by its model")
 
     def sample(self, *, sample_shape: Any = None, **kwargs: Any) -> Tensor:
@@ -65,7 +65,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
         return (mine.exp() * (mine - theirs)).flatten(-self.num_agents).sum(-1)
 
     def to_deterministic(self) -> Any:
-        """Teams are evaluated by sampling, as the paper does: the same distribution."""
+        """Itself, because teams are evaluated by sampling, as in the paper."""
         return self
 
 

@@ -1,6 +1,6 @@
 """An env runner that returns fragments. PPO and IMPALA of RLlib treat what `sample()` returns as an opaque list.
 
-Sampling is `training.collector.Collector`; weights, metrics and life as a Ray actor are RLlib's. Worlds are numbered
+Sampling is `training.collector.Collector`; weights, metrics and fault tolerance are RLlib's. Worlds are numbered
 over all runners, so their split over runners does not change them.
 """
 
@@ -34,19 +34,19 @@ from rl_models.training.grouped_collector import GroupedCollector, make_collecto
 logger = logging.getLogger(__name__)
 
 PLACEHOLDER_SPACE: gym.Space[Any] = gym.spaces.Discrete(1)
-"""RLlib wants spaces; team modules and fragments do not use them."""
+"""Placeholder spaces, which RLlib requires; team modules and fragments do not use them."""
 
 EPISODE = "episode"
-"""Metrics of ended episodes: `episode/NAME` is the sum over them, `episode/count` their number."""
+"""Metrics of finished episodes: `episode/NAME` is the sum over them, `episode/count` their number."""
 
 SAMPLING = "sampling"
-"""Metrics of playing, summed over runners: `sampling/env_steps`, `sampling/seconds`, and of runners that are processes
+"""Metrics of sampling, summed over runners: `sampling/env_steps`, `sampling/seconds`, and of runners that are processes
 of their own `sampling/cpu_seconds`."""
 
 
 @dataclass(frozen=True)
 class FailedFragment:
-    """Error of an environment in a runner that Ray has just restarted, in place of a fragment; the trial fails with it.
+    """In place of a fragment, an environment's error in a runner that Ray has just restarted; the trial fails with it.
 
     RLlib splits the runners' results over the learners by length. This is longer than all fragments, so every learner
     gets a piece of it; one that got none would wait for the others forever.
@@ -73,7 +73,7 @@ class FailedFragment:
 
 
 class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
-    """Plays B worlds natively, in one group or several, and returns one fragment of B x T steps a call."""
+    """Steps B worlds, in one group or several, and returns one fragment of B x T steps a call."""
 
     module: TeamModule
     worlds: list[TeamWorld]
@@ -88,11 +88,14 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         if self.worker_index:
             keep_freed_memory()
         if self.worker_index and not self.config.num_gpus_per_env_runner:
-            refuse_gpu()  # Ray hides no GPU from a process that was given none
+            refuse_gpu()  # Ray shows GPUs also to a process that was assigned none
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
         groups = self.config.env_config["world_groups"]
-        self.worlds = make_groups(self.config.env_config["make_world"], worlds, first, groups)
+        make_world, objective = self.config.env_config["make_world"], self.config.learner_config_dict["objective"]
+        # Elsewhere RLlib pickles the fragments.
+        stays = not self.worker_index and not self.config.num_learners and objective.takes_turns
+        self.worlds = make_groups(make_world, worlds, first, groups, chosen_device() if stays else "cpu")
         self.env = SimpleNamespace(
             num_envs=worlds,
             observation_space=PLACEHOLDER_SPACE,
@@ -129,7 +132,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         try:
             fragment = self._play(force_reset)
         except Exception as error:
-            # A runner that raises dies and is restarted. RLlib would do so a hundred times, and not say why.
+            # A runner that raises dies and is restarted. RLlib would repeat this a hundred times without a reason.
             is_final = getattr(error, "is_final", False)  # new episodes would not help
             if not self.worker_index or not (is_final or (was_restarted() and not self._has_played)):
                 raise
@@ -156,7 +159,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
 
     def _collect(self) -> Fragment:
         # A world that hangs would block forever. This process then logs where it hangs and exits: a runner is
-        # restarted, a trial continues from its checkpoint. Calls of custom environments have a watch of their own
+        # restarted, a trial continues from its checkpoint. Calls of custom environments have a timeout of their own
         # with a slightly shorter limit, so their error message comes first.
         faulthandler.dump_traceback_later(1.08 * _patience_seconds(), exit=True, file=2)  # standard error
         try:
@@ -205,7 +208,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return {} if self.env is None or self.needs_reset else self.collector.snapshot()
 
     def restore_snapshot(self, snapshot: dict[str, Array], seed_offset: int = 0) -> int:
-        """Continue exactly where `snapshot` was taken; with an empty one begin episodes that no earlier run played.
+        """Continue exactly where `snapshot` was taken; with an empty one begin new episodes.
 
         Returns:
             number of custom environments that cannot continue and begin a new episode instead.
@@ -223,26 +226,26 @@ def picklable_error(error: Exception) -> Exception:
     place = traceback.format_exc()
     try:
         sent: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # its class is local, or wants other arguments than it keeps, or it holds a lock
+    except Exception:  # a local class, other constructor arguments than `args`, or an attribute such as a lock
         sent = RuntimeError(f"{type(error).__name__}: {error}")
     sent.add_note(place)
     return sent
 
 
 def _restarts_offset() -> int:
-    """0, unless Ray restarted this process after a failure: it must not play its first episodes once more."""
+    """0, unless Ray restarted this process after a failure: it must not repeat its first episodes."""
     return time.time_ns() % 2**32 if was_restarted() else 0
 
 
 def was_restarted() -> bool:
     """Whether this is an actor that has failed before."""
     if not ray.is_initialized() or (context := ray.get_runtime_context()).get_actor_id() is None:
-        return False  # Ray refuses to answer a driver that asks
+        return False  # not available in a driver
     return bool(context.was_current_actor_reconstructed)
 
 
 def _patience_seconds() -> float:
-    """How long a fragment may take; a little less than RLlib's own limit, which only stops waiting."""
+    """Timeout of a fragment; slightly below RLlib's own, which only stops waiting."""
     return float(os.environ.get("CONCORD_FRAGMENT_SECONDS", "540"))
 
 

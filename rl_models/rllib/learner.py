@@ -6,7 +6,7 @@ stock V-trace of Ray 2.60 drops the bootstrap value at every fragment end. Nor a
 with three worlds the weight of one with four: `batch.Learners` sums them, weighed by what they hold.
 
 Learners connect at the address under which Ray knows their node, never at all of its addresses. torch's store of keys
-and values, through which learners find each other, listens on every address of the machine and asks for no token. On a
+and values, through which learners find each other, listens on every address of the machine without authentication. On a
 cluster that is bound to 127.0.0.1 it would be the only port that is open to the network.
 """
 
@@ -45,7 +45,7 @@ STATISTICS = "statistics"
 POLICY_LAG, BUSY_SHARE, QUEUE_LENGTH = "policy_lag_updates", "busy_share", "queue_length"
 """Number of updates since the weights that acted; share of time spent in updates; number of waiting batches."""
 CPU_SECONDS = "cpu_seconds"
-"""CPU-seconds of learners that are processes of their own, since what they logged before, summed over them."""
+"""CPU-seconds of learners that are processes of their own, since the last log, summed over them."""
 REPLAY = "replay"
 """Group of the first learner's replay in a checkpoint; that of learner 1 is `replay_1`, and so on."""
 _POLL_SECONDS = 1.0
@@ -66,11 +66,11 @@ class TeamLearner(PrivateLearner, TorchLearner):
 
     def build(self) -> None:
         """Build as RLlib does."""
-        # IMPALA updates in a thread of its own; reading the training state waits until an update is whole.
+        # IMPALA updates in a thread of its own; reading the training state waits for the end of an update.
         self._updating = threading.Lock()
         self._rests_since = time.perf_counter()
         if self.config.num_learners and not self.config.num_gpus_per_learner:
-            refuse_gpu()  # Ray hides no GPU from a process that was given none
+            refuse_gpu()  # Ray shows GPUs also to a process that was assigned none
         with building_for(chosen_device()):
             super().build()
 
@@ -104,7 +104,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         if versions := batch[DEFAULT_MODULE_ID]["versions"].tolist():
             lag = self.weights_number - 1 - sum(versions) / len(versions)
             self.metrics.log_value(POLICY_LAG, lag, window=1)
-        # RLlib's update of what is yielded runs before the generator goes on.
+        # RLlib updates on the yielded batch before the generator resumes.
         yield batch
         self._log_load(begins)
 
@@ -134,7 +134,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         """No-op: coefficients and learning rates follow the objective's own progress."""
 
     def training_state(self, with_weights: bool = True) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of weights, optimiser and replay, and how far training has come, between two updates.
+        """Copies of weights, optimiser and replay, and the progress, between two updates.
 
         Args:
             with_weights: whether weights and optimiser are among them; they are equal in all learners.
@@ -189,7 +189,7 @@ class TeamImpalaLearner(PrivateImpalaLearner, TeamLearner, IMPALATorchLearner):
         """Build as RLlib does, then watch the threads that it started."""
         super().build()
         self.replace_update(_update_or_record_failure)
-        self.leave_batches_on_the_host()  # `learn` brings each over in one copy
+        self.leave_batches_on_the_host()  # `learn` copies each batch at once
         self.updates_done = _UpdatesDone(self.threads)
         self.replace_updates_done(self.updates_done)
 
@@ -209,7 +209,7 @@ class _UpdatesDone(threading.Event):
         self.failure = "its log says why"
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait without a limit, but only for threads that live."""
+        """Wait without a timeout, but fail if a thread has died."""
         while not super().wait(_POLL_SECONDS):
             dead = [thread.name for thread in self._threads if not thread.is_alive()]
             if dead:

@@ -76,7 +76,7 @@ class PrivateLearner(PrivateDevice):
 
     @abstractmethod
     def whole_update(self, batch: Any) -> Iterator[Any]:
-        """Yield the batch that RLlib's loop is to update with, and do what follows the update."""
+        """Yield the batch that RLlib's loop is to update with, and finish the update when resumed."""
 
     @abstractmethod
     def learn(self, batch: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class PrivateLearner(PrivateDevice):
         yield from self.whole_update(make_batch(training_data))
 
     def _convert_batch_type(self, batch: Any, **kwargs: Any) -> Any:
-        # RLlib would send one tensor after another to the device; `learn` sends them together.
+        # RLlib would copy one tensor after another to the device; `learn` copies them together.
         return super()._convert_batch_type(batch, to_device=False)  # type: ignore[misc]
 
     def _update(self, batch: Any, **kwargs: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -115,25 +115,25 @@ class PrivateImpalaLearner:
 
     @property
     def threads(self) -> list[threading.Thread]:
-        """The thread that learns, and those that load batches onto a GPU."""
+        """The learner thread and the GPU loader threads."""
         return [self._learner_thread, *getattr(self, "_gpu_loader_threads", [])]
 
     @property
     def waiting_batches(self) -> int:
-        """Batches that wait for the thread that learns."""
+        """Batches that wait for the learner thread."""
         return int(self._learner_thread_in_queue.qsize())
 
     def replace_update(self, update: Callable[..., None]) -> None:
-        """Let the thread that learns call this with each batch."""
+        """Let the learner thread call this with each batch."""
         self._learner_thread._update_method = update
 
     def leave_batches_on_the_host(self) -> None:
-        """Let the threads that copy batches to a GPU, one tensor after another, pass them on unchanged."""
+        """Let the GPU loader threads pass batches on unchanged."""
         for thread in getattr(self, "_gpu_loader_threads", []):
             thread._to_device_safe = _unchanged
 
     def replace_updates_done(self, event: threading.Event) -> None:
-        """Let RLlib wait for this event, which it sets after updates."""
+        """Let RLlib set and wait for this event after updates."""
         self._agg_event = event
 
 
@@ -149,7 +149,7 @@ class PrivateEnvRunner(PrivateDevice):
 
     @abstractmethod
     def sample_fragments(self, force_reset: bool) -> list[Any]:
-        """Play in every world, from new episodes if asked to."""
+        """Sample in every world, with new episodes if `needs_reset`."""
 
     @property
     def needs_reset(self) -> bool:

@@ -38,7 +38,7 @@ class TeamAlgorithm:
         self._restarted = 0
 
     def train(self) -> dict[str, float]:
-        """One training step of RLlib; what was logged, name -> number."""
+        """One training step of RLlib; its metrics, name -> number."""
         results = self.algorithm.train()
         row = episode_means(results.get("env_runners", {}))
         learners = results.get("learners", {})
@@ -97,7 +97,7 @@ class TeamAlgorithm:
         training |= {f"{REPLAY}_{rank}" if rank else REPLAY: replay for rank, replay in enumerate(replays)}
         self.each_learner(lambda learner: learner.restore_training_state(training, progress))
         group = self.algorithm.env_runner_group
-        # Wait, because RLlib drops weights for a runner that is still loading earlier ones, as a starting runner does.
+        # Wait, because RLlib drops weights for a runner that is still loading earlier ones.
         group.sync_weights(
             from_worker_or_learner_group=self.algorithm.learner_group,
             inference_only=True,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Workers:
     """Processes and worlds of one trial.
 
-    One update learns from one fragment of each world, which the learners share. IMPALA shares out whole runners'
+    One update learns from one fragment of each world, which the learners share. IMPALA distributes whole runners'
     fragments, and waits until there is one for each learner.
     """
 
@@ -62,7 +62,7 @@ class Workers:
         """Env steps that one update learns from.
 
         Args:
-            takes_turns: whether playing waits for learning, as in PPO. IMPALA shares out whole runners' fragments, so
+            takes_turns: whether sampling waits for learning, as in PPO. IMPALA distributes whole runners' fragments, so
                 more learners than runners wait for further samples.
         """
         if takes_turns:
@@ -95,7 +95,7 @@ class Workers:
             )
 
     def in_one_process(self) -> Workers:
-        """The same number of worlds in the trial's own process, which also learns, on whatever GPU it is given."""
+        """The same number of worlds in the trial's own process, which also learns."""
         alone = replace(self, runners=0, learners=0, aggregators=0, gpus_per_learner=0.0, gpus_per_runner=0.0)
         return replace(alone, worlds_per_runner=self.worlds)
 

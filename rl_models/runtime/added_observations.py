@@ -1,4 +1,4 @@
-"""Additions of a collector to the observations before agents act: noise that a network draws, texts and messages.
+"""Observations that a collector adds before agents act: noise of stochastic networks, texts and messages.
 
 All of it is stored in the fragment, so all epochs use the same inputs, and a learner needs no texts and no world.
 Random numbers come from the world's own stream.
@@ -129,7 +129,7 @@ def with_messages_at_the_end(speech: Speech, obs: dict[str, Array], beside: dict
     """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
     Args:
-        speech: speech of the collector.
+        speech: the collector's texts and messages.
         obs: final observations of K worlds, name -> [K, N, ...].
         beside: first observations of the next episodes of these worlds, name -> [K, N, ...]. Their messages come from
             other worlds of the batch, so they are valid for the final observations too.

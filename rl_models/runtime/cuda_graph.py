@@ -1,12 +1,12 @@
 """Functions of tensors that a GPU captures as CUDA graphs and replays, in place of hundreds of launches.
 
-A step of acting, or the gradients of a minibatch, are hundreds of small kernels. To launch them takes the host ten
-times as long as the GPU takes to run them. `Graphed` calls such a function as it is the first two times that it gets
-inputs of some shapes, captures it the third time, and replays it from then on. The second call is monitored: a function
-that waits for a value of the GPU, or copies between host and GPU, is never captured. On the CPU nothing is captured.
+A step of acting, or the gradients of a minibatch, are hundreds of small kernels, which take ten times as long to launch
+as to run. `Graphed` calls such a function normally the first two times that it gets inputs of some shapes, captures it
+the third time, and replays it from then on. The second call is monitored: a function that waits for a value of the GPU,
+or copies between host and GPU, is never captured. On the CPU nothing is captured.
 
-A captured function computes with what its inputs, weights and coefficients of schedules hold at each replay. All else
-is as it was at the capture. So the key of a capture holds shapes and types of the inputs, what the function decided by
+Each replay reads the present inputs, weights and coefficients of schedules. Everything else
+stays as captured. So the key of a capture holds shapes and types of the inputs, what the function decided by
 the value of a schedule or by counts of training, and the module's weights and precision. Attributes of modules and
 losses must not change between two calls.
 """
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 Inputs: TypeAlias = dict[str, Tensor]
 Outputs: TypeAlias = dict[str, Any]
-"""Name -> tensor, or a number that schedules alone decide."""
+"""Name -> tensor, or a number that depends on schedules only."""
 Function: TypeAlias = Callable[[Inputs], Outputs]
 
 WAITS = frozenset(
@@ -56,9 +56,9 @@ INDEXING = frozenset({"index", "index_put", "index_put_", "_index_put_impl_"})
 """Names of the operations that `x[index]` becomes."""
 _COPIES = frozenset({"_to_copy", "copy_"})
 _AFTER_HIDDEN_COPY = "lift_fresh"
-"""torch copies Python's numbers to a device unseen; this operation follows."""
+"""Operation that follows torch's hidden copies of Python numbers to a device."""
 _KEPT = 4
-"""Captures that are kept of a function: minibatches of several learners have three sizes and more."""
+"""Maximum number of captures of a function: minibatches of several learners have three sizes and more."""
 
 _IS_CAPTURING: ContextVar[bool] = ContextVar("is_capturing", default=False)
 _ONE_AT_A_TIME = threading.Lock()
@@ -66,7 +66,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def is_capturing() -> bool:
-    """Whether a function is, or is about to be, captured: nothing of what it computes may be kept for later calls."""
+    """Whether a function is, or is about to be, captured: its results must not be cached."""
     return _IS_CAPTURING.get()
 
 
@@ -95,7 +95,7 @@ class Capture:
             stream = _stream(device)
             stream.wait_stream(torch.cuda.current_stream(device))
             with torch.cuda.stream(stream):
-                # Other threads of this process, such as a learner's, go on meanwhile.
+                # Other threads of this process, such as a learner's, continue.
                 self._graph.capture_begin(capture_error_mode="thread_local")
                 try:
                     self.outputs = work()
@@ -104,16 +104,16 @@ class Capture:
             torch.cuda.current_stream(device).wait_stream(stream)
 
     def replay(self) -> None:
-        """Compute the outputs, and the gradients if there are any, of what the inputs hold now."""
+        """Compute the outputs, and the gradients if there are any, for the present inputs."""
         self._graph.replay()
 
 
 @dataclass
 class _Known:
-    """State of a function with inputs of one set of shapes: watched or not, and its capture.
+    """State of a function for one set of input shapes.
 
     Attributes:
-        was_watched: whether a call was found not to wait.
+        was_watched: whether a call was monitored and did not wait.
         capture: None until it is captured.
         inputs: tensors from which a capture reads its inputs.
         gradients: tensors into which a capture writes gradients, in the order of the weights.
@@ -126,7 +126,7 @@ class _Known:
 
 
 class _Schedules:
-    """The schedules that a function reads, and where on the device it finds those that it multiplies by."""
+    """The schedules that a function reads, and the coefficients on the device."""
 
     def __init__(self) -> None:
         self._decisions: dict[tuple[Decision, Schedule], None] = {}
@@ -150,7 +150,7 @@ class _Schedules:
         """
         if schedule not in self._places:
             if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-                raise RuntimeError("the coefficients of a function have changed between two equal calls")
+                raise RuntimeError("a function has read other schedule coefficients than at its last call")
             self._places[schedule] = torch.full((), value, device=self.device)
         return self._places[schedule]
 
@@ -161,7 +161,7 @@ class _Schedules:
                 place.fill_(schedule.at(progress))
 
     def decided(self, progress: Progress | None) -> Hashable:
-        """Present values of the schedules, and of the counts of training, by which the function decides."""
+        """Present values of the schedules and counts of training that the function depends on."""
         if progress is None:
             return ()
         counts = tuple(vars(progress).values()) if self._reads_counts else ()
@@ -169,7 +169,7 @@ class _Schedules:
         return counts, tuple(decisions)
 
     def kept(self, outputs: Outputs) -> Outputs:
-        """Outputs with copies of tensors that hold coefficients, because those change later."""
+        """Outputs with copies of coefficient tensors, which change later."""
         places = {place.data_ptr() for place in self._places.values()}
         return {
             name: one.clone() if isinstance(one, Tensor) and one.data_ptr() in places else one
@@ -185,7 +185,7 @@ class Graphed:
 
         Args:
             module: holds all weights and buffers that the function reads.
-            leaves_gradients: whether the function leaves gradients of the weights, which have none before each call.
+            leaves_gradients: whether the function sets gradients of the weights, which have none before each call.
         """
         self._module = module
         self._leaves_gradients = leaves_gradients
@@ -210,7 +210,7 @@ class Graphed:
             self._state = tuple((one.data_ptr(), one.requires_grad) for one in tensors)
 
     def __call__(self, function: Function, inputs: Inputs, progress: Progress | None = None) -> Outputs:
-        """The function's outputs; tensors are the caller's to keep.
+        """The function's outputs; the caller may keep the tensors.
 
         Args:
             function: always the same one, name -> tensor to name -> tensor or number: a function of its inputs, of
@@ -240,7 +240,7 @@ class Graphed:
         return shapes, self._schedules.decided(progress), precision, self._state
 
     def _first(self, function: Function, inputs: Inputs, progress: Progress | None) -> Outputs:
-        """Call the function as it is, and find out which schedules it reads, which become part of the key."""
+        """Call the function and record which schedules it reads, for the key."""
         with observed_by(self._schedules):
             outputs = function(inputs)
         self._known[self._key(inputs, progress)] = _Known()
@@ -249,20 +249,20 @@ class Graphed:
         return self._schedules.kept(outputs)
 
     def _watched(self, known: _Known, function: Function, inputs: Inputs) -> Outputs:
-        """Call the function as it is, and find out whether it can be captured."""
+        """Call the function and check whether it can be captured."""
         with _capturing(), Watch() as watch, observed_by(self._schedules):
             outputs = function(inputs)
         known.was_watched, self.never = True, watch.waits
         return self._schedules.kept(outputs)
 
     def _is_captured(self, known: _Known, function: Function, inputs: Inputs) -> bool:
-        """Capture the function; False, from then on, where the driver refuses."""
+        """Capture the function; False from then on if the driver refuses."""
         known.inputs = {name: torch.empty_like(value).copy_(value) for name, value in inputs.items()}
         try:
             with _capturing(), observed_by(self._schedules):
                 known.capture = Capture(lambda: function(dict(known.inputs)), self._device)
         except RuntimeError as error:
-            logger.warning("the GPU cannot capture this step as a graph, which costs time alone: %s", error)
+            logger.warning("the GPU cannot capture this step as a graph, which only costs time: %s", error)
             self.never = True
             self._known.clear()
             for weight in self._weights if self._leaves_gradients else ():
@@ -288,7 +288,7 @@ class Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        with self:  # in inference mode composite operations arrive whole
+        with self:  # in inference mode composite operations are not decomposed
             parts = func.decompose(*args, **kwargs)
         if parts is not NotImplemented:
             return parts
@@ -305,6 +305,6 @@ def _has_mask(indices: Iterable[Tensor | None]) -> bool:
 
 
 def _crosses(tree: Any, counts_numbers: bool) -> bool:
-    """Whether an operation reads or gives tensors of host and device; single numbers may cross."""
+    """Whether an operation mixes tensors of host and device, except scalars."""
     tensors = [one for one in _pytree.tree_leaves(tree) if isinstance(one, Tensor) and (one.ndim or counts_numbers)]
     return len({one.device.type for one in tensors}) > 1

@@ -1,9 +1,9 @@
 """Devices of networks, and copies to and from an accelerator, which are slow there and cost little on the CPU.
 
-An accelerator waits for each copy from the host, however small. So the arrays of a batch, or of a step, are laid side
-by side in pinned memory and go over together. On the CPU nothing is copied.
+An accelerator waits for each copy from the host, however small. So the arrays of a batch, or of a step, are put side
+by side in pinned memory and copied together. On the CPU nothing is copied.
 
-`unique` would make the host wait for the number of distinct values. On an accelerator, results therefore have the
+`unique` would synchronise with the device. On an accelerator, results therefore have the
 largest possible size: surplus entries repeat the largest value, and nothing refers to them. On the CPU sizes are exact.
 """
 
@@ -28,7 +28,7 @@ _CPU = torch.device("cpu")
 
 
 class _Process:
-    """Whether this process refuses a GPU, and whether it has found one."""
+    """Whether this process must not use a GPU, and whether it has found one."""
 
     refuses_gpu = False
     has_found_gpu = False
@@ -88,7 +88,10 @@ def refusing_gpu(refuses: bool = True) -> Iterator[None]:
 
 @contextmanager
 def building_for(device: torch.device) -> Iterator[None]:
-    """Context in which modules are built for a device: weights that are read from disk are loaded there."""
+    """Context in which modules are built for a device: weights that are read from disk are loaded there.
+
+    Tensor worlds for a rollout are also built in it, on the device.
+    """
     token = _BUILDING_FOR.set(device)
     try:
         yield
@@ -108,7 +111,7 @@ def built_on(device: torch.device, build: Callable[[], _Module]) -> _Module:
 
 
 def copy_on(device: torch.device, module: _Module) -> _Module:
-    """A module on a device: itself if it lives there, else a copy."""
+    """A module on a device: itself if it is there, else a copy."""
     return module if get_device(module) == device else copy.deepcopy(module).to(device)
 
 
@@ -135,7 +138,7 @@ def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[s
     Args:
         arrays: name -> [...] of any type that torch has.
         device: device of the tensors. On the CPU they share the arrays' memory; elsewhere they are views of one
-            buffer of bytes, which arrives in one copy that the host does not wait for.
+            buffer of bytes, copied asynchronously.
     """
     device = torch.device(device)
     if device.type == "cpu" or not arrays:
@@ -152,14 +155,14 @@ def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[s
 
 
 def move(batch: Mapping[str, Tensor], device: torch.device | str) -> dict[str, Tensor]:
-    """The tensors of a batch, name -> [...], on a device; those of the CPU go over together, as in `to_device`."""
+    """The tensors of a batch, name -> [...], on a device; those of the CPU in one copy, as in `to_device`."""
     if all(value.device.type == "cpu" for value in batch.values()):
         return to_device({name: value.numpy() for name, value in batch.items()}, device)
     return {name: value.to(device) for name, value in batch.items()}
 
 
 def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same tensors on the CPU, name -> [...]; those of an accelerator come together, in one copy."""
+    """The same tensors on the CPU, name -> [...]; those of an accelerator in one copy."""
     there = {name: value.detach().contiguous() for name, value in tensors.items() if value.device.type != "cpu"}
     if len(there) < 2:
         return {name: value.detach().cpu() for name, value in tensors.items()}
@@ -176,13 +179,13 @@ def to_host(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class PendingHostCopy:
-    """Tensors on their way to the host, which does other work until it waits for them.
+    """An asynchronous copy of tensors to the host.
 
-    It does not wait for work that a GPU was given after them.
+    It does not wait for kernels that were launched later.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        """Begin to copy; name -> [...]."""
+        """Start the copy; name -> [...]."""
         self._there = dict(tensors)
         self._event = None
         if any(value.device.type == "cuda" for value in tensors.values()):
@@ -204,8 +207,8 @@ def _begin_copy(tensor: Tensor) -> Tensor:
 def longest(lengths: Tensor, limit: int) -> int:
     """Number of columns to compute of texts of these lengths, [...] int64.
 
-    On the CPU it is the longest length. An accelerator would make the host wait for that number, and has arithmetic to
-    spare: there it is the limit.
+    On the CPU it is the longest length. On an accelerator it is the limit, because reading the length would
+    synchronise.
     """
     return int(lengths.max()) if lengths.device.type == "cpu" else limit
 
@@ -213,14 +216,14 @@ def longest(lengths: Tensor, limit: int) -> int:
 def steps_with_starts(is_first: Tensor) -> list[bool]:
     """For each step of [B, T] bool whether an episode may begin there in some world.
 
-    On an accelerator, for which the host would have to wait, it is True at every step.
+    On an accelerator it is True at every step, because reading it would synchronise.
     """
     starts: list[bool] = is_first.any(0).tolist() if is_first.device.type == "cpu" else [True] * is_first.shape[1]
     return starts
 
 
 _BITS = 62
-"""Bits of a number in which columns of a row are packed."""
+"""Bits of the integer in which the columns of a row are packed."""
 
 
 def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
@@ -231,7 +234,7 @@ def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
         number: largest number of different ones.
 
     Returns:
-        [U], and `rows`' shape int64. U is the number of distinct ones on the CPU, elsewhere the most that there can be.
+        [U], and `rows`' shape int64. U is the number of distinct ones on the CPU, elsewhere the largest possible.
     """
     if rows.device.type == "cpu":
         return rows.unique(return_inverse=True)  # type: ignore[no-untyped-call, no-any-return]
@@ -243,7 +246,7 @@ def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
 
 
 def distinct_rows(*tables: Tensor, may_wait: bool = True) -> list[tuple[Tensor, Tensor]]:
-    """Distinct rows of several tables, each as `unique(dim=0, return_inverse=True)`; the host waits once for all.
+    """Distinct rows of several tables, each as `unique(dim=0, return_inverse=True)`; with one synchronisation for all.
 
     Args:
         tables: [K, C] int each, numbers from 0.

@@ -1,7 +1,7 @@
 """Caches of results that depend on weights alone, or on weights and a key, while a policy acts.
 
 A change of weights is found by comparing their values with a copy. Counters such as `Tensor._version` do not suffice:
-fused optimisers change weights and leave the counter as it is. A caller that acts for many steps declares with
+fused optimisers change weights but not the counter. A caller that acts for many steps declares with
 `fixed_weights` that no weights change; then the weights are compared once and not at every step.
 """
 
@@ -49,7 +49,7 @@ class WeightChangeDetector:
 
 
 class CachedByWeights(Generic[_Value]):
-    """Cached value of a function of weights alone; it is valid while gradients are disabled and the weights stay."""
+    """Cached value of a function of weights alone; valid while gradients are disabled and weights unchanged."""
 
     def __init__(self) -> None:
         self._watch = WeightChangeDetector()
@@ -63,7 +63,7 @@ class CachedByWeights(Generic[_Value]):
 
         Args:
             weights: all weights that the function uses, [...] of any shapes.
-            compute: the function. Where a GPU captures, it is computed there, so that it follows the weights.
+            compute: the function. In a CUDA graph it is computed at every replay.
         """
         if torch.is_grad_enabled() or is_capturing():
             return compute()
@@ -75,7 +75,7 @@ class CachedByWeights(Generic[_Value]):
 
 
 def _are_same(ones: list[Tensor], others: list[Tensor]) -> bool:
-    """Whether all are equal; the host waits once for all."""
+    """Whether all are equal, with one synchronisation."""
     if len(ones) != len(others) or any(map(_differ_in_kind, ones, others)):
         return False
     if not ones or ones[0].device.type == "cpu":
@@ -88,7 +88,7 @@ def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
 
 
 class LRUCache(Generic[_Key, _Value]):
-    """Values by key, good for as long as the weights that they were computed with stay as they are.
+    """Values by key, valid until the weights change.
 
     Attributes:
         computed: number of values computed so far.
@@ -108,7 +108,7 @@ class LRUCache(Generic[_Key, _Value]):
     def get(
         self, keys: Sequence[_Key], weights: Iterable[Tensor], compute: Callable[[list[_Key]], Sequence[_Value]]
     ) -> list[_Value]:
-        """The values of some keys; those that are not known are computed together, each once.
+        """The values of some keys; missing ones are computed together, each once.
 
         Args:
             keys: keys of the values.

@@ -2,9 +2,9 @@
 
 torch asks the C library for the memory of tensors on the CPU. glibc gives large blocks back to the kernel when they are
 freed, and the kernel fills each page with zeros when it is used again. A network that makes many tensors of some
-megabytes pays for that in every minibatch: the mention-matching reader with a tenth to a fifth of its CPU time. What
-stays is no more than the process has had at its peak, and blocks of more than 32 MB, such as weights of language
-models, still go back.
+megabytes pays for that in every minibatch: the mention-matching reader with a tenth to a fifth of its CPU time. The
+process keeps at most its peak memory, and blocks of more than 32 MB, such as weights of language models, are still
+returned.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def keep_freed_memory() -> bool:
     """Let this process keep the memory of freed tensors, as far as its C library allows that.
 
     Returns:
-        whether it does: with glibc, so on most Linux systems; others are left as they are.
+        whether it does: with glibc, so on most Linux systems; others are not changed.
     """
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    # musl has the function as well, which always refuses.
+    # musl has the function too, but it always fails.
     return mallopt is not None and all(mallopt(number, value) == 1 for number, value in _VALUES.items())

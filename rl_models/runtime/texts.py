@@ -4,9 +4,9 @@ Observations hold row numbers, and `texts/KEY` [D, L] holds the rows; only rows 
 keeps encodings from step to step (`TextEncodings`) and passes them under `encoded/KEY/NAME` [S, ...]; row numbers then
 refer to these. Without either, the observation must hold the tokens, [B, T, N, L].
 
-Encodings are valid as long as the weights stay and row numbers keep their meaning, so a collector begins each fragment
-without any; a caller that keeps them longer calls `forget` when weights have changed. A cache holds as many texts as
-can be shown at once, however long a run is.
+Encodings are valid until the weights or the row numbers change, so a collector begins each fragment without any; a
+caller that keeps them longer calls `forget` when weights have changed. A cache holds as many texts as can be shown at
+once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TEXTS, ENCODED = "texts/", "encoded/"
 
 
 class MissingTextsError(ValueError):
-    """Observations hold row numbers, but the texts of these rows are missing."""
+    """Observations hold row numbers, without the texts of these rows."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class EncodesTexts(Protocol):
 
 @runtime_checkable
 class OwnsTexts(Protocol):
-    """A network that stores texts itself, as those of a finite world."""
+    """A network that stores a fixed set of texts itself."""
 
     @property
     def own_texts(self) -> Mapping[str, Texts]:
-        """Observation key -> the texts that its rows point at."""
+        """Observation key -> the texts of its rows."""
 
 
 class TextEncodings:
@@ -116,7 +116,7 @@ class TextEncodings:
 
         Args:
             network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
-            texts: observation key -> the texts that its rows point at; none are fine.
+            texts: observation key -> the texts of its rows; may be empty.
             device: device of the network.
         """
         self._encode_text = network.encode_text if isinstance(network, EncodesTexts) else None
@@ -126,7 +126,7 @@ class TextEncodings:
 
     @property
     def are_encoded(self) -> bool:
-        """Whether there are texts whose encodings are kept, which are valid while the weights stay."""
+        """Whether there are texts whose encodings are cached, which are valid until the weights change."""
         return bool(self._texts) and self._encode_text is not None
 
     def forget(self) -> None:
@@ -137,10 +137,10 @@ class TextEncodings:
         """Tensors of a step, in one copy to the device, with the encodings of their texts.
 
         Args:
-            arrays: name -> [B, ...], observations and what goes with them.
+            arrays: name -> [B, ...], observations and other inputs.
 
         Returns:
-            the same names -> [B, 1, ...]; row numbers of texts point into the encodings beside them.
+            the same names -> [B, 1, ...]; row numbers of texts refer to the encodings.
         """
         rows, tables = dict(arrays), {}
         for key, texts in self._texts.items():

@@ -35,7 +35,7 @@ def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None,
         LanguageModelError: the model cannot be loaded or trained.
     """
     if not settings.model and corpus is None:
-        raise LanguageModelError("the default language model needs a corpus to learn; hand one in or name a model")
+        raise LanguageModelError("the default language model needs a training corpus: pass one or name a model")
     half = settings.dtype == "bfloat16" or (settings.dtype == "auto" and building_device().type == "cuda")
     name = settings.model
     if not name and corpus is not None:
@@ -56,11 +56,11 @@ def language_team(
     corpus: Corpus | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """A team on one language model whose action adapter and critic learn.
+    """A team on one language model, with a trained action adapter and critic.
 
     Args:
         settings: settings of model, messages, scores and critic.
-        narrator: turns the world's codes into words.
+        narrator: turns the world's codes into texts.
         num_agents: N.
         actions: A.
         corpus: training texts of the default model.

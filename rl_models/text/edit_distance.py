@@ -26,7 +26,7 @@ def tokenize(text: str) -> list[str]:
 
 
 class TextIndex:
-    """Texts among which the nearest one is looked for.
+    """Index of texts for nearest-neighbour search.
 
     Attributes:
         texts: texts in their order.
@@ -51,7 +51,7 @@ class TextIndex:
             np.add.at(self._counts[row], self._ids[row, : len(one)], 1)
 
     def nearest(self, text: str, among: Array | None = None) -> tuple[int, int]:
-        """Place of the nearest text, the first of equally near ones, and its distance in tokens.
+        """Index of the nearest text, the first of equally near ones, and its distance in tokens.
 
         Args:
             text: text to compare.
@@ -93,7 +93,7 @@ def _distances(query: Array, texts: Array, lengths: Array) -> Array:
     for number, token in enumerate(query, start=1):
         changed = np.minimum(row[:, 1:] + 1, row[:, :-1] + (texts != token))
         row[:, 0], row[:, 1:] = number, changed
-        # An insertion costs 1 more than what stands before it: a running minimum in coordinates without that slope.
+        # An insertion costs 1 more than the entry before it: a running minimum in coordinates without that slope.
         row = np.minimum.accumulate(row - columns, axis=1) + columns
     found: Array = row[np.arange(len(texts)), lengths]
     return found

@@ -1,7 +1,7 @@
 """Protocol of a text encoder: it turns numbers of sentences into one vector a token.
 
 The sentences of a world are finite, so an encoder stores all of them, and observations hold their numbers. Some
-encoders learn with the policy, others are frozen; a network uses both in the same way. This file knows neither kind.
+encoders learn with the policy, others are frozen; a network uses both in the same way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Encodings on disk: what a frozen encoder says of a text is computed once on a machine, for all processes and runs.
+"""Encodings on disk: each text is encoded once on a machine, for all processes and runs.
 
-A file holds one text's encoding and is called by a hash of the text; its folder belongs to one encoder. Files are
-written whole and never changed. Each carries a hash of its content, so that a damaged one is seen and encoded again.
-When all encodings together exceed a limit, those that were used longest ago are deleted, and no other files.
+A file holds one text's encoding and is named by a hash of the text; each encoder has its folder. Files are written
+atomically, never changed, and carry a hash of their content, so that a damaged one is encoded again. When all encodings
+together exceed a limit, the least recently used are deleted, and no other files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEXTS_AT_ONCE = 32
 """Number of texts that are encoded together."""
 
 PATIENCE_SECONDS = 10.0
-"""Longest wait for another process that encodes."""
+"""Longest wait in seconds for another process that encodes."""
 
 Text: TypeAlias = str | tuple[int, ...] | tuple[str, ...]
 """A sentence, the ids of its tokens, or its words."""
@@ -47,7 +47,7 @@ _OWN = re.compile(r"[0-9a-f]{32}(\.states|\..*\.part)")
 _DIGEST, _HEADER = 16, 20
 """Bytes of the hash, and of the hash and the width."""
 _SHARE_BETWEEN_LOOKS = 1 / 16
-"""Share of the limit that a process writes before it looks again how large the folder is."""
+"""Share of the limit that a process writes before it measures the folder again."""
 
 
 class EncodingCacheError(InputError):
@@ -58,7 +58,7 @@ class EncodingCache:
     """The encodings of one encoder, text -> [L, F] float32.
 
     Attributes:
-        asked, found: number of texts that were asked for, and of those that were on disk.
+        asked, found: number of requested texts, and of those found on disk.
     """
 
     def __init__(self, encoder: str, folder: Path | None = None) -> None:
@@ -101,7 +101,7 @@ class EncodingCache:
     def _encoded(
         self, batch: Sequence[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]]
     ) -> dict[_Text, Tensor]:
-        """Encode texts, unless another process has done so while this one waited for its turn."""
+        """Encode texts, unless another process has done so meanwhile."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._turn():
@@ -120,7 +120,7 @@ class EncodingCache:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Wait for a process that encodes, but not for one that is stopped or starved: it is done without."""
+        """Wait for another encoding process up to a timeout, then go on without the lock."""
         with ExitStack() as held:
             try:
                 held.enter_context(hold_lock(self._folder / ".lock", self._patience))
@@ -129,7 +129,7 @@ class EncodingCache:
             yield
 
     def _read(self, texts: Iterable[_Text]) -> dict[_Text, Tensor]:
-        """Encodings that are on disk and whole; they count as used now."""
+        """Valid encodings on disk; marks them as used."""
         known = {}
         for text in texts:
             file = self._file(text)
@@ -149,7 +149,7 @@ class EncodingCache:
         return self._folder / f"{hashlib.sha256(json.dumps(text).encode()).hexdigest()[:32]}{_SUFFIX}"
 
     def _write(self, file: Path, content: bytes) -> None:
-        """Write a temporary file in the same folder, then rename it: a crash leaves a whole file or none."""
+        """Write a temporary file in the same folder, then rename it: a crash leaves no incomplete file."""
         descriptor, part = tempfile.mkstemp(prefix=f"{file.stem}.", suffix=_PART, dir=file.parent)
         try:
             with os.fdopen(descriptor, "wb") as stream:

@@ -1,4 +1,4 @@
-"""Frozen text encoder: every sentence is encoded once on a machine (`encoding_cache.py`), and looked up afterwards.
+"""Frozen text encoder: every sentence is encoded once on a machine (`encoding_cache.py`), and then looked up.
 
 A table of encodings becomes part of a network, not the pretrained model. The table is no parameter and is not stored in
 checkpoints.

@@ -25,7 +25,7 @@ _KINDS = ("*.json", "*.txt", "*.model", "*.safetensors")
 
 
 class PretrainedError(InputError):
-    """An encoder cannot be found or used; the message says why and what helps."""
+    """An encoder cannot be found or used; the message says why and how to fix it."""
 
 
 class PretrainedEncoder:

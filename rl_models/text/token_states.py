@@ -1,9 +1,9 @@
-"""A frozen Hugging Face encoder for texts not listed in advance: its tokens, and their states when they are needed.
+"""A frozen Hugging Face encoder for arbitrary texts: tokens, and their states on demand.
 
-`ModelTokens` numbers the tokens of texts where games are played; `TokenStates` turns those numbers into states where
-policies act and learn. `WordStates` does so for worlds that number words: the state of a word is the mean over its
-tokens. Number 0 is padding. Each text is encoded once on a machine (`encoding_cache.py`), and the last ones are kept in
-memory. Nothing of it is trained or part of a checkpoint.
+`ModelTokens` numbers the tokens of texts in env runners; `TokenStates` turns those numbers into states where
+policies act and learn. `WordStates` does so for environments that number words: the state of a word is the mean over
+its tokens. Number 0 is padding. Each text is encoded once on a machine (`encoding_cache.py`), and the last ones are
+kept in memory. Nothing of it is trained or part of a checkpoint.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rl_models.text.pretrained import PretrainedEncoder
 _MEMORY_BYTES = 2**29
 """Memory for the states of the last texts."""
 _TABLES, _SMALL_TABLE = 8, 1024
-"""Number of tables whose states are kept as they were returned, and most numbers in one: names are asked for at every
+"""Number of cached tables of states, and largest size of one: names are looked up at every
 step."""
 _SENTENCE_END = "."
 
 
 class ModelTokens:
-    """Numbers of an encoder's tokens, as a world of texts wants them.
+    """An encoder's tokens as numbers, for environments with texts.
 
     Attributes:
-        vocabulary: V, how many numbers there are.
+        vocabulary: V, number of numbers.
     """
 
     def __init__(self, name: str) -> None:
@@ -75,7 +75,7 @@ class ModelTokens:
 
 
 class _FrozenStates(nn.Module):
-    """States of the numbers that a world gives for its texts.
+    """States of an environment's token numbers.
 
     Attributes:
         features: E, width of a state.
@@ -143,7 +143,7 @@ class WordStates(_FrozenStates):
 
         Args:
             name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
-            vocabulary: V words, the first of them the padding; a text's numbers are places in it.
+            vocabulary: V words, the first of them the padding; a text's numbers are indices into it.
 
         Raises:
             PretrainedError: there is no such encoder.
@@ -163,7 +163,7 @@ class WordStates(_FrozenStates):
 
 
 class _Encodings:
-    """Encodings in memory, above those on disk."""
+    """In-memory cache of encodings, above the one on disk."""
 
     def __init__(self, cache: EncodingCache, encode: Callable[[Sequence[Any]], list[Tensor]]) -> None:
         self._cache, self._encode = cache, encode
@@ -171,7 +171,7 @@ class _Encodings:
         self._num_bytes = 0
 
     def __deepcopy__(self, memo: Any) -> _Encodings:
-        """Itself: copies of a network share what never changes."""
+        """Return itself, so that copies of a network share it."""
         return self
 
     def get(self, texts: Iterable[Text]) -> dict[Text, Tensor]:

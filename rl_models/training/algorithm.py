@@ -14,11 +14,11 @@ SKIPPED_UPDATES = "skipped_updates"
 """Group of a checkpoint that says which of the last updates were skipped; absent if none was."""
 
 RESTARTED = "restarted_games"
-"""Key of what `train` logs: number of games that `restore` could not restore; absent if there are none."""
+"""Key of the metrics of `train`: number of environments that `restore` could not restore; absent if there are none."""
 
 OTHERS_CPU_SECONDS = "others_cpu_seconds"
-"""Key of what `train` logs: CPU-seconds that processes of its own (runners, learners) spent since the last call; absent
-if there are none."""
+"""Key of the metrics of `train`: CPU-seconds of its own processes (runners, learners) since the last call; absent if
+there are none."""
 
 
 class Algorithm(Protocol):

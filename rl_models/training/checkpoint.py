@@ -3,8 +3,8 @@
     folder/checkpoint_000123/<group>.safetensors   one file a group ("weights", "optimizer", "runner_0", ...)
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
-A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is either whole
-or not there. A whole one is never overwritten. One process writes into a folder at a time.
+A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is never
+incomplete. Complete ones are never overwritten. One process writes into a folder at a time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def save_checkpoint(
         state: JSON values with text keys, also whole numbers of any size and non-finite floats.
 
     Raises:
-        CheckpointError: something that cannot be saved, a disk that refuses, or the step has a whole checkpoint;
+        CheckpointError: something that cannot be saved, a write error, or the step has a checkpoint;
             earlier checkpoints are untouched.
     """
     with new_checkpoint(folder, step) as hidden:
@@ -82,7 +82,7 @@ def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     """Hidden directory that is renamed to `folder/checkpoint_<step>` when the block ends without an error.
 
     Raises:
-        CheckpointError: a negative step, one that has a whole checkpoint, or a disk that refuses; earlier checkpoints
+        CheckpointError: a negative step, one that has a checkpoint, or a write error; earlier checkpoints
             are untouched.
     """
     folder = Path(folder)
@@ -135,7 +135,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
 
 def newest_whole_checkpoint(folder: Path) -> Path | None:
-    """The checkpoint with the highest step whose files are all whole, or None.
+    """The checkpoint with the highest step whose files are all intact, or None.
 
     Damaged and unrelated directories are skipped, with one warning that says what is used; unfinished ones are hidden.
     """
@@ -162,7 +162,7 @@ def check_whole(path: Path, step: int) -> None:
     """
     document = files.read_state(path)
     if document["step"] != step:
-        raise CheckpointError(f"{path} says that it is of step {document['step']}; give it its own name back")
+        raise CheckpointError(f"{path} holds step {document['step']}; rename it to match")
     for name, entry in document["files"].items():
         files.check_file(path / name, entry)
 
@@ -208,12 +208,12 @@ def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
 
 
 def _make_room(path: Path, step: int) -> None:
-    """Give a damaged checkpoint a hidden name; refuse to overwrite a whole one."""
+    """Give a damaged checkpoint a hidden name; refuse to overwrite an intact one."""
     try:
         check_whole(path, step)
     except CheckpointError as error:
         aside = path.with_name(f".damaged_{path.name}_{uuid.uuid4().hex[:8]}")
-        logger.warning("%s; it is called %s from now on", error, aside)
+        logger.warning("%s; renamed to %s", error, aside)
         path.rename(aside)
     else:
         raise CheckpointError(f"{path} exists already, and no checkpoint is overwritten; use another folder")

@@ -32,7 +32,7 @@ _GROUP_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be written or read: one sentence saying what, where and how to mend it."""
+    """A checkpoint cannot be written or read; one sentence says what, where and how to fix it."""
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -41,13 +41,13 @@ class CheckpointError(ValueError):
 def write_group(
     folder: Path, group: str, arrays: Mapping[str, np.ndarray | torch.Tensor]
 ) -> tuple[str, dict[str, Any]]:
-    """Write `folder/<group>.safetensors`: its name, and its entry of state.json.
+    """Write `folder/<group>.safetensors`: returns its name and its entry of state.json.
 
     An entry has the digest, the size in bytes and the names of the NumPy arrays.
 
     Raises:
         CheckpointError: a group that is no file name, or an array of objects or text.
-        OSError: the disk refuses to write.
+        OSError: the file cannot be written.
     """
     if not _GROUP_NAME.fullmatch(group):
         raise CheckpointError(f"group {group!r} cannot be a file name; use letters, digits, '_', '-' and '.'")
@@ -65,8 +65,8 @@ def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapp
     """Write `folder/state.json`.
 
     Raises:
-        CheckpointError: a state that JSON would refuse or change.
-        OSError: the disk refuses to write.
+        CheckpointError: a state that JSON cannot represent.
+        OSError: the file cannot be written.
     """
     _check_keys(state, "state")
     body = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "step": int(step), "state": state, "files": entries}
@@ -92,7 +92,7 @@ def sync_directory(path: Path) -> None:
 
 
 def _owned(value: np.ndarray | torch.Tensor) -> torch.Tensor:
-    """A contiguous copy on the CPU that shares memory with nothing (safetensors refuses views and tied weights)."""
+    """A contiguous copy on the CPU without shared memory (safetensors refuses views and tied weights)."""
     if isinstance(value, torch.Tensor):
         return value.detach().to("cpu", copy=True).contiguous()
     # numpy.array keeps 0-d arrays 0-d, which ascontiguousarray does not.
@@ -112,7 +112,7 @@ def _check_keys(value: Any, where: str) -> None:
 
 
 def _digest(body: Mapping[str, Any]) -> str:
-    """SHA-256 of state.json's meaning without the digest itself."""
+    """SHA-256 of the content of state.json without the digest itself."""
     inner = {key: value for key, value in body.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(inner, sort_keys=True).encode()).hexdigest()
 
@@ -128,7 +128,7 @@ def _write_durably(path: Path, content: bytes) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The contents of `path/state.json`, validated in all but the files that it lists.
+    """The contents of `path/state.json`, validated except for the files that it lists.
 
     Raises:
         CheckpointError: missing, torn, altered or unrelated.
@@ -141,9 +141,9 @@ def read_state(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{state_file} is not whole JSON ({error}); use an earlier checkpoint") from error
+        raise CheckpointError(f"{state_file} is not valid JSON ({error}); use an earlier checkpoint") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise CheckpointError(f"{state_file} does not say {FORMAT!r}; give a checkpoint that Concord wrote")
+        raise CheckpointError(f"{state_file} has no format {FORMAT!r}; give a checkpoint that Concord wrote")
     if document.get("schema_version") != SCHEMA_VERSION:
         raise CheckpointError(
             f"{state_file} has schema version {document.get('schema_version')!r} and this Concord reads "
@@ -166,7 +166,7 @@ def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[
     _check_digest(file, hashlib.sha256(content).hexdigest(), entry["sha256"])
     try:
         loaded: dict[str, torch.Tensor] = safetensors.torch.load(content)
-    except Exception as error:  # the parser's own errors share no base class
+    except Exception as error:  # the parser's errors have no common base class
         raise CheckpointError(f"{file} is not a safetensors file ({error}); give one that Concord wrote") from error
     as_numpy = set(entry["numpy"])
     arrays = {key: value.numpy() if key in as_numpy else value for key, value in loaded.items()}
@@ -211,7 +211,7 @@ def _is_group_file(name: str) -> bool:
 
 
 def _check_size(path: Path, expected: int | None, limit: int) -> None:
-    """Refuse what is missing, no regular file (a pipe would hang), of another size than recorded, or over the limit."""
+    """Refuse a file that is missing, not regular (a pipe would hang), of another size, or over the limit."""
     try:
         status = path.lstat()
     except OSError as error:

@@ -23,7 +23,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.device_collector import play_episodes
 
 Probe: TypeAlias = Callable[[TeamOutput, dict[str, torch.Tensor]], dict[str, torch.Tensor]]
-"""Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); it gives name -> [B, 1, ...]."""
+"""Function of a step's output ([B, 1] batch) and observations ([B, 1, N, ...]); returns name -> [B, 1, ...]."""
 
 TEXTS_KEPT_FOR = 100
 """Env steps after which unused texts are dropped, as a collector does at each fragment."""
@@ -40,7 +40,7 @@ class Evaluation(Collector):
         is_greedy: bool = False,
         draws_noise: bool = True,
     ) -> None:
-        """Prepare to play.
+        """Set up the evaluation.
 
         Args:
             world: B worlds.
@@ -66,7 +66,7 @@ class Evaluation(Collector):
         """Play the first episodes of every world.
 
         Args:
-            seed: with the world's arguments it fixes every start, whatever the policy.
+            seed: with the world's arguments it fixes every start, for any policy.
             episodes_per_world: K.
 
         Returns:
@@ -106,7 +106,7 @@ class Evaluation(Collector):
 
     def decide(self, inputs: Inputs) -> dict[str, torch.Tensor]:
         """The decision, never replayed."""
-        return self.compute_decision(inputs)  # a probe or a listener copies numbers to the host
+        return self.compute_decision(inputs)  # a probe or a subclass copies numbers to the host
 
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
         return policy.mode() if self.is_greedy else super()._choose(policy, uniforms)

@@ -1,7 +1,7 @@
 """Training in the trial's own process without Ray, with the interface of RLlib's algorithm.
 
-For worlds that are so small that starting RLlib takes longer than training, and for worlds that need the policy before
-each fragment, such as one with an adversary.
+For environments that are so small that starting RLlib takes longer than training, and for those that need the policy
+before each fragment, such as one with an adversary.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LocalAlgorithm:
             learner: learner that learns from each fragment.
             seed: seed of worlds and shuffles of minibatches.
             before_collect: called before each fragment, with each group of worlds.
-            updates_per_train: fragments that one call of `train` plays and learns from.
+            updates_per_train: fragments that one call of `train` collects and learns from.
         """
         self._collector, self.learner = collector, learner
         self._before_collect = before_collect

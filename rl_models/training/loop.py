@@ -1,8 +1,8 @@
 """Training loop without Ray: collect, compute the loss, step; alone or as one of several learners.
 
-Unit tests, benchmarks and GPU measurements use it, and RLlib's learners hand their batches to its `Learner`. A
-minibatch may come in parts whose gradients are summed before a step; a part weighs as much as its share of the steps
-(`batch.Share`). An update ends early where the policy has moved too far from the one that acted.
+Tests and benchmarks use it, and RLlib's learners pass their batches to its `Learner`. A minibatch may come in parts
+whose gradients are summed before a step; a part is weighted by its share of the steps (`batch.Share`). An update ends
+early if the policy has moved too far from the sampling policy.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ class Learner:
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """Run all epochs over a batch (of `to_batch`), this learner's share of the worlds, which may be empty.
+        """Run all epochs over a batch (of `to_batch`), this learner's worlds, perhaps none.
 
         Returns:
-            the statistics of the last minibatch of which this learner held something; each learner's are its own.
+            the statistics of the last minibatch of which this learner held a part.
         """
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
@@ -116,7 +116,7 @@ class Learner:
         return statistics | {SKIPPED: self.skipped.share()} if statistics else {}
 
     def counted_progress(self) -> Progress:
-        """A copy of the progress in which the skipped updates are counted; the host waits for their number."""
+        """A copy of the progress in which the skipped updates are counted; synchronises with the device."""
         return replace(self.progress, skipped_updates=self.progress.skipped_updates + self.skipped.count())
 
     def restore_progress(self, progress: Progress, skipped: Mapping[str, Tensor]) -> None:
@@ -138,7 +138,7 @@ class Learner:
         pieces = parts(self.objective, minibatch)
         for part in pieces:
             inputs = part | {_WHOLE: whole}
-            # A replay writes gradients and does not add to those of an earlier part.
+            # A replayed graph overwrites the gradients of an earlier part.
             if self.graphed is not None and len(pieces) == 1:
                 found = self.graphed(self._compute_part, inputs, self.progress)
             else:
@@ -151,7 +151,7 @@ class Learner:
         return statistics if self.divergence.is_too_large else statistics | self._step()
 
     def _compute_part(self, inputs: Inputs) -> Outputs:
-        """Add the gradients of a part of a minibatch; its statistics and `Share`. A GPU can capture it."""
+        """Add the gradients of a part of a minibatch; its statistics and `Share`. May be captured as a CUDA graph."""
         part = {name: value for name, value in inputs.items() if name != _WHOLE}
         share = compute_share(part, inputs[_WHOLE])
         progress = self.progress.observed() if self.graphed is not None and is_capturing() else self.progress
@@ -174,8 +174,8 @@ class Learner:
 def pad_text_tables(batch: Batch) -> Batch:
     """A batch whose tables of texts have few different numbers of rows on an accelerator; on the CPU as it is.
 
-    Nearly every fragment has another number of texts, and a GPU replays only what it has captured with inputs of the
-    same shapes. So a table is padded with empty texts up to the next eighth of a power of two.
+    Nearly every fragment has another number of texts, and a CUDA graph is replayed only for equal shapes. So a table is
+    padded with empty texts up to the next eighth of a power of two.
     """
     if batch["is_first"].device.type == "cpu":
         return batch
@@ -197,7 +197,7 @@ def count_progress(progress: Progress, batch: Batch, over_learners: OverLearners
 
 
 def shuffle_seed(seed: int, env_steps: int) -> int:
-    """Seed of an update's shuffles: other trials and other updates have others, and a continued run has the same.
+    """Seed of an update's shuffles: different for each trial and update, equal in a continued run.
 
     It counts env steps, since an update that `target_kl` ends at its first minibatch makes no optimiser step.
     """
@@ -214,7 +214,7 @@ def train(collector: Collector | GroupedCollector, learner: Learner, budget_env_
 
 
 def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
-    """The minibatch in as many parts as the objective says, or in one for each sequence if there are fewer."""
+    """The minibatch in `gradient_accumulation_steps` parts, or in one for each sequence if there are fewer."""
     sequences = len(minibatch["is_first"])
     if sequences == 0:
         return []
@@ -226,13 +226,13 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 
 
 class Divergence:
-    """Mean approximate KL of the policy at the present minibatch to the one that acted, of all parts and learners.
+    """Mean approximate KL of the policy at the present minibatch to the sampling policy, over all parts and learners.
 
     Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does
     not depend on how the minibatch is cut.
 
     Attributes:
-        is_too_large: the step is not made, and the update ends; known after `sum_over_learners`.
+        is_too_large: whether the update ends without this step; set by `sum_over_learners`.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -330,7 +330,7 @@ class SkippedUpdates:
         return torch.stack(list(self._recent)).sum() / WINDOW
 
     def count(self) -> int:
-        """Number of skipped steps since the start or `load`; the host waits for it."""
+        """Number of skipped steps since the start or `load`; synchronises with the device."""
         return int(self._total)
 
     def tensors(self) -> dict[str, Tensor]:

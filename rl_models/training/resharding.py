@@ -1,6 +1,6 @@
 """State of runners and learners in a checkpoint, redistributed over other numbers of runners, groups and learners.
 
-Worlds are numbered over all runners, and each carries its own chance. So what a world plays does not depend on the
+Worlds are numbered over all runners, and each has its own random stream. So what a world plays does not depend on the
 runner that steps it, and a run may be continued on a larger or a smaller machine.
 """
 
@@ -45,14 +45,14 @@ def _kind(name: str) -> str:
 
 
 def reshard_snapshots(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list[dict[str, Array]] | None:
-    """The snapshots of all runners for other runners.
+    """Redistribute the snapshots of all runners.
 
     Args:
         snapshots: snapshot of each runner, as `Collector.snapshot` or `GroupedCollector.snapshot` give them.
-        sizes: number of worlds of each group of each runner that there is now.
+        sizes: number of worlds of each group of each present runner.
 
     Returns:
-        a snapshot for each of these runners; None where their worlds are more or fewer in all, or where one would need
+        a snapshot for each of these runners; None where the total number of worlds differs, or where one would need
         arrays of different shapes, or texts of several tables, whose rows only the worlds could renumber.
     """
     parts = [part for snapshot in snapshots for part in _parts(snapshot)]
@@ -71,7 +71,7 @@ def reshard_snapshots(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[in
 
 
 def reshard_replays(replays: Sequence[Snapshot], learners: int, capacity: int) -> list[dict[str, torch.Tensor]]:
-    """The replays of all learners for another number of learners, each with the oldest fragments first.
+    """Redistribute the replays of all learners, each with the oldest fragments first.
 
     Args:
         replays: replay of each learner, as `Replay.tensors` gives them; all hold as many fragments or one more.

@@ -106,7 +106,7 @@ def transfer_optimiser(
 
 
 def trainable_names(policy: nn.Module) -> list[str]:
-    """Names of the parameters that an optimiser is given, in its order."""
+    """Names of the optimiser's parameters, in its order."""
     return [name for name, parameter in policy.named_parameters() if parameter.requires_grad]
 
 

@@ -31,7 +31,7 @@ def test_a_seed_has_arrived_at_the_first_of_two_validations_in_a_row():
 
 @pytest.mark.long
 def test_a_seed_that_passes_once_at_the_end_has_not_arrived():
-    assert time_to(task_of([3.0] * 7 + [12.0]), 0) == {"cpu_seconds": None, "env_steps": None}
+    assert time_to(task_of([3.0] * 7 + [12.0]), 0) == {"cpu_seconds": None, "wall_seconds": None, "env_steps": None}
 
 
 def test_a_validation_of_too_few_episodes_is_refused():
@@ -46,7 +46,8 @@ def test_a_seed_is_trained_once_and_one_that_never_arrives_counts_as_infinite(tm
 
     def train(task, seed):
         trained.append(seed)
-        return {"cpu_seconds": None, "env_steps": None} if seed else {"cpu_seconds": 5.0, "env_steps": 100}
+        spent, env_steps = (None, None) if seed else (5.0, 100)
+        return {"cpu_seconds": spent, "wall_seconds": spent, "env_steps": env_steps}
 
     task = task_of([])
     monkeypatch.setattr(time_to_result, "TASKS", {"soup": task})

@@ -1,7 +1,7 @@
 """Video of an episode with camera frames, message weights and sound (A Cordial Sync, appendix A.5).
 
-Beside the map stands the frame of each agent's camera with a bar for the weight of its talk and its reply. The sound
-has a tone of each: higher for a larger weight, the first agent on the left and the second on the right.
+Beside the map is each agent's camera frame with bars for the weights of its talk and its reply. The sound has a tone
+for each: higher for a larger weight, the first agent on the left and the second on the right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tune_experiments.play.video import write_gif, write_mp4
 FRAME_SECONDS = 0.25
 SAMPLE_RATE = 22_050
 LOWEST_HERTZ, OCTAVES = 220.0, 2.0
-"""Pitch of weight 0, and how many octaves above it weight 1 is."""
+"""Pitch of weight 0, and number of octaves between weights 0 and 1."""
 _SIDE, _BAR, _GAP, _TEXT = 188, 18, 8, 12
 _LOUDNESS, _FADE_SECONDS = 0.25, 0.01
 
@@ -36,7 +36,7 @@ class CameraEpisode:
 
     Attributes:
         frames: `[T + 1][H, W, 3]` uint8, at the start and after each env step.
-        weights: [T] of round -> [N] float, what agents said in each step; empty where they say nothing.
+        weights: [T] of round -> [N] float, message weights in each step; empty without messages.
     """
 
     frames: Sequence[np.ndarray]
@@ -46,12 +46,12 @@ class CameraEpisode:
 def record_cameras(
     policy: LoadedPolicy, seed: int = SEED, pixels: int = 84, agents_visible: bool = True
 ) -> CameraEpisode:
-    """A solved episode (of 16, the one of middle length; else the first).
+    """The solved episode of median length among 16, or the first episode.
 
     Args:
-        policy: who plays.
-        seed: which episodes to choose from.
-        pixels: side of the frames that are shown: 42 or 84; what the team itself sees is its world's.
+        policy: policy that acts.
+        seed: seed of the episodes to choose from.
+        pixels: side of the frames that are shown: 42 or 84; the team's own observations do not change.
         agents_visible: whether agents see each other in them.
     """
     index = chosen_episode(policy, seed)
@@ -68,7 +68,7 @@ def record_cameras(
 
 
 def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Iterator[Path]:
-    """`NAME.gif`, and `NAME.mp4` with sound where the agents talk; yields what was written."""
+    """Write `NAME.gif`, and `NAME.mp4` with sound if agents exchange messages; yields the paths."""
     yield write_gif(episode.frames, folder / f"{name}.gif", FRAME_SECONDS)
     if episode.weights:
         sound = np.concatenate([silence(), *(tones(sent) for sent in episode.weights)])
@@ -84,7 +84,7 @@ def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray
     Args:
         room: [H, W, 3] uint8, the map.
         frames: [N, P, P, 3] uint8, of each agent.
-        weights: round -> [N], of the messages that led here; empty for no bars.
+        weights: round -> [N], of the last messages; empty for no bars.
 
     Returns:
         [height, width, 3] uint8; the same size for any weights.
@@ -114,7 +114,7 @@ def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
 
 
 def _tall(picture: np.ndarray, height: int) -> np.ndarray:
-    """The picture with empty rows below."""
+    """The image with empty rows below."""
     rows = np.full((height - len(picture), *picture.shape[1:]), BACKGROUND, np.uint8)
     return np.concatenate([picture, rows])
 
@@ -148,5 +148,5 @@ def _chord(pitches: np.ndarray) -> np.ndarray:
 
 
 def silence() -> np.ndarray:
-    """One frame without sound, [S, 2] int16: no message was sent before the first picture."""
+    """Silence for one frame, [S, 2] int16."""
     return np.zeros((len(ROUNDS) * round(FRAME_SECONDS / len(ROUNDS) * SAMPLE_RATE), 2), np.int16)

@@ -1,9 +1,9 @@
 """Meaning of talk and reply weights: data of test episodes and the three models of A Cordial Sync (appendix A.5).
 
-One row is a joint step: each agent's talk and reply weight, whether it sees the television before it acts, and what it
-then does. The models are of the first agent, and equal up to the names of the symbols: equation 8, whether it sees the
-television, from its own talk, reply and their product; equations 9 and 10, whether it will pass, or move with the
-television, from all agents' talk and reply. In FurnMove seeing means: within 1.25 m, and in the camera's view.
+One row is a joint step: each agent's talk and reply weight, whether it sees the television before it acts, and its
+action's kind. The models concern the first agent, and are equal up to the names of the symbols: equation 8, whether it
+sees the television, from its own talk, reply and their product; equations 9 and 10, whether it will pass, or move with
+the television, from all agents' talk and reply. In FurnMove seeing means: within 1.25 m, and in the camera's view.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ DATA = ("_episode", "_step", "_talk", "_reply", "_actions", "_sees")
 """Names of the data among the results of an evaluation: [R] int, [R] int, and four of [R, N]."""
 
 DEVIATIONS = tuple(f"{name}_deviation_percent" for name in ROUNDS)
-"""Metrics: standard deviation of a round's weights over all steps, mean of the agents, times 100."""
+"""Metrics: standard deviation of a round's weights over all steps, averaged over agents, times 100."""
 
 ODDS = "_odds"
-"""Metrics that end so are odds."""
+"""Suffix of metrics that are odds."""
 
 SEES_NAME = "sees"
 TALK_TURNS = f"{SEES_NAME}_talk_1_turns_at_reply_1"
-"""Metric of `talk_turns_at`, given where it is a weight that occurs and the product's interval excludes 0."""
+"""Metric of `talk_turns_at`, given if such weights occur and the product's interval excludes 0."""
 
 _TENTH = 0.1
 _ROUNDING = 1e-6
-"""Smaller deviations of a weight are those of 32 bits."""
+"""Smaller deviations of a weight are rounding errors of float32."""
 
 Estimate: TypeAlias = tuple[str, float, float, float]
-"""Metric, value, and both ends of its interval; equal ones mean that there is none."""
+"""Metric, value, and both ends of its interval; equal if there is none."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Model:
     """One regression.
 
     Attributes:
-        name: what its metrics begin with.
+        name: prefix of its metrics.
         equation: number of the paper's equation.
-        explained: what it says of the first agent.
+        explained: predicted event of the first agent.
     """
 
     name: str
@@ -65,20 +65,20 @@ MODELS = (SEES, PASSES, MOVES)
 
 
 def column_names(model: Model, num_agents: int) -> tuple[str, ...]:
-    """Names of what explains, in order."""
+    """Names of the regressors, in order."""
     if model is SEES:
         return ("talk_1", "reply_1", "talk_1_x_reply_1")
     return tuple(f"{name}_{agent + 1}" for name in ROUNDS for agent in range(num_agents))
 
 
 def fitted(model: Model, data: Episodes, draws: int) -> Fit:
-    """A model of the data, whose slopes are for one standard deviation of a weight.
+    """Fit a model, with slopes for one standard deviation of a weight.
 
     So a weight that hardly changes, as in a new team, has no huge slope. The product of equation 8 is that of the two
     deviations, so each of its other slopes holds where the other weight has its mean (`talk_turns_at`).
 
     Args:
-        model: which.
+        model: model to fit.
         data: as `play_and_listen` gives it.
         draws: number of bootstrap draws.
 
@@ -105,17 +105,17 @@ def get_outcome(model: Model, data: Episodes) -> np.ndarray:
 
 
 def deviations(data: Episodes) -> Iterator[Estimate]:
-    """How much messages change at all."""
+    """Standard deviations of the message weights."""
     for metric, name in zip(DEVIATIONS, ROUNDS, strict=True):
         value = 100 * float(data[f"_{name}"].std(axis=0).mean())
         yield metric, value, value, value
 
 
 def slopes(data: Episodes, draws: int) -> Iterator[Estimate]:
-    """Estimates of the models that have finite slopes. Equation 8 also gives where talk changes its meaning.
+    """Estimates of the models with finite slopes, and of where talk changes its meaning (equation 8).
 
-    `NAME_COLUMN` is a slope, for one standard deviation. `NAME_COLUMN_odds` is by what the odds change when a weight
-    rises by 0.1, given where it ranges over 0.1. `NAME_mcfadden` has no interval: both ends are its value.
+    `NAME_COLUMN` is a slope for one standard deviation. `NAME_COLUMN_odds` is the factor of the odds when a weight
+    rises by 0.1, given where its range is at least 0.1. `NAME_mcfadden` has no interval: both ends are its value.
     """
     for model in MODELS:
         try:
@@ -148,7 +148,7 @@ def talk_turns_at(found: Fit, data: Episodes) -> float | None:
 
 
 def _in_deviations(weights: np.ndarray) -> np.ndarray:
-    """[R, N] float64, how many standard deviations a weight is from its mean; 0 for one that never changes."""
+    """[R, N] float64, standardised weights; 0 for a constant one."""
     weights = weights.astype(float)
     deviation = weights.std(axis=0)
     never = deviation < _ROUNDING
@@ -156,7 +156,7 @@ def _in_deviations(weights: np.ndarray) -> np.ndarray:
 
 
 def _ranges(data: Episodes, column: str) -> float:
-    """Between which weights most rows lie: from the 1st to the 99th percentile; 0 for a product."""
+    """Range of weights from the 1st to the 99th percentile; 0 for a product."""
     if not column.rpartition("_")[2].isdigit() or "_x_" in column:
         return 0.0
     low, high = np.quantile(_weights(data, column), (0.01, 0.99))

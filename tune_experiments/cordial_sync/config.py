@@ -1,6 +1,6 @@
 """Every setting of a run on Gridworld-FurnMove, with the laptop's values as defaults.
 
-A Cordial Sync, section 6.1 and appendix A.3. How settings become worlds, teams and losses is `trials.py`.
+A Cordial Sync, section 6.1 and appendix A.3. `trials.py` builds worlds, teams and losses from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
 from tune_experiments.experiment.training_config import TrainingConfig
 
 _MAX_AGENTS = 4
-"""The tables need every joint action's probability, of which five agents have 371,293."""
+"""Tables need the probabilities of all joint actions, 371,293 for five agents."""
 
 AUTHORS_ENV_STEPS = 50
 """Env steps of one world after which a worker of the authors' A3C steps the optimiser."""
@@ -39,7 +39,7 @@ AUTHORS_LEARNER = AlgorithmConfig(
     grad_clip_by="largest",
     final_learning_rate_share=1.0,
 )
-"""The authors' optimiser; IMPALA stands in for their A3C."""
+"""The authors' optimiser; IMPALA replaces their A3C."""
 SMALL_VISUAL = VisualConfig(channels=(16, 16, 32, 32), hidden_size=128, team_features=128)
 """Widths for frames of 42 x 42 pixels on a laptop."""
 
@@ -125,7 +125,7 @@ class Config(TrainingConfig):
     starts."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_some(self, "valid_rooms", "test_rooms")
         if self.cordial.decline_episodes and self.cordial.decline_optimiser_steps:
@@ -142,7 +142,7 @@ class Config(TrainingConfig):
 
 
 def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
-    """Sentence on the optimiser steps of a run beside those of the authors' workers.
+    """Sentence that compares a run's optimiser steps with the authors'.
 
     Args:
         learner: learner of the run.
@@ -155,11 +155,11 @@ def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: in
 
 
 def make_files_absolute(config: object, *names: str) -> None:
-    """Make paths in these fields absolute, because a run is continued and its teams are tested from other folders.
+    """Make paths in these fields absolute, so that a run can be continued and tested from other folders.
 
     Args:
         config: a frozen configuration.
-        names: its fields, each a word or several; a word that ends with `.json` is a file.
+        names: its fields, each one or several words; a word that ends with `.json` is a file.
     """
 
     def absolute(word: str) -> str:
@@ -171,7 +171,7 @@ def make_files_absolute(config: object, *names: str) -> None:
 
 
 def check_frames(network: VisualConfig, frame_pixels: int, flag: str) -> None:
-    """Refuse frames that the convolutions cannot take.
+    """Check that the convolutions fit the frame.
 
     Raises:
         UserError: there are more than five convolutions, or they leave nothing of a frame.

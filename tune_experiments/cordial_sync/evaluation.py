@@ -1,6 +1,6 @@
-"""The paper's protocol on Gridworld-FurnMove: fixed starts in rooms apart, actions sampled, six metrics.
+"""The paper's protocol on Gridworld-FurnMove: fixed starts in held-out rooms, actions sampled, six metrics.
 
-Every method and seed meets the same starts. A validation is the same with other rooms.
+All methods and seeds have the same starts. Validation is the same in other rooms.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.plan import Episodes, play_episodes
 
 EVALUATION_SEED = 229
-"""Seed of every evaluation: with the starts it fixes all chance that the policy draws from."""
+"""Seed of every evaluation: with the starts it fixes all random numbers of the policy."""
 _STREAM_ROOM = re.compile(r"^(\w+_stream)_0_\d+$")
-"""A room of a named stream, as a file of starts can have them."""
+"""Pattern of a room of a stream, as in files of starts."""
 
 
 def evaluate(config: Config, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The table's numbers."""
+    """Results for the table."""
     return {world_name(config): play_from(config, test_starts(config), policy)}
 
 
@@ -48,17 +48,17 @@ def world_name(config: Config) -> str:
 
 
 def validate(config: Config, policy: TeamPolicy) -> Episodes:
-    """A point of the validation curves, which are dashed."""
+    """Validation metrics for the (dashed) curves."""
     return play_from(config, valid_starts(config), policy)
 
 
 def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
-    """Play one episode from each start and keep the paper's metrics.
+    """Play one episode from each start; returns the paper's metrics.
 
     Args:
         config: agents and horizon.
-        starts: where the K episodes begin.
-        policy: who plays.
+        starts: starts of the K episodes.
+        policy: policy that acts.
 
     Returns:
         metric -> [K]; `return` is the team's sum. `_joint_policy` is the mean joint policy, [A, A].
@@ -69,7 +69,7 @@ def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
 
 
 def test_starts(config: Config) -> Starts:
-    """Those of the file that the configuration names, in its rooms, else those that the rule gives.
+    """Starts of the configuration's file, else those of the rule.
 
     Raises:
         UserError: the file or a room file cannot be used.
@@ -94,10 +94,10 @@ def valid_starts(config: Config) -> Starts:
 
 
 def check_rooms_apart(config: Config) -> None:
-    """Refuse a room that serves twice: what is trained in or chosen by is not unseen in the table.
+    """Check that no room is used for two of training, validation and test.
 
     Raises:
-        UserError: it does, or a file of starts cannot be used; the sentence names the room and the flags.
+        UserError: a room is used twice, or a file of starts cannot be used.
     """
     check_apart(
         {
@@ -109,7 +109,7 @@ def check_rooms_apart(config: Config) -> None:
 
 
 def _names_of_the_test(config: Config) -> dict[str, list[str]]:
-    """Under the flag that decides on them."""
+    """Rooms of the test, by the flag that sets them."""
     if not config.test_starts:
         return {"--test-rooms": room_names(config.room_size, config.test_rooms)}
     names = [_STREAM_ROOM.sub(r"\1", room.name) for room in test_starts(config).rooms]
@@ -117,7 +117,7 @@ def _names_of_the_test(config: Config) -> dict[str, list[str]]:
 
 
 def world_from(config: Config, starts: Starts, num_worlds: int) -> World:
-    """Worlds that begin at these starts, the first at the first."""
+    """Worlds that begin at these starts, in order."""
     return make("furnmove-v0", num_worlds, starts=starts, **world_arguments(config))
 
 
@@ -165,7 +165,7 @@ def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSe
 
 
 class FurnMoveProbe(CoordinationProbe):
-    """The paper's policy metrics, and what the first two agents do together (figures 5 and 13).
+    """The paper's policy metrics, and the joint actions of the first two agents (figures 5 and 13).
 
     The paper counts the joint actions that were tried; their expectation, the joint policy itself, has less noise.
     """

@@ -1,9 +1,8 @@
 """Figures and videos of a run on Gridworld-FurnMove: curves, joint policies, and an episode of each method.
 
 An episode is drawn in four images from above (A Cordial Sync, figures 11 and 12). Every method plays from the same
-start, chosen before anything is known of how it goes: of all test starts in order, the first whose television is the
-median distance from its stand. What is drawn at random while playing (such as sampled actions) has one seed for all
-methods, too.
+start, chosen before training: of all test starts in order, the first whose television is the median distance from its
+stand. Random numbers of the episode (such as sampled actions) have one seed for all methods, too.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _MOMENT = ("agent_cells", "agent_headings", "tv", "stand")
 
 
 def draw_trajectory(policy: LoadedPolicy, path: Path) -> Path:
-    """Play from the chosen start and write the picture."""
+    """Play from the chosen start and write the image."""
     starts = test_starts(policy.config)
     number = median_start(starts)
     start = single_start(starts, number)
@@ -54,13 +53,13 @@ def draw_trajectory(policy: LoadedPolicy, path: Path) -> Path:
 
 
 def median_start(starts: Starts) -> int:
-    """Number of the first start whose television is the median distance from its stand (the lower of two)."""
+    """Index of the first start whose television is the median distance from its stand (the lower of two)."""
     distances = abs(starts.tv[:, :2] - starts.stand[:, :2]).sum(1)
     return int(np.flatnonzero(distances == np.sort(distances)[(len(distances) - 1) // 2])[0])
 
 
 def single_start(starts: Starts, number: int) -> Starts:
-    """One start, with its room alone."""
+    """One start, with only its room."""
     arrays = starts.state(np.array([number])) | {"room": np.zeros(1, np.int64)}
     return Starts((starts.rooms[starts.room[number]],), **arrays)
 
@@ -71,13 +70,13 @@ def moments(num_steps: int) -> list[int]:
 
 
 def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, float], title: str) -> np.ndarray:
-    """The picture, [height, width, 3] uint8.
+    """The image, [height, width, 3] uint8.
 
     Args:
         start: the single start of the episode.
-        states: what the world held at the start and after each of the T env steps, T + 1 of them.
+        states: states at the start and after each of the T env steps, T + 1 of them.
         metrics: metrics of the episode.
-        title: above the panels.
+        title: title above the panels.
     """
     last, room = len(states) - 1, start.rooms[0]
     way = np.array([state["tv"][:2] for state in states])
@@ -114,7 +113,7 @@ CURVES = {
     "episode/final_distance": "final distance (metres)",
 }
 BINS = 40
-"""A laptop's run finishes some 3,000 episodes: 75 a point keep the noise of its success below 0.06."""
+"""Number of points of a curve: a laptop run of 3,000 episodes has 75 a point, a standard error below 0.06."""
 ACTION_CLASSES = {"NAV": range(4), "MWO": range(4, 8), "RO": range(8, 9), "MO": range(9, 13)}
 _CLASSES_IN_WORDS = "NAV: move alone; MWO: move with the television; RO: rotate it; MO: move it alone"
 HUES = {
@@ -126,11 +125,11 @@ HUES = {
     "sync_13": ("#78A6EA", "#0A459B", "o"),
     "central": ("#DC8FC2", "#96246F", "P"),
 }
-"""Colour without CORDIAL, with it, and marker of both: told apart in hue, lightness and shape."""
+"""Colour without CORDIAL, with it, and marker of both: distinct in hue, lightness and shape."""
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
-    """Everything of which there is something yet; returns what was written."""
+    """Draw all figures that have data; returns their paths."""
 
     def trajectory(method: str, policy: LoadedPolicy) -> Path:
         return draw_trajectory(policy, out / f"plots/trajectory_{method}.png")
@@ -162,7 +161,7 @@ def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
 
 
 def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    """Over env steps, which every method gets alike, and over episodes, as the paper has it."""
+    """Over env steps, of which all methods get equally many, and over episodes, as in the paper."""
     if runs := find_logs(trials):
         looks = styles(runs)
         yield plots.save(plots.learning_curves(runs, CURVES, BINS, styles=looks), out / "plots/curves.png")
@@ -176,7 +175,7 @@ def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:
         num_agents = read_config(out)[1]["num_agents"]
         remark = _CLASSES_IN_WORDS
         if num_agents > 2:
-            remark += f". The first two of {num_agents} agents, whatever the others do"
+            remark += f". The first two of {num_agents} agents, summed over the actions of the others"
         figure = plots.joint_policy(policies, ACTION_NAMES, ACTION_CLASSES, remark)
         yield plots.save(figure, out / "plots/joint_policy.png")
 

@@ -1,4 +1,4 @@
-"""An experiment on Gridworld-FurnMove: which rows its table has; presets and everything else are shared.
+"""An experiment on Gridworld-FurnMove: its methods; presets and everything else are shared.
 
 Presets: `laptop` (minutes on 2 cores), `smoke`, `authors` (the laptop's sizes with the constants of the authors'
 optimiser) and `paper` (the paper's sizes with those constants). A Cordial Sync, section 6.1 and appendix A.3.
@@ -48,7 +48,7 @@ else:
 _PAPER_TEST_ROOMS = (*(f"test_room_0{number}" for number in range(1, 5)), "floorplan229")
 """Five rooms like the paper's; the last is one of them."""
 _PAPER_WORLDS = 45
-"""One for each worker of the authors' A3C."""
+"""Number of worlds: one for each worker of the authors' A3C."""
 _BALANCED = 288
 """Last convolution of the paper's marginal policies for two agents, which gives them as many parameters as SYNC."""
 
@@ -63,7 +63,7 @@ class GridworldExperiment(Experiment[Config]):
         rows: methods of the table.
         smoke_rows: methods in the preset `smoke`; all of them if none is named.
         num_agents: N.
-        paper: method -> metric -> what the paper's text prints.
+        paper: method -> metric -> value in the paper.
     """
 
     rows: tuple[MethodName, ...]
@@ -83,7 +83,7 @@ class GridworldExperiment(Experiment[Config]):
         self.presets = {"smoke": smoke, "laptop": laptop, "authors": _authors(laptop), "paper": paper_preset(laptop)}
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """PPO or IMPALA in rooms of training."""
+        """PPO or IMPALA in the training rooms."""
         return trials.plan(config, method, seed)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
@@ -98,7 +98,7 @@ class GridworldExperiment(Experiment[Config]):
         """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""
         notes = [
             _rooms_of(config),
-            f"{config.learner.algorithm.upper()} stands in for the paper's A3C",
+            f"{config.learner.algorithm.upper()} replaces the paper's A3C",
         ]
         if steps := config.cordial.decline_optimiser_steps:
             notes.append(
@@ -113,7 +113,7 @@ class GridworldExperiment(Experiment[Config]):
         return notes
 
     def optimiser_steps(self, config: Config) -> str:
-        """Beside those of the authors' asynchronous workers."""
+        """Compared with those of the authors' asynchronous workers."""
         return beside_the_authors(
             config.learner, config.workers, config.budget_env_steps, self.presets["paper"].budget_env_steps
         )
@@ -123,7 +123,7 @@ class GridworldExperiment(Experiment[Config]):
         return figures.draw(run_folder, trials)
 
     def spectator(self, loaded: LoadedPolicy) -> TalkSpectator:
-        """Hears what the agents tell each other."""
+        """Shows the agents' message weights."""
         return TalkSpectator(loaded)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
@@ -131,15 +131,15 @@ class GridworldExperiment(Experiment[Config]):
         return evaluation.shown_world(config, num_worlds)
 
     def valid_world(self, config: Config, num_worlds: int) -> World:
-        """Worlds at the starts of validation, whose rooms serve nothing else."""
+        """Worlds at the validation starts, in held-out rooms."""
         evaluation.check_rooms_apart(config)
         return evaluation.world_from(config, evaluation.valid_starts(config), num_worlds)
 
     def search_space(self) -> SearchSpace:
-        """One space for all methods, ranked by success in validation rooms; `uses` says which of it a method has.
+        """One space for all methods, ranked by success in validation rooms; `uses` selects a method's part.
 
-        It holds what the paper leaves open or gives two readings of, and what PPO adds. Ranges reach from the authors'
-        constants over the laptop's.
+        It holds what the paper leaves open or states in two ways, and PPO's own constants. Ranges include the authors'
+        constants and the laptop's.
         """
         from tune_experiments.run.ray_cluster import import_tune
 
@@ -193,9 +193,9 @@ def _authors(laptop: Config) -> Config:
 
 
 def paper_preset(laptop: Config) -> Config:
-    """The paper's sizes too, and as many worlds as it has workers. Parameters are balanced for two agents alone.
+    """The paper's sizes too, and as many worlds as it has workers. Parameters are balanced for two agents only.
 
-    A minibatch is the fragment of one world, which is what a worker of the authors steps on. CORDIAL's weight falls in
+    A minibatch is the fragment of one world, as for a worker of the authors. CORDIAL's weight falls in
     as many optimiser steps as these workers make in 4,950 episodes, whatever the number of worlds and minibatches.
     """
     authors = _authors(laptop)
@@ -220,7 +220,7 @@ def paper_preset(laptop: Config) -> Config:
 
 
 def _rooms_of(config: Config) -> str:
-    """Sentence on which rooms are generated and which have iTHOR's floors and inferred television masks."""
+    """Sentence about generated rooms and rooms with iTHOR's floors and inferred television masks."""
     used = {
         "training": named_rooms(config.room_size, (config.train_rooms,)),
         "validation": named_rooms(config.room_size, config.valid_rooms),
@@ -237,7 +237,7 @@ def _rooms_of(config: Config) -> str:
 
 
 def uses(config: Config, name: str, path: str) -> bool:
-    """Whether what stands at a path of the space changes how a method trains."""
+    """Whether a parameter of the search space affects a method."""
     method = parse_method(name)
     group, _, field = path.partition(".")
     if group in FAMILIES:
@@ -247,5 +247,5 @@ def uses(config: Config, name: str, path: str) -> bool:
         return method.has_cordial and not (field == "decline" and declines)
     if path == "learner.gae_lambda":
         return config.learner.algorithm == "ppo"
-    # A central policy has one probability for what all agents do, so there is nothing to take apart.
+    # A central policy has one probability for what all agents do, so it has no navigation part.
     return not (path == "learner.joint_ratio" and method.family == "central")

@@ -72,7 +72,7 @@ def world_arguments(config: LiftConfig, rooms: str | Sequence[Room]) -> dict[str
 
 
 def guided_world(config: LiftConfig, num_worlds: int = 1, first_world: int = 0) -> World:
-    """Training worlds in which the expert takes over."""
+    """Training worlds in which the expert sometimes acts."""
     settings = config.warm_start
     return GuidedFurnLift(
         num_worlds,
@@ -151,12 +151,12 @@ def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]
 
 
 def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
-    """A point of the validation curves, which are dashed."""
+    """Validation metrics for the (dashed) curves."""
     return play(make_world(config, config.valid_rooms, config.valid_episodes), policy)
 
 
 def evaluate(config: LiftConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """The table's numbers: all test episodes, and those of each class of difficulty."""
+    """Results for the table: all test episodes, and those of each class of difficulty."""
     played = _play_test(config, policy)
     name, found = world_name(config), {}
     for number, difficulty in enumerate(DIFFICULTIES):
@@ -181,10 +181,10 @@ def world_name(config: LiftConfig) -> str:
 
 
 def check_rooms_apart(config: LiftConfig) -> None:
-    """Refuse a room that serves twice.
+    """Check that no room is used twice.
 
     Raises:
-        UserError: it does; the sentence names the room and the flags.
+        UserError: a room is used twice.
     """
     named = {
         "--train-rooms": config.train_rooms,
@@ -200,7 +200,7 @@ def _separation(config: LiftConfig) -> str:
 
 
 def _test_rooms(config: LiftConfig) -> Sequence[Room]:
-    """The named ones: none of a stream's."""
+    """The named test rooms; none of a stream."""
     return named_rooms(config.room_size, (config.test_rooms,))
 
 

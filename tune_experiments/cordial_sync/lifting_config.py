@@ -21,7 +21,7 @@ LIFT_METHODS: tuple[LiftMethod, ...] = get_args(LiftMethod)
 
 @dataclass(frozen=True)
 class ExpertWarmStart:
-    """The first stage: the expert acts in part of the steps, and the team learns what it would do (DAgger)."""
+    """The first stage: the expert acts in part of the steps, and the team imitates it (DAgger)."""
 
     budget_env_steps: NonNegativeInt = 30_000
     """Number of joint env steps of the stage; 0 leaves it out."""
@@ -92,7 +92,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """Number of joint env steps of reinforcement learning, after the warm start."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_frames(self.network, self.frame_pixels, "--network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms")

@@ -1,4 +1,4 @@
-"""Test episodes of FurnMove in which is kept what agents say, see and do: the data of `communication.py`."""
+"""Test episodes of FurnMove that record message weights, sight and actions: the data of `communication.py`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tune_experiments.experiment.plan import Episodes
 
 
 class Listener(Evaluation):
-    """An evaluation of FurnMove that keeps what agents say, see and do in the first episode of each world."""
+    """An evaluation of FurnMove that records message weights, sight and actions in the first episode of each world."""
 
     world: World
 
     def __init__(self, world: World, policy: TeamPolicy, heard: Weights) -> None:
-        """Prepare to play.
+        """Set up the evaluation.
 
         Args:
             world: B worlds.
-            policy: a team that talks.
-            heard: where the weights of its latest messages are.
+            policy: a team whose agents exchange messages.
+            heard: weights of its latest messages (`listening`).
         """
         super().__init__(world, policy, FurnMoveProbe(coordination_set(world)))
         self._heard, self._rows = heard, []  # type: ignore[var-annotated]

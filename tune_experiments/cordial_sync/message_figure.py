@@ -1,7 +1,7 @@
 """Talk and reply weights over one episode (A Cordial Sync, figure 5d).
 
-Marks say when agents saw the television, moved with it, or passed. A pass is marked as in the authors' figure: only
-where another agent moved or turned alone, so that passing made room for it.
+Marks show when agents saw the television, moved with it, or passed. As in the authors' figure, a pass is marked only
+where another agent moved or turned alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Messages between agents: the weights of talk and reply while a team acts (A Cordial Sync, section 5, A.5).
 
-A message is a mixture of two learned symbols; its weight is the share of the first. It has no sign of its own: which
+A message is a mixture of two learned symbols; its weight is the share of the first. Its sign is arbitrary: which
 symbol means what differs from one training run to the next.
 """
 
@@ -26,7 +26,7 @@ Weights = dict[str, np.ndarray]
 
 
 def talks(policy: TeamPolicy) -> bool:
-    """Whether agents tell each other anything: not in a central policy, nor where agents hear only themselves."""
+    """Whether agents exchange messages: not in a central policy, nor without communication."""
     from rl_models.layers.communication import CommunicationRound
 
     rounds = [getattr(policy.network, name, None) for name in ROUNDS]
@@ -35,7 +35,7 @@ def talks(policy: TeamPolicy) -> bool:
 
 @contextlib.contextmanager
 def listening(policy: TeamPolicy) -> Iterator[Weights]:
-    """Within it, the dictionary holds the weights of the team's latest messages; it stays empty if there are none."""
+    """Context whose dictionary holds the weights of the team's latest messages; empty if there are none."""
     heard: Weights = {}
 
     def keep(name: str) -> contextlib.AbstractContextManager[object]:
@@ -51,7 +51,7 @@ def listening(policy: TeamPolicy) -> Iterator[Weights]:
 
 
 class TalkSpectator(Spectator):
-    """Hears the weights of the latest messages."""
+    """Shows the weights of the latest messages."""
 
     def __enter__(self) -> Self:
         self._listening = listening(self.loaded.policy)
@@ -64,7 +64,7 @@ class TalkSpectator(Spectator):
         self._listening.__exit__(kind, error, trace)
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
-        """Notes on what each agent has just said in both rounds; none if agents do not talk."""
+        """Notes on each agent's latest messages in both rounds; none without messages."""
         agents = [f"{agent}: weight of the first symbol {{:.2f}}" for agent in world.agents]
         return tuple(
             Note(name, "\n".join(text.format(value) for text, value in zip(agents, weights[index], strict=True)))

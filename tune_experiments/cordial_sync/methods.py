@@ -1,6 +1,6 @@
 """The methods of A Cordial Sync: how a team draws its joint action, and whether CORDIAL replaces the entropy bonus.
 
-Four families: agents that act apart (`marginal`; without messages, `no_communication`), agents that draw a mixture
+Four families: independent agents (`marginal`; without messages, `no_communication`), agents that draw a mixture
 component together (`sync`), and one policy for all (`central`).
 """
 
@@ -36,10 +36,10 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 @dataclass(frozen=True)
 class Method:
-    """One row of a table.
+    """One method, a row of a table.
 
     Attributes:
-        family: whose learning settings it has.
+        family: family of its learning settings.
         components: mixture components m; with one, every agent's policy is its own (marginal).
         has_cordial: trained with CORDIAL; without, with an entropy bonus.
     """

@@ -1,8 +1,8 @@
 """Logistic regression by maximum likelihood, with intervals by a bootstrap over episodes (A Cordial Sync, A.5).
 
-The paper fits its three models by R's `glm`, without regularisation. Newton's method does the same here. Steps of an
-episode depend on each other, so whole episodes are drawn again. Data that a line separates have no finite slopes: this
-is found and said, and no huge number is returned.
+The paper fits its three models by R's `glm`, without regularisation, as Newton's method does here. Steps of an episode
+depend on each other, so whole episodes are resampled. Separable data have no finite slopes: this raises an error
+instead of returning huge numbers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ slope all but a few rows have a probability of 0 or 1."""
 _MIN_DEVIATION = 1e-9
 _MIN_CURVATURE = 1e-12
 _FITTED_SHARE = 0.95
-"""Share of the draws that must have slopes; with fewer, the data are nearly separable and an interval says nothing."""
+"""Smallest share of draws with slopes; below it, data are nearly separable and an interval is meaningless."""
 
 
 class NotIdentified(ValueError):
-    """No finite slopes: the sentence says why."""
+    """There are no finite slopes; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 
     """Slopes with bootstrap intervals (2.5 to 97.5 %).
 
     Args:
-        columns: [R, F] float, what explains; a constant is added.
-        outcome: [R] bool, what is explained.
-        episode: [R] int, to which episode a row belongs.
-        draws: number of times that episodes are drawn again.
+        columns: [R, F] float, regressors; a constant is added.
+        outcome: [R] bool, outcome to explain.
+        episode: [R] int, episode of each row.
+        draws: number of bootstrap draws of episodes.
         seed: seed of the draws.
 
     Raises:
-        NotIdentified: the outcome or a column never changes, columns say the same, or a line separates the outcomes.
+        NotIdentified: the outcome or a column is constant, columns are equal, or the outcomes are separable.
     """
     scaled, back = _whitened(np.asarray(columns, float))
     outcome = np.asarray(outcome, float)
@@ -82,8 +82,8 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
     Args:
         columns: [R, F] float64, of mean 0 and deviation 1.
         outcome: [R] float64, 0 or 1.
-        counts: [R] float64, how often each row counts.
-        start: [1 + F], from where to begin.
+        counts: [R] float64, weight of each row.
+        start: [1 + F], initial values.
 
     Raises:
         NotIdentified: no finite maximum.
@@ -94,14 +94,14 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
         probability = _logistic(design @ weights)
         curvature = design.T @ (design * (counts * probability * (1 - probability))[:, None]) / counts.sum()
         if np.linalg.eigvalsh(curvature)[0] < _MIN_CURVATURE:
-            raise NotIdentified("a line separates the outcomes")
+            raise NotIdentified("the outcomes are separable")
         step = np.linalg.solve(curvature, design.T @ (counts * (outcome - probability)) / counts.sum())
         weights = weights + step * min(1.0, _MAX_STEP / abs(step).max())
         if abs(weights[1:]).max() > _MAX_SLOPE:
-            raise NotIdentified("a line separates the outcomes: the slopes grow without bound")
+            raise NotIdentified("the outcomes are separable: the slopes grow without bound")
         if abs(step).max() < _TOLERANCE:
             return weights
-    raise NotIdentified("a line separates the outcomes: the slopes grow without bound")
+    raise NotIdentified("the outcomes are separable: the slopes grow without bound")
 
 
 def log_likelihood(columns: Array, outcome: Array, weights: Array) -> float:
@@ -117,14 +117,14 @@ def _constant(outcome: Array, weights: Array) -> Array:
 
 
 def _whitened(columns: Array) -> tuple[Array, Array]:
-    """Uncorrelated columns [R, F] of deviation 1, and the matrix [F, F] that takes their slopes back."""
+    """Uncorrelated columns [R, F] of deviation 1, and the matrix [F, F] that transforms their slopes back."""
     centred = columns - columns.mean(axis=0)
     deviation = centred.std(axis=0)
     if (deviation < _MIN_DEVIATION).any():
-        raise NotIdentified(f"column {int(deviation.argmin()) + 1} never changes")
+        raise NotIdentified(f"column {int(deviation.argmin()) + 1} is constant")
     uncorrelated, triangle = np.linalg.qr(centred / deviation)
     if abs(np.diag(triangle)).min() < _MIN_DEVIATION * len(columns) ** 0.5:
-        raise NotIdentified("two columns say the same")
+        raise NotIdentified("two columns are equal")
     scale = len(columns) ** 0.5
     return uncorrelated * scale, np.linalg.inv(triangle) * scale / deviation[:, None]
 

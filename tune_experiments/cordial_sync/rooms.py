@@ -1,4 +1,4 @@
-"""Rooms of FurnMove and FurnLift by the words of the flags: which rooms a word names, and that none serves twice."""
+"""Rooms of FurnMove and FurnLift by the values of flags, and the check that splits are disjoint."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tune_experiments.core.errors import UserError
 
 
 def check_apart(named: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a room that serves twice.
+    """Check that no room is used twice.
 
     Args:
         named: flag -> names of its rooms.
 
     Raises:
-        UserError: one does; the sentence names the room and the flags.
+        UserError: a room is used twice.
     """
     used: dict[str, str] = {}
     for flag, names in named.items():
@@ -25,28 +25,28 @@ def check_apart(named: Mapping[str, Sequence[str]]) -> None:
             room = name.removeprefix(PREFIX).lower()  # floorplan229 is also one of iTHOR's floors
             if room in used:
                 flags = f"twice by {flag}" if used[room] == flag else f"by {used[room]} and {flag}"
-                raise UserError(f"{name} is named {flags}: let each room serve once")
+                raise UserError(f"{name} is named {flags}: use each room once")
             used[room] = flag
 
 
 def room_names(room_size: str, words: Sequence[str]) -> list[str]:
-    """Names of rooms; a stream stands for all of its rooms, which are in nothing else."""
+    """Names of rooms; a stream counts as one name, because its rooms are in no other set."""
     streams = [word for word in words if _is_stream(word)]
     return [*streams, *(room.name for room in named_rooms(room_size, words))]
 
 
 def named_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
-    """The rooms of all these words, in order, without those of streams, which are generated and thousands."""
+    """The rooms of all these values, in order, without those of streams."""
     return all_rooms(room_size, [word for word in words if not _is_stream(word)])
 
 
 def all_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
-    """The rooms of all these words, in order, those of streams too."""
+    """The rooms of all these values, in order, with those of streams."""
     return tuple(room for word in words for room in resolve_rooms(word, room_size))
 
 
 def room_files(words: Sequence[str]) -> list[str]:
-    """The words that are paths of room files."""
+    """The values that are paths of room files."""
     return [word for word in words if word.endswith(".json")]
 
 

@@ -72,12 +72,12 @@ def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
 
 
 def adapted(network: Network, last_convolution: int, communicates: bool) -> Network:
-    """A network as a method has it.
+    """The network configuration of a method.
 
     Args:
         network: widths that all methods share.
-        last_convolution: width of the last convolution; 0 leaves it as it is.
-        communicates: whether agents hear each other.
+        last_convolution: width of the last convolution; 0: no change.
+        communicates: whether agents exchange messages.
     """
     channels = (*network.channels[:-1], last_convolution) if last_convolution else network.channels
     return dataclasses.replace(network, channels=channels, communicates=communicates)  # type: ignore[arg-type]
@@ -91,8 +91,8 @@ def _settings(config: Config, method: Method) -> FamilySettings:
 def _objective(config: Config, method: Method) -> Objective:
     learner = config.learner
     if method.family == "central":
-        # A central team has one probability: taken apart it would be the same surrogate N times. And it has one value:
-        # in N equal shares its squared error has 1/N of the gradient, which this takes back.
+        # A central team has one joint ratio: the per-agent form would repeat the surrogate N times. Its one value is
+        # split in N equal shares, whose squared error has 1/N of the gradient, which this factor restores.
         learner = dataclasses.replace(learner, joint_ratio=True, value_coef=learner.value_coef * config.num_agents)
     entropy_coef = 0.0 if method.has_cordial else _settings(config, method).entropy_coef
     coordination = CoordinationLoss(_coordination(config), _beta(config, method))
@@ -104,7 +104,7 @@ def _coordination(config: Config) -> CoordinationSet:
 
 
 def _any_world(config: Config) -> World:
-    """A world of the same agents; a trained team is loaded where the rooms that it was trained in are not."""
+    """A world with the same agents in any rooms, since training rooms may be missing when a team is loaded."""
     return make("furnmove-v0", rooms="valid", room_size="laptop", **world_arguments(config))
 
 

@@ -1,6 +1,6 @@
 """Ranges of a configuration's numbers, checked in `__post_init__`.
 
-A range stands beside its field, as `games: PositiveInt = 256`; `nan` and `inf` are never in range.
+A range is part of the field's type, as `games: PositiveInt = 256`; `nan` and `inf` are never in range.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def _ranged_fields(cls: type) -> dict[str, Any]:
 
 
 def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = False) -> None:
-    """Refuse values outside the annotated ranges of their fields, here and in nested dataclasses.
+    """Check that values are within the annotated ranges of their fields, also in nested dataclasses.
 
     Args:
         config: A dataclass.
         path: Prefix of its fields' names: empty, or a dotted path that ends with a dot.
-        also_types: Whether values of a wrong type are refused, too.
+        also_types: Whether types are checked, too.
 
     Raises:
         UserError: The flag, and what it must be.
@@ -62,14 +62,14 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
 
 
 def check_some(config: DataclassInstance, *paths: str) -> None:
-    """Refuse empty tuples and repeated entries."""
+    """Check that tuples are not empty and have no repeated entries."""
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
 
 
 def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
-    """Refuse bfloat16 for networks whose last layer computes action values for Q-learning."""
+    """Check that networks of action values do not use bfloat16."""
     for path in paths:
         wanted = "float32, because action values and their targets are computed in no other data type"
         _require(value_at(config, path) == "float32", path, wanted, value_at(config, path))

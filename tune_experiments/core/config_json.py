@@ -35,7 +35,7 @@ def is_configuration(value: object) -> TypeGuard[DataclassInstance]:
 IMPORTED = "imported"
 """Marks the type of a text that names a module."""
 ModuleName: TypeAlias = Annotated[str, IMPORTED]
-"""`package.module` or `package.module:NAME`: building what the configuration describes imports it."""
+"""`package.module` or `package.module:NAME`: imported when the configuration is used."""
 _SHORT = reprlib.Repr()
 """Short repr of a value from an untrusted file, however long or deeply nested."""
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
@@ -90,7 +90,7 @@ def config_from_json(
 
 
 def fault_in_words(fault: Mapping[str, Any]) -> str:
-    """Pydantic's error on a value, as the end of a sentence that begins with the value's name."""
+    """Pydantic's error on a value, without the value's name."""
     if fault["type"] == "missing":
         return " is missing: add it"
     said = f": {fault['msg']}".replace(": Input should be", " must be").replace("a valid tuple", "a list")

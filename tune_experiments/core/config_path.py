@@ -61,7 +61,7 @@ def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -
 
 
 def spelled_rows(names: Any) -> Any:
-    """Names of methods as declared, where they may be written like flags: `sync-4`."""
+    """Names of methods as declared, from names written like flags: `sync-4`."""
     if not isinstance(names, list | tuple):
         return names
     return [name.replace("-", "_") if isinstance(name, str) else name for name in names]
@@ -73,7 +73,7 @@ def spelled(name: str, known: Collection[str]) -> str:
 
 
 def with_flags(sentence: str, config: object) -> str:
-    """A sentence with flags in place of the names of configuration fields; names of one word stay."""
+    """A sentence with flags in place of the names of configuration fields; names of one word are not changed."""
     named = {path.rpartition(".")[2]: flag_name(path) for path, _ in leaves(config)}
     flags = {name: flag for name, flag in named.items() if "_" in name}
     return re.sub(r"(?<![\w.'\"/-])[a-z]+(?:_[a-z]+)+(?![\w.'\"/])", lambda word: flags.get(word[0], word[0]), sentence)

@@ -34,7 +34,7 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """Flag with the old and the new value, and the rule that was broken."""
+        """Flag with the old and the new value, and the broken rule."""
         limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
         return f"{self.old_flag} -> {_value(self.path, self.new)}{'' if self.is_allowed else limit}"
 
@@ -79,6 +79,6 @@ def _rule(cls: type, name: str) -> str | None:
 
 
 def _value(path: str, value: Any) -> str:
-    """A value without its flag; a switch is its flag."""
+    """A value without its flag; for a switch the flag itself."""
     flag, *values = flag_words(path, value)
     return " ".join(values) if values or not isinstance(value, bool) else flag

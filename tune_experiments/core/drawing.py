@@ -28,7 +28,7 @@ Drawn: TypeAlias = Path | Missing
 
 
 def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:
-    """Files that `make` writes; if it fails, those before, and what is missing."""
+    """Yield the files that `make` writes; after a failure, a `Missing`."""
     try:
         made = make()
         yield from [made] if isinstance(made, Path) else made
@@ -37,7 +37,7 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
 
 
 def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
-    """A part of a drawing; if it fails, `otherwise`, with the cause in `missing` unless nothing can be rendered."""
+    """A part of a drawing; if it fails, `otherwise`, and the cause in `missing` unless nothing can be rendered."""
     try:
         return make()
     except NotImplementedError:

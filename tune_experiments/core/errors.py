@@ -19,11 +19,11 @@ P = ParamSpec("P")
 
 
 class UserError(Exception):
-    """A user's error: one sentence that says what is wrong, where, and how to mend it."""
+    """A user's error: one sentence that says what is wrong, where, and how to fix it."""
 
 
 class StoreUnavailableError(UserError):
-    """A store that does not answer at present; a trial is restarted after it."""
+    """A store is temporarily unavailable; the trial is restarted."""
 
 
 def first_line(error: BaseException) -> str:
@@ -50,12 +50,12 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except (UserError, InputError, CustomEnvError) as error:
             print(f"error: {one_line(error)}", file=sys.stderr)
             return EXIT_CODE
-        except SystemExit as refusal:  # tyro's, which has said why, or the end of help
+        except SystemExit as refusal:  # by tyro, after its message or the help
             if refusal.code != EXIT_CODE:
                 raise
             return EXIT_CODE
         except KeyboardInterrupt as stop:
-            if not stop.args:  # otherwise its sentence has been printed already
+            if not stop.args:  # otherwise its message was already printed
                 print("interrupted", file=sys.stderr)
             return 130
         except BrokenPipeError:
@@ -82,7 +82,7 @@ def close_broken_pipes() -> list[TextIO]:
     gone = []
     for stream in (sys.stdout, sys.stderr):
         poll = select.poll()
-        with contextlib.suppress(OSError, ValueError, TypeError):  # it is no file, as in a notebook
+        with contextlib.suppress(OSError, ValueError, TypeError):  # not a file, as in a notebook
             poll.register(stream, 0)  # errors and hang-ups are always reported
             if poll.poll(0):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

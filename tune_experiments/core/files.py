@@ -16,7 +16,7 @@ from tune_experiments.core.errors import UserError
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Replace `path` so that a crash leaves the old or the new content, never a part."""
+    """Replace `path` atomically: a crash leaves the old or the new content."""
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -36,7 +36,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def refuse_other_files(out: Path, own: Collection[str] = ()) -> None:
-    """Refuse a folder with files of other names than `own`; a missing folder is accepted.
+    """Check that a folder holds no files with other names than `own`; a missing folder is accepted.
 
     Raises:
         UserError: There are others.
@@ -75,7 +75,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} holds no arrays ({error}); delete it and draw without what was in it") from error
+        raise UserError(f"{path} holds no arrays ({error}); delete it; figures are then drawn without it") from error
 
 
 def _current_umask() -> int:

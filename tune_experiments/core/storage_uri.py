@@ -1,4 +1,4 @@
-"""Whether a place on the command line is a folder or a URI of an object store.
+"""Folders and URIs of object stores on the command line.
 
 URIs of unknown schemes are refused everywhere: `az://...` is no folder called `az:`.
 """
@@ -17,7 +17,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter
 
 
 def parse_uri(out: Path | str) -> str | None:
-    """The URI that `--out` names, or None for a folder; `Path` makes one slash of two.
+    """The URI in `--out`, or None for a folder; `Path` has merged its two slashes.
 
     Raises:
         UserError: It looks like a URI but has an unknown scheme, or names nothing in its store.
@@ -43,7 +43,7 @@ def below(place: str, path: str) -> str:
 
 
 def check_folders(command: object) -> None:
-    """Refuse URIs in a command that works on local folders.
+    """Check that a command on local folders got no URI.
 
     Raises:
         UserError: The flag that names one, or an impossible file name.

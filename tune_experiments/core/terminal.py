@@ -6,7 +6,7 @@ from rich.console import Console
 
 
 class Terminal(Console):
-    """A console for plain text: without line breaks, markup in file names, and colours of numbers.
+    """A console for plain text: no line wrapping, no markup in file names, no coloured numbers.
 
     A broken pipe is left to `exits_with_one_sentence`.
     """
@@ -15,5 +15,5 @@ class Terminal(Console):
         super().__init__(soft_wrap=True, markup=False, highlight=False)
 
     def on_broken_pipe(self) -> None:
-        """Raise again what rich would turn into exit code 1."""
+        """Raise the error, which rich would turn into exit code 1."""
         raise BrokenPipeError

@@ -1,8 +1,8 @@
-"""Settings of the divider, and evaluation of teams that divide: the same on both worlds.
+"""Settings of the divider, and evaluation of teams that divide, shared by both environments.
 
-As in the paper an evaluated team draws its masks; `--division.masks argmax` takes the likelier side instead.
+As in the paper an evaluated team samples its masks, unless `--division.masks argmax` is set.
 
-`division_table` shows how tested teams divided their entities: overlap, coverage and numbers, a row a method and world.
+`division_table` shows how tested teams divided their entities: overlap, coverage and numbers by method and environment.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ DividedRow: TypeAlias = Literal["endi_num", "endi_dis", "endi_sup", "endi_reg", 
 """Methods with the entity divider and the paper's backbone; the paper has no `endi_kl` and no `endi_dis_balance`."""
 PAPER_DIVISIONS: tuple[DividedRow, ...] = ("endi_num", "endi_dis", "endi_sup", "endi_reg")
 DIVIDED = "endi_"
-"""Methods whose teams divide begin with it."""
+"""Prefix of methods whose teams divide."""
 ON_MATCHING = "_matching"
-"""Methods with the entity divider and the mention-matching reader in place of the paper's backbone end with it."""
+"""Suffix of methods with the entity divider and the mention-matching reader instead of the paper's backbone."""
 MEASURES = ("overlap", "coverage", "taken", "conflicts")
 """Metrics of a division, beside the number of entities that each agent takes, `own_entities_i`."""
 DIVISION_RANGES = dict.fromkeys(MEASURES, PROPORTION) | {"own_entities_*": COUNT}
@@ -43,7 +43,7 @@ Way = TypeVar("Way", bound="Evaluation")
 
 @dataclass(frozen=True)
 class DivisionSettings:
-    """How methods with the entity divider differ from their backbones, beside the losses that their names say."""
+    """How methods with the entity divider differ from their backbones, besides the losses in their names."""
 
     regulariser_coef: NonNegativeFloat = 1.0
     """Weight of the regulariser, at least 0; the paper gives none, the release has 1."""
@@ -60,7 +60,7 @@ class DivisionSettings:
     """How a trained team chooses its masks: drawn, or argmax, the likelier side; while it learns, masks are
     drawn."""
     shares_network: bool = False
-    """Whether all agents share one network, in all rows but those of the mention-matching reader; without it nothing is
+    """Whether all agents share one network, in all methods but those of the mention-matching reader; if not, nothing is
     shared, as in the paper."""
 
     @property
@@ -70,7 +70,7 @@ class DivisionSettings:
 
 
 def check_stack(config: DataclassInstance, path: str) -> None:
-    """Refuse channels from which no stack of layers can be built."""
+    """Check the channels of a stack of layers."""
     try:
         check_channels(value_at(config, path))
     except ValueError as error:
@@ -78,7 +78,7 @@ def check_stack(config: DataclassInstance, path: str) -> None:
 
 
 def on_matching(row: str) -> bool:
-    """Whether a row's teams read with the mention-matching reader."""
+    """Whether a method uses the mention-matching reader."""
     return row.endswith(ON_MATCHING.lstrip("_"))
 
 
@@ -104,7 +104,7 @@ def make_losses(row: str, settings: DivisionSettings) -> DivisionLosses:
 def make_evaluation(
     settings: DivisionSettings, way: type[Way], world: World, policy: TeamPolicy, **options: Any
 ) -> Way:
-    """An evaluation with the run's choice of masks, which measures divisions where there are any."""
+    """An evaluation with the run's choice of masks, and metrics of divisions if the team divides."""
     from rl_models.losses.division import division_probe
     from rl_models.teams.endi_team import divides
 
@@ -113,10 +113,10 @@ def make_evaluation(
 
 
 def division_notes(settings: DivisionSettings, rows: Sequence[str]) -> list[str]:
-    """Deviations from the paper of the methods of a run, which no flag says."""
+    """Deviations from the paper that no flag shows."""
     notes = []
     if any(map(is_divided, rows)):
-        notes.append("masks are of entities, with the same noise in all epochs; the release masks cells and draws anew")
+        notes.append("masks are of entities, with the same noise in all epochs; the release masks cells with new noise")
     if settings.shares_network and not all(map(on_matching, rows)):
         notes.append("agents share one network; the paper's share nothing")
     return notes
@@ -135,12 +135,12 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
 
     Args:
         results: lines of a run, of all stages that were tested.
-        caption: which of them.
+        caption: results in the table.
         worlds: their names in the results -> in the table.
     """
     from tune_experiments.run.final_evaluation import condition_and_stage
 
-    title = f"{caption}: how entities are divided"
+    title = f"{caption}: division of entities"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
     mine = [line for line in results if line.table == caption and not condition_and_stage(line.condition)[0]]
     named = [(line, worlds.get(line.world)) for line in mine]

@@ -1,7 +1,7 @@
 """Frames of an episode in which each agent's entities are ringed in its colour as its mask changes (EnDi, figure 3).
 
-Of the episodes that begin at one seed the one is shown that `record_episode` would show. What differs between worlds,
-where entities are and how a moment is drawn, is a `Look` for each.
+The episode is the one that `record_episode` would show. Each environment has a `Look` that says where entities are and
+how a state is drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tune_experiments.play.spectator import Spectator
 Colour: TypeAlias = tuple[int, int, int]
 _OVERSAMPLING = 3
 _WIDTH = 3
-"""Width of a ring in pixels; the next agent's ring lies within."""
+"""Width of a ring in pixels; the next agent's ring is inside it."""
 
 
 def ringed(
@@ -37,10 +37,10 @@ def ringed(
     cell_pixels: int,
     colours: Sequence[Colour],
 ) -> np.ndarray:
-    """The picture with rings.
+    """The image with rings.
 
     Args:
-        picture: picture of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
+        picture: image of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
         owners: row and column of each entity, and the agents that take it.
         cell_pixels: side of a cell.
         colours: colours of the agents.
@@ -66,13 +66,13 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class Look:
-    """How a world is drawn.
+    """Drawing functions of an environment.
 
     Attributes:
         draw: a scene and a caption -> picture.
         cell_pixels: side of a cell in it.
         colours: colours of agents.
-        cells: what a world shows an agent -> row and column of each entity, in the order of its mask.
+        cells: observation of an agent -> row and column of each entity, in the order of its mask.
     """
 
     draw: Callable[[Any, str], np.ndarray]
@@ -104,14 +104,14 @@ RTFM = Look(
 
 
 class DivisionSpectator(Spectator):
-    """Sees each agent's entities ringed in its colour."""
+    """Shows each agent's entities ringed in its colour."""
 
     def __init__(self, loaded: LoadedPolicy, look: Look) -> None:
         super().__init__(loaded)
         self._look = look
 
     def picture(self, world: Any, index: int) -> np.ndarray:
-        """The world as `video` shows it, without a caption."""
+        """The present frame of `video`, without a caption."""
         look = self._look
         owners = _owners(self.loaded, index, look.cells(_seen(world, index)))
         return ringed(self.last_picture(world, index), owners, look.cell_pixels, look.colours)
@@ -124,7 +124,7 @@ class DivisionSpectator(Spectator):
 def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray]:
     """One frame a choice and one for the end, [H, W, 3] uint8, all of one size."""
     index = chosen_episode(policy, seed)
-    world: Any = candidate_worlds(policy)  # of RTFM or MESSENGER, both of which have scenes
+    world: Any = candidate_worlds(policy)  # RTFM and MESSENGER have scenes
     steps = steps_of_episode(policy, world, seed, index)
     scene, seen, reward = world.scene(index), _seen(world, index), np.zeros(world.num_agents)
     frames, told = [], []
@@ -139,7 +139,7 @@ def video(policy: LoadedPolicy, look: Look, seed: int = SEED) -> list[np.ndarray
 
 
 def _seen(world: World, index: int) -> dict[str, np.ndarray]:
-    """Observation of a world's first agent; entities have the same places in all agents' masks."""
+    """Observation of a world's first agent; entities have the same indices in all agents' masks."""
     return {name: value[index, 0] for name, value in world.observe().items()}
 
 

@@ -1,4 +1,4 @@
-"""Curves of a run of EnDi (figures 7 and 8) with how its masks develop, and a video of an episode of each method."""
+"""Curves of a run of EnDi (figures 7 and 8), also of its masks, and a video of an episode of each method."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw_all(
     video: Callable[[LoadedPolicy], Sequence[np.ndarray]],
     more_curves: Mapping[str, str],
 ) -> list[Drawn]:
-    """Everything of which there is something yet; returns what was written."""
+    """Draw all figures that have data; returns their paths."""
 
     def draw_video(method: str, policy: LoadedPolicy) -> Path:
         return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)

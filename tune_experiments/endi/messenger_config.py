@@ -39,7 +39,7 @@ class EndiMessengerConfig(
             learning_rate=3e-3,
             num_minibatches=(8, 8, 8),
             gamma=(0.99, 0.99, 0.99),
-            # With 0.2, which reads best alone, two agents never find each other.
+            # With 0.2, the best for a single agent, two agents never meet.
             entropy_coef=(0.05, 0.05, 0.05),
             final_entropy_coef=(0.01, 0.01, 0.01),
         )
@@ -54,9 +54,9 @@ class EndiMessengerConfig(
     )
     """Widths of the method `silg`."""
     weights: Literal["validated", "last"] = "validated"
-    """Weights that go to the next stage and to the test: validated, those that won most validation games, or last."""
+    """Weights for the next stage and the test: validated, those with the best validation win rate, or last."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_stack(self, "silg.channels")

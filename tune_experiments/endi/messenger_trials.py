@@ -24,7 +24,7 @@ from tune_experiments.messenger.evaluation import Way, WithRandomMoves
 from tune_experiments.messenger.trials import Row, make_encoder, plan_stages, training_sentences
 
 ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
-"""Parameters of all agents that the release freezes after the first stage; symbols of the goal go on."""
+"""Parameters that the release freezes after the first stage; symbols of the goal are still trained."""
 
 
 def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
@@ -53,7 +53,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
     network = DividedEmmaConfig(
         config.network,
         config.goal_features,
-        # The contrastive loss grounds the policy's symbols; with these the divider is grounded, too.
+        # The contrastive loss grounds the policy's symbols; as the divider uses them, it is grounded, too.
         has_own_goal_table=not method.endswith(GROUNDED),
         models_others=make_losses(_variant(method), config.division).modelling_coef > 0,
     )
@@ -61,7 +61,7 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
 
 
 def run_sentences(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
-    """All sentences, and those of training: SILG learns words of its own whatever encoder the others have."""
+    """All sentences, and those of training: SILG has its own word vectors with any encoder."""
     corpus, _ = corpus_of_run(config)
     return corpus.sentences, training_sentences(config)
 
@@ -72,7 +72,7 @@ def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, .
     if is_divided(method):
         found += make_losses(_variant(method), config.division).extra_losses()
     if method.endswith(GROUNDED):
-        # The loss is a mean over agents; all others are sums, as of agents that learn alone.
+        # The loss is a mean over agents; all others are sums over independent agents.
         found += (GroundingLoss(Schedule.constant(config.learner.grounding_coef * config.num_agents)),)
     return found
 

@@ -1,8 +1,7 @@
 """Every setting of a run of EnDi in RTFM with several agents, with the laptop's values as defaults.
 
-EnDi (2023), sections 5.1 and A.1: stages S1 to S5, each with one more difficulty.
-
-`QmixSettings` are of the method `qmix`, EnDi's reference without language (2023, section 5.3).
+EnDi (2023), sections 5.1 and A.1: stages S1 to S5, each with one more difficulty. `QmixSettings` configures the method
+`qmix`, EnDi's reference without language (2023, section 5.3).
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from tune_experiments.rtfm.matching_config import MatchingSettings, matching_lea
 
 @dataclass(frozen=True, kw_only=True)
 class QmixSettings(QmixLearnerConfig):
-    """How `qmix` learns, and its widths; EnDi gives none, and where QMIX's paper has another constant it is named."""
+    """How `qmix` learns, and its widths; EnDi gives none; other constants of QMIX's paper are named."""
 
     sees_goal: bool = True
     """Whether observations contain the goal's team as a symbol; the network reads no document."""
     word_features: PositiveInt = 16
     """Width of a symbol's embedding."""
     cell_features: tuple[PositiveInt, PositiveInt] = (32, 64)
-    """Widths of the two layers that see a cell."""
+    """Widths of the two layers for cells."""
     hidden_size: PositiveInt = 64
     """Width of each agent's memory; QMIX's paper has 64."""
     mixing_hidden_size: NonNegativeInt = 32
@@ -65,7 +64,7 @@ PAPER_QMIX = QmixSettings(
     train_every_env_steps=20,
     update_target_every_updates=200,
 )
-"""QMIX's published constants, an episode being taken for 20 env steps; what sees the cells is ours."""
+"""QMIX's published constants, with 20 env steps for an episode; the encoder of cells is ours."""
 
 
 RowName: TypeAlias = Literal[
@@ -86,14 +85,14 @@ PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
 
 @dataclass(frozen=True)
 class TeamTask(RtfmTask):
-    """Which room; what happens in it is the stage's, whatever the single agent's flags say."""
+    """The room; a stage sets all other rules."""
 
     num_agents: Annotated[int, Field(ge=2, le=MAX_AGENTS)] = 2
     """Number of agents, each with a target and an item that beats it."""
     max_episode_steps: PositiveInt = 40
-    """Number of env steps until the game is lost; the paper has 1000."""
+    """Number of env steps after which the game is lost; the paper has 1000."""
     team_loss: Annotated[float, Field(ge=-1, le=0)] | None = -1.0
-    """Reward, from -1 to 0, of the agents that did not cause a loss; None: the reward of an ordinary step, as in the
+    """Reward, from -1 to 0, of the agents that did not cause a loss; None: the reward of a normal step, as in the
     paper, with which fleeing pays at first."""
 
 
@@ -101,7 +100,7 @@ class TeamTask(RtfmTask):
 class EndiRtfmConfig(
     MatchingRunConfig,
     StagedExperimentConfig,
-    # With fewer moments an update, agents first learn to keep away from monsters.
+    # With fewer env steps an update, agents first learn to avoid monsters.
     workers=Workers(worlds_per_runner=128, fragment_length=32),
     first_stage_env_steps=250_000,
     budget_env_steps=2_000_000,
@@ -118,14 +117,14 @@ class EndiRtfmConfig(
     methods: tuple[RowName, ...] = PAPER_ROWS
     """Methods to train."""
     stages: tuple[int, ...] = (1,)
-    """Numbers of the stages S1 to S5, from 1 to 5, that the same team plays one after another: 1 2 3 4 5 for all."""
+    """Numbers of the stages S1 to S5, from 1 to 5, trained one after another with the same team: 1 2 3 4 5 for all."""
     task: TeamTask = field(default_factory=TeamTask)
     """Room and number of agents; each stage sets the other rules of the game."""
     network: NetworkSettings = field(
         default_factory=lambda: NetworkSettings(first_summary="max_of_linear", activation="relu")
     )
-    """Widths of all networks; the first look and the features are those of the paper's text, with which txt2pi learns
-    to read sooner."""
+    """Widths of all networks; the first summary and the features are those of the paper's text, with which txt2pi
+    learns to read sooner."""
     goal_channels: tuple[PositiveInt, ...] = (8, 4)
     """Number of channels of the layers that ground the goal, in methods with the entity divider; the paper has 16 4."""
     divided_features: NonNegativeInt = 64
@@ -134,7 +133,7 @@ class EndiRtfmConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """How all methods learn but `qmix` and those of the mention-matching reader."""
+    """How all methods learn except `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     matching_goal_features: PositiveInt = 16
@@ -142,13 +141,13 @@ class EndiRtfmConfig(
     qmix: QmixSettings = field(default_factory=QmixSettings)
     """How the method `qmix` learns, and its widths."""
     annealing_env_steps: NonNegativeInt = 0
-    """Number of env steps in which a stage's learning rate falls linearly towards 0; a shorter stage ends before that;
+    """Number of env steps in which a stage's learning rate falls linearly towards 0; a shorter stage ends earlier;
     0: it falls to the learner's `final_learning_rate_share`."""
     test_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
-    """Sides in cells of the larger rooms in which unseen assignments are tested, too."""
+    """Sides in cells of the larger rooms for additional tests of unseen assignments."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_some(self, "stages")
         check_precision_of_values(self, "qmix.precision")
@@ -170,10 +169,10 @@ class EndiRtfmConfig(
 
 
 def make_task(config: EndiRtfmConfig, stage: int) -> TeamTask:
-    """The run's room with what a stage has in it."""
+    """The run's room with a stage's rules."""
     return dataclasses.replace(config.task, **{**STAGES[f"S{stage}"], "size": config.task.size})
 
 
 def make_stage(config: EndiRtfmConfig, stage: int, num_worlds: int = 1, first_world: int = 0, **changes: str) -> World:
-    """Worlds of a stage; `changes` are arguments to lay over, such as `split`."""
+    """Worlds of a stage; `changes` override arguments, such as `split`."""
     return make_world(make_task(config, stage), num_worlds, first_world, **changes)

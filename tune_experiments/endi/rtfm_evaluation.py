@@ -1,7 +1,7 @@
 """Tests of teams in RTFM: training assignments, unseen ones, new words, larger rooms, wrong documents.
 
-Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, the rate of
-a team that reads falls.
+Section 5.3 of EnDi (Eval, Eval(new), Eval 10 x 10), with RTFM's greedy play. With shuffled documents, the win rate of
+a team that reads decreases.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
 
 
 def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Tests:
-    """`stage_S_COLUMN`, with or without the right documents -> episodes of this team, then those of random play."""
+    """`stage_S_COLUMN`, with right or wrong documents -> episodes of this team, then those of random play."""
     found = {_tested(stage, name): _play(config, stage, policy, name) for name in columns(config)}
     return found | {Tested(f"stage_{stage}_train", method=RANDOM): dict(random_play(config, stage))}
 
 
 def _tested(stage: int, column: str) -> Tested:
-    """Test of a column of the table; wrong documents are shown with unseen assignments."""
+    """Name of a column's test; wrong documents are those of unseen assignments."""
     return Tested(f"stage_{stage}_{UNSEEN}", SHUFFLED) if column == SHUFFLED else Tested(f"stage_{stage}_{column}")
 
 
 def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:
-    """Metrics on training assignments, and the win rate on those of validation, which no test plays."""
+    """Metrics on training assignments, and the win rate on those of validation, which are not in any test."""
     from rl_models.training.evaluation import Evaluation
     from tune_experiments.rtfm.evaluation import VALIDATION_SEED, play
 

@@ -36,7 +36,7 @@ TESTED = (
     "larger room; shuffled: unseen assignments with the document of another episode."
 )
 MATCHING_COMPARED = (("endi_dis_matching", MATCHING), ("endi_dis_weak_modelling_matching", MATCHING))
-"""Main comparison of a run whose methods all read with the mention-matching reader: the first pair that it trains."""
+"""Main comparisons of runs with the mention-matching reader only; the first trained pair counts."""
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
 _UNREAD_ON_MATCHING = {
     "first_stage_env_steps": "--matching.budget-env-steps",
@@ -48,14 +48,14 @@ _UNREAD_ON_MATCHING = {
     "annealing_env_steps": "--matching.learner.final-learning-rate-share",
     "division.shares_network": "--matching.shares-network",
 }
-"""Settings that methods of the mention-matching reader do not read -> the flags that they read in their place."""
+"""Settings unused by methods of the mention-matching reader -> the flags to use instead."""
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     """One table on multi-agent RTFM.
 
     Attributes:
-        paper: stage -> method -> column of the table -> what the paper prints.
+        paper: stage -> method -> column of the table -> value in the paper.
         compared: the two methods of the main comparison, on unseen assignments of the last stage.
     """
 
@@ -66,24 +66,24 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     columns = {"win rate": "episode/win_rate", "greedy": "valid/win_rate", "overlap": "division/overlap"}
 
     def plan(self, config: EndiRtfmConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
-        """The stages, each by agents that learn for themselves, or by QMIX."""
+        """The stages, each by independent learners, or by QMIX."""
         from tune_experiments.endi.rtfm_trials import plan
 
         return plan(config, method, seed)
 
     def evaluate(self, config: EndiRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
-        """The last stage's assignments: of training, unseen, with new words, in larger rooms, wrong documents."""
+        """The last stage's tests: training and unseen assignments, new words, larger rooms, wrong documents."""
         return evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates, a table a stage; then how entities were divided."""
+        """Win rates, a table a stage; then the division of entities."""
         from tune_experiments.messenger import tables as stage_tables
 
         won = stage_tables.tables(results, self.caption, self.paper, TESTED, {SHUFFLED: SHUFFLED})
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
     def main_comparisons(self, config: EndiRtfmConfig) -> Sequence[MainComparison]:
-        """Both methods on unseen assignments of the last stage; with the mention-matching reader if all have it."""
+        """Both methods on unseen assignments of the last stage; of the mention-matching reader if all have it."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
         compared = self.compared
@@ -92,11 +92,11 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return (MainComparison(*compared, "win_rate", f"stage_{stage}_eval", table=title),)
 
     def check(self, config: EndiRtfmConfig) -> None:
-        """Build the worlds of all tests, which come after days of training.
+        """Build the worlds of all tests, to find errors before days of training.
 
         Raises:
             UserError: a setting that no method of the run reads.
-            ValueError: a room that is too small for what a stage has in it.
+            ValueError: a room that is too small for a stage.
         """
         if all(map(on_matching, config.methods)):
             refuse_unread(config, self.presets.values(), _UNREAD_ON_MATCHING)
@@ -105,7 +105,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
                 make_stage(config, stage, **arguments).reset(0)
 
     def deviation_notes(self, config: EndiRtfmConfig) -> list[str]:
-        """Those of RTFM's experiments, of the reader and of the divider."""
+        """Deviations of RTFM's experiments, of the reader and of the divider."""
         is_reader_alone = all(map(on_matching, config.methods))
         notes = of_rtfm(as_learned(config) if is_reader_alone else config)
         if any(map(on_matching, config.methods)):
@@ -115,7 +115,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return [*notes, *division_notes(config.division, config.methods)]
 
     def optimiser_steps(self, config: EndiRtfmConfig) -> str:
-        """In the first stage, beside those of the preset `paper`."""
+        """Optimiser steps of the first stage, compared with those of the preset `paper`."""
         own = config
         if all(map(on_matching, config.methods)):
             own = as_learned(config, first_stage_env_steps=config.matching.budget_env_steps)
@@ -130,14 +130,14 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return make_stage(config, config.last_stage, num_worlds, split="test")
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """Curves, divisions among them, and an episode of each method."""
+        """Curves, also of divisions, and an episode of each method."""
         from tune_experiments.endi.figures import draw_all
 
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
         return draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
-        """Sees all agents' entities."""
+        """Shows all agents' entities."""
         from tune_experiments.endi import episode_video
 
         return episode_video.DivisionSpectator(loaded, episode_video.RTFM)

@@ -56,7 +56,7 @@ def _plan(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPl
 
 
 def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
-    """One stage of agents that learn for themselves, each from its own reward."""
+    """One stage of independent learners, each with its own reward."""
     budget = config.first_stage_env_steps if stage == config.stages[0] else config.budget_env_steps
     task, learner = make_task(config, stage), config.learner_for(budget)
     own = dataclasses.replace(config, task=task, learner=learner, budget_env_steps=budget)
@@ -70,7 +70,7 @@ def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int
 
 
 def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> TrialPlan:
-    """One stage of the mention-matching reader, which has a learner and a first budget of its own, or of a divider."""
+    """One stage of the mention-matching reader, with its own learner and first budget, perhaps with a divider."""
     settings = config.matching
     if stage != config.stages[0]:
         settings = dataclasses.replace(settings, budget_env_steps=config.budget_env_steps)
@@ -126,7 +126,7 @@ def _is_entity(world: World) -> torch.Tensor:
 
 
 def silg_config(settings: NetworkSettings) -> SilgConfig:
-    """SILG's model as much wider than txt2pi as its release has it: twice the states, 100 word features to 30."""
+    """SILG's model, wider than txt2pi as in its release: twice the states, 100 word features to 30."""
     return SilgConfig(
         hidden_size=2 * settings.document_hidden_size,
         word_features=settings.word_features * SilgConfig().word_features // Txt2PiConfig().word_features,
@@ -139,12 +139,12 @@ QMIX = "qmix"
 
 
 def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan:
-    """A stage of the other methods, learned by QMIX: a joint learner that reads no document.
+    """A stage of QMIX, a joint learner that reads no document.
 
     Args:
         config: configuration of the run.
         seed: seed of the initial weights.
-        stage: what is played, validated and kept, and for how long.
+        stage: the stage's plan.
     """
     batch = config.workers.env_steps_of_update
     return dataclasses.replace(

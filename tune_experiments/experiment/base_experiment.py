@@ -58,20 +58,20 @@ Config = TypeVar("Config", bound=HasMethods)
 class BaseExperiment(ABC, Generic[Config]):
     """One table of a paper, with configurations of one type.
 
-    `plan` is to be written; the rest has defaults.
+    `plan` is abstract; all other methods have defaults.
 
     Attributes:
-        name: Short name in snake case, of folders and results; in this package the name of the file.
+        name: Short name in snake case, for folders and results; in this package the file's name.
         caption: Title of the table.
         presets: Name -> configuration; `laptop` is the default, else the first.
         seeds: Default seeds.
-        split: Split of the test results; "exact" where `evaluate` computes numbers and plays no episode.
+        split: Split of the test results; "exact" if `evaluate` computes values without episodes.
         metric_ranges: Metric, or a pattern such as `success_of_*`, -> its range; other metrics can have any value.
         is_greedy: Whether tests take the most likely actions; else actions are sampled.
         columns: Heading -> key of the log, of the live line of a trial.
         curves: Key of the log -> label in the figure of learning curves; by default those of `columns`.
-        reference_preset: Preset with the paper's numbers, with which `deviations` compares a run.
-        main: Main comparison of the table, named before the run; None where there is one method.
+        reference_preset: Preset with the paper's numbers, that `deviations` compares a run with.
+        main: Main comparison of the table, declared before the run; None with one method.
     """
 
     name: str
@@ -96,7 +96,7 @@ class BaseExperiment(ABC, Generic[Config]):
             config: Configuration of the run.
             method: Method of the table.
             seed: Seed of weights, environments and action sampling.
-            trial_folder: Folder of the trial, with checkpoints and what `prepare` wrote; None where nothing is trained.
+            trial_folder: Folder of the trial, with checkpoints and the files of `prepare`; None without training.
         """
 
     # --------------------------------------------------------------------------------------------------- hooks
@@ -110,7 +110,7 @@ class BaseExperiment(ABC, Generic[Config]):
             policy: Trained policy.
 
         Returns:
-            Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` in place of the name adds
+            Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` instead of the name adds
             a condition of the test, or another player.
         """
         world = self.test_world(config, getattr(config, "test_episodes", TEST_EPISODES), method)
@@ -135,7 +135,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:
-        """Spectator of recorded episodes (`play.spectator.Spectator`): images, and notes for people."""
+        """Spectator of recorded episodes (`play.spectator.Spectator`): images and notes."""
 
     @abstractmethod
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Any]:
@@ -192,7 +192,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return ""
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
-        """Environments in which a policy is played, shown and by default tested; by default those of its training.
+        """Environments in which a policy is shown and by default tested; by default those of training.
 
         Args:
             config: Configuration of the run.
@@ -226,7 +226,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return self.name
 
     def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
-        """Inspect what the run needs, such as its environment, before anything else; the adapted configuration.
+        """Inspect requirements, such as the environment, before anything else; returns the adapted configuration.
 
         Args:
             config: Configuration of the user.
@@ -234,7 +234,7 @@ class BaseExperiment(ABC, Generic[Config]):
             stored: Configuration of the run that is continued, as JSON.
 
         Raises:
-            ValueError: What cannot be used.
+            ValueError: An unusable requirement.
         """
         return config
 
@@ -242,7 +242,7 @@ class BaseExperiment(ABC, Generic[Config]):
         """Check before a run that its requirements are met, such as the key of an endpoint.
 
         Raises:
-            UserError: What is missing.
+            UserError: A missing requirement.
         """
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
@@ -273,7 +273,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @property
     def default_preset(self) -> str:
-        """`laptop`, or the first one where none is called so."""
+        """`laptop`, if there is one, else the first."""
         return "laptop" if "laptop" in self.presets else next(iter(self.presets))
 
     @property

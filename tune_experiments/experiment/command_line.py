@@ -3,8 +3,8 @@
     python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--config FILE.yaml] [--out DIR] [--seeds 0 1 2]
         [--search 12] [--any.field value ...]
 
-`--help` is a page of our own with the flags that most people use, `--help-all` is tyro's with all of them. What tyro
-refuses it says itself, and exits with code 2.
+`--help` prints a page of our own with the most used flags, `--help-all` is tyro's with all flags. tyro reports its own
+errors and exits with code 2.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _FIRST_PAGE = {
     "env": "environment: a name of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function",
     "env_arguments": "keyword arguments of the environment, as JSON",
     "methods": "methods to train",
-    "network.name": "network, which `--network NAME` sets, too",
+    "network.name": "network, also set by `--network NAME`",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
     "config": "YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file",
     "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
-    "workers.runners": "env runner processes of a trial; 0: the trial's own process plays",
+    "workers.runners": "env runner processes of a trial; 0: the trial's own process samples",
     "workers.worlds_per_runner": "environments that each of them steps at once",
     "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
     "max_concurrent_trials": "most trials that train at once; None: as many as CPUs and GPUs hold",
-    "slice_seconds": "stop at checkpoints after so many seconds, and the same command continues; None: no limit",
+    "slice_seconds": "stop at checkpoints after this many seconds; the same command continues; None: no limit",
 }
-"""Dotted path -> what `--help` says of it, beside `--preset`."""
+"""Dotted path -> its text in `--help`, beside `--preset`."""
 _PAGE_WIDTH = 100
 
 
@@ -75,17 +75,17 @@ class RunOptions:
     cluster can hold)."""
     slice_seconds: Annotated[PositiveFloat | None, tyro.conf.arg(metavar="S")] = None
     """Number of seconds, above 0, after which the run stops at checkpoints with exit code 0; the same command continues
-    it, and what is trained in slices is equal to what is trained at once. The update, validation or test that is
-    running then is finished first (None: no limit)."""
+    it, and the result is equal to that of a run without slices. A running update, validation or test is finished first
+    (None: no limit)."""
     local: bool = False
-    """Train one trial after another in this process, without Ray; it plays the environments of all runners itself."""
+    """Train one trial after another in this process, without Ray; which steps the environments of all runners."""
     search: Annotated[PositiveInt | None, tyro.conf.arg(metavar="N")] = None
-    """Number N of settings of the search space, at least 1, that are tried with each method and ranked by validation
+    """Number N of settings of the search space, at least 1, to try with each method, ranked by validation
     (None: no search)."""
     search_by: Literal["random", "grid", "optuna", "asha", "pbt"] = "random"
-    """How settings are chosen: random, N drawn settings, each trained to its end; grid, all combinations; optuna, N
+    """How settings are chosen: random, N drawn settings, each trained fully; grid, all combinations; optuna, N
     settings that follow from the scores of earlier ones (TPE); asha, trials below the best third of those before them
-    stop at a ninth and a third of the budget; pbt, bad trials continue from the weights of good ones."""
+    stop at a ninth and a third of the budget; pbt, the worst trials continue from the weights of the best."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
     """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
     PATH=grid:a,b,c."""
@@ -112,7 +112,7 @@ def parse(
 
     Args:
         experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
-            One that checks itself in `__post_init__` raises UserError there.
+            Its `__post_init__` may raise UserError.
         arguments: Command line without the program's name.
         description: First lines of the help.
         seeds: Default of `--seeds`.
@@ -120,8 +120,8 @@ def parse(
         experiment: Name of the experiment, which a configuration file must be of if it names one.
 
     Raises:
-        UserError: A value that no run can have.
-        SystemExit: Help was printed (code 0), or tyro refuses the command line and has said why (code 2).
+        UserError: An invalid value.
+        SystemExit: Help was printed (code 0), or tyro reported an error (code 2).
     """
     file = _config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)
@@ -136,7 +136,7 @@ def parse(
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse options that are out of range or contradict each other.
+    """Check the ranges and combinations of options.
 
     Raises:
         UserError: The flag, and what it must be.
@@ -156,7 +156,7 @@ def check_options(options: RunOptions) -> None:
         raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
-            raise UserError(f"{flag_name(name)} belongs to a search; say with --search how many settings to try")
+            raise UserError(f"{flag_name(name)} belongs to a search: set --search to the number of settings to try")
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class _Arguments:
 
 
 def _read(default: _Arguments, arguments: Sequence[str], description: str, prog: str) -> _Arguments:
-    # tyro wants the configuration's own type, which is known only now.
+    # tyro needs the configuration's type, which is only known here.
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
@@ -200,7 +200,7 @@ def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
 
 
 def _check_names(words: Sequence[str], config: Any) -> None:
-    """Refuse methods and networks that do not exist, with the nearest name that does."""
+    """Check the names of methods and networks; an error suggests the nearest name."""
     flag = ""
     for word in words:
         if word.startswith("--"):
@@ -214,7 +214,7 @@ def _check_names(words: Sequence[str], config: Any) -> None:
 
 
 def early_value(arguments: Sequence[str], flag: str) -> str | None:
-    """Value of a flag that is read first, because the defaults of all others depend on it."""
+    """Value of a flag on which the defaults of others depend."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument(flag, dest="value")
     try:
@@ -264,7 +264,7 @@ def _first_page(default: _Arguments, presets: Sequence[str], description: str, p
             shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
             listed = f": {', '.join(names)}" if names and path == "methods" else ""
             lines += [f"  {flag_name(path)} {shown}", f"      {meaning}{listed}"]
-    lines += ["", "--help-all lists every flag; values here are those of the preset, as are all that you leave out."]
+    lines += ["", "--help-all lists every flag; omitted flags have the values of the preset, shown here."]
     wrapped = (textwrap.wrap(line, _PAGE_WIDTH, subsequent_indent="      ") or [""] for line in lines)
     return "\n".join(one for group in wrapped for one in group)
 

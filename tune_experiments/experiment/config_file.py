@@ -1,4 +1,4 @@
-"""Configuration files: `--config FILE.yaml`, and the config.yaml in a run folder, which gives the same run."""
+"""Configuration files: `--config FILE.yaml`, and the config.yaml in a run folder, which repeats the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Config = TypeVar("Config", bound=DataclassInstance)
 Options = TypeVar("Options", bound=DataclassInstance)
 _EXPERIMENT = "experiment"
 _NOT_WRITTEN = ("out", "config")
-"""Options of one machine."""
+"""Options that depend on the machine."""
 _SECRET = re.compile(
     r"(^|_)((api|access|secret)_?key|(?<!eos_)(?<!bos_)(?<!pad_)token|secret|password)$", re.IGNORECASE
 )
@@ -33,7 +33,7 @@ _FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """Contents of a configuration file; its keys are flags without dashes, nested or with dots.
+    """Contents of a configuration file; keys are flags without dashes, nested or dotted.
 
     Attributes:
         path: the file.
@@ -71,12 +71,12 @@ def read_config_file(path: Path) -> ConfigFile:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Reads `1e-4` as a number, as YAML 1.2 does, and refuses a key that is there twice."""
+        """Reads `1e-4` as a number, as YAML 1.2 does, and refuses duplicate keys."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             keys = [key.value for key, _ in node.value]
             if twice := next((key for key, _ in node.value if keys.count(key.value) > 1), None):
-                raise yaml.MarkedYAMLError(problem=f"{twice.value} is there twice", problem_mark=twice.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{twice.value} is set twice", problem_mark=twice.start_mark)
             return super().construct_mapping(node, deep)
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789"))
@@ -99,7 +99,7 @@ def read_config_file(path: Path) -> ConfigFile:
 
 
 def write_config_file(path: Path, experiment: str, config: DataclassInstance, options: DataclassInstance) -> None:
-    """Write the file that gives this run with `concord run EXPERIMENT --config FILE`."""
+    """Write the file that repeats this run with `concord run EXPERIMENT --config FILE`."""
     import yaml
 
     defaults = {option.name: option.default for option in dataclasses.fields(options)}
@@ -119,10 +119,10 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
 
 
 def refuse_secrets(config: DataclassInstance) -> None:
-    """Refuse a key or a token in the configuration, which is written into files.
+    """Check that the configuration, which is written into files, holds no key or token.
 
     Raises:
-        UserError: which field holds one.
+        UserError: a field holds one.
     """
     for path, value in leaves(config):
         named = [(path.rpartition(".")[2], value), *_IN_JSON.findall(str(value))]

@@ -32,7 +32,7 @@ class Curriculum:
         """Check the stages.
 
         Raises:
-            ValueError: One sentence that names the stage.
+            ValueError: An invalid stage, by name.
         """
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):

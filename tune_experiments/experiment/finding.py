@@ -38,10 +38,10 @@ def known_experiments() -> list[str]:
 
 
 def find_experiment(name: str) -> BaseExperiment:
-    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; its module is imported.
+    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module.
 
     Raises:
-        UserError: There is none.
+        UserError: There is no such experiment.
     """
     known = known_experiments()
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
@@ -61,7 +61,7 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
         found = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as error:
         raise UserError(
-            f"{module}:{name} cannot be imported ({error}): install its package, run where its file lies, or add that "
+            f"{module}:{name} cannot be imported ({error}): install its package, run in its folder, or add that "
             "folder to PYTHONPATH"
         ) from error
     if not isinstance(found, BaseExperiment):
@@ -70,12 +70,12 @@ def _from_outside(module: str, name: str) -> BaseExperiment:
 
 
 def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
-    """Experiment and configuration from a file, for a run that is not trained on.
+    """Experiment and configuration from a file, for a run that is not continued.
 
-    Unless it is the configuration of `trusting`, it names no file to write (`as_loaded`).
+    It is adapted by `as_loaded`, except in `trusting`.
 
     Raises:
-        UserError: A module from outside that is not in `allow`, and was not imported; or no such experiment.
+        UserError: An external module that is not in `allow` (it was not imported), or no such experiment.
     """
     found = ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
     if found is not None:
@@ -94,7 +94,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
     """Context in which files of exactly this experiment and configuration are trusted.
 
-    Both are imported already, so such a file imports nothing new. Other files are checked as usual.
+    Both are already imported. Other files are checked as usual.
     """
     stored = json.loads(json.dumps(config_to_json(config)))
     token = _AT_HAND.set((experiment.entry_point, stored, experiment.module))
@@ -123,7 +123,7 @@ def _get_module(text: str) -> str | None:
     """Module that a name imports, of an environment or another object; None for a name of this package.
 
     `gymnasium:ID` imports gymnasium, and `gymnasium:package.module:ID` that module. Environments of `rl_envs` import
-    nothing else. What exists only in the training process (`unnamed:`) is never imported.
+    nothing else. Objects of the training process only (`unnamed:`) are never imported.
     """
     if (entry_point := find_entry_point(text)) is not None:
         module = entry_point.partition(":")[0]
@@ -141,7 +141,7 @@ def _is_trusted(name: Any, data: Any) -> bool:
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Refuse a module that is not in `allow`, and one of ours if its function would be called."""
+    """Check that a module is in `allow`, or is ours and none of its functions would be called."""
     is_ours = module.split(".")[0] in _OURS
     if module in allow or (is_ours and not is_built):
         return
@@ -183,10 +183,10 @@ def _kinds(hint: Any) -> Iterator[Any]:
 
 
 def _is_installed(module: str) -> bool:
-    """Whether there is such a package, without an import; other texts may look like entry points."""
+    """Whether such a package is installed, without importing it."""
     try:
         return importlib.util.find_spec(module.split(".")[0]) is not None
-    except ValueError:  # a module without a spec, made at run time
+    except ValueError:  # a module without a spec, created at run time
         return True
 
 

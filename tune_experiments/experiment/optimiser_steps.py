@@ -7,14 +7,14 @@ from rl_models.rllib.workers import Workers
 
 
 def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) -> int:
-    """Number of optimiser steps in so many env steps of training, unless `target_kl` ends updates early."""
+    """Number of optimiser steps in a number of env steps, unless `target_kl` ends updates early."""
     return -(-env_steps // _batch(learner, workers)) * _of_update(learner, workers)
 
 
 def optimiser_steps_in_words(
     learner: AlgorithmConfig, workers: Workers, env_steps: int, reference: int, who: str = "the paper", how: str = ""
 ) -> str:
-    """Sentence on the optimiser steps of a run, beside the `reference` steps of its paper; `how` ends the sentence."""
+    """Sentence that compares a run's optimiser steps with the `reference` of its paper; `how` is its end."""
     steps, batch = optimiser_steps(learner, workers, env_steps), _batch(learner, workers)
     each = f"{_of_update(learner, workers):,} for each batch of {batch:,} env steps"
     return f"the optimiser steps {steps:,} times, {each}; {who} makes {reference:,} steps{how}"

@@ -33,7 +33,7 @@ class Tested:
     Attributes:
         world: Name of the environment.
         condition: Difference from the plain test, such as "in silence"; empty for the plain test.
-        method: Another player in the policy's place, such as `RANDOM`; empty for the trained policy.
+        method: Another policy that was tested, such as `RANDOM`; empty for the trained policy.
     """
 
     world: str
@@ -50,9 +50,9 @@ Tests: TypeAlias = dict[Any, Episodes]
 """Name of a world, or `Tested`, -> episodes."""
 
 VALIDATION_SEED, TEST_SEED = 2**31, 2**31 + 1
-"""Seeds of the default validation and test; `--seeds` takes none of them."""
+"""Seeds of the default validation and test; `--seeds` refuses them."""
 SEEDS_BETWEEN_STAGES = 1_000_003
-"""Added to a stage's seed for each stage before it: two stages in the same world must not replay their episodes."""
+"""Added to a stage's seed for each stage before it: stages in the same world must have different episodes."""
 
 
 def play_episodes(
@@ -81,19 +81,20 @@ def make_team_algorithm(plan: TrialPlan) -> Algorithm:
 
 
 def _local_algorithm(plan: TrialPlan) -> LocalAlgorithm:
+    from rl_models.runtime.device import get_device
     from rl_models.training.grouped_collector import make_collector, make_groups
     from rl_models.training.local_algorithm import LocalAlgorithm
     from rl_models.training.loop import Learner
 
     workers, objective, policy = plan.workers, plan.objective, plan.new_policy()
-    worlds = make_groups(plan.make_world, workers.worlds, first_world=0, groups=workers.world_groups)
+    worlds = make_groups(plan.make_world, workers.worlds, 0, workers.world_groups, get_device(policy))
     collector = make_collector(worlds, policy, workers.fragment_length, objective.needs_values)
     return LocalAlgorithm(collector, Learner(policy, objective, plan.optimiser), plan.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialPlan(TrainingPlan):
-    """Plan of one training run: what is trained, for how long, and what is measured and kept meanwhile.
+    """Plan of one training run: algorithm, budget, validation and checkpoints.
 
     Attributes:
         budget_env_steps: Number of env steps of training.
@@ -105,7 +106,7 @@ class TrialPlan(TrainingPlan):
         chooses_last: Whether the later of equally good weights are chosen, instead of the earlier ones.
         make_algorithm: Algorithm factory.
         learns: False for a frozen policy.
-        given_env_steps: Env steps for which a frozen policy was trained elsewhere; None if it was not trained.
+        given_env_steps: Env steps of a frozen policy's earlier training; None if it was not trained.
         is_local: Whether the trial's own process does all the work, without Ray.
     """
 

@@ -1,4 +1,4 @@
-"""Search space of hyper-parameters, kept apart from any value; `search/settings.py` draws from it."""
+"""Search space of hyper-parameters, without values; `search/settings.py` draws from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base of supervised stages: a policy with the `Algorithm` interface, in place of RLlib's algorithm."""
+"""Base of supervised stages: a policy with the `Algorithm` interface, instead of RLlib's algorithm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tune_experiments.experiment.plan import TrialPlan
 
 
 class SupervisedStage(ABC):
-    """A policy trained on examples, as an `Algorithm`; `train` is to be written and sets the progress."""
+    """A policy trained on examples, as an `Algorithm`; `train` is abstract and sets the progress."""
 
     def __init__(self, plan: TrialPlan) -> None:
         """Build the policy."""
@@ -54,6 +54,6 @@ class NoTraining(SupervisedStage):
     """A stage without training, for a frozen policy."""
 
     def train(self) -> dict[str, float]:
-        """No metrics; the budget counts as spent."""
+        """Return no metrics; the whole budget counts as used."""
         self._progress = Progress(env_steps=self._plan.budget_env_steps)
         return {}

@@ -6,7 +6,7 @@
         '''Width of the network.'''
 
 The defaults of inherited fields are arguments of the class, so their types and docstrings are written only here. A
-field that means something else in an experiment is declared again there, with its own docstring.
+field with another meaning is declared again, with its own docstring.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tune_experiments.core.checks import check_ranges, check_some
 
 
 class PlanArguments(TypedDict):
-    """Arguments of `TrialPlan` that every configuration names: `TrialPlan(..., **config.plan_arguments())`."""
+    """Arguments of `TrialPlan` from a configuration: `TrialPlan(..., **config.plan_arguments())`."""
 
     workers: Workers
     budget_env_steps: int
@@ -85,7 +85,7 @@ class ExperimentConfig(TrainingConfig):
     valid_episodes: PositiveInt = 64
     """Number of episodes in each validation."""
     test_episodes: PositiveInt = field(default=100, metadata=MAY_GROW)
-    """Number of test episodes behind each number of the table."""
+    """Number of test episodes of each method and seed."""
 
     def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:
         """The same, with the number of validation episodes."""

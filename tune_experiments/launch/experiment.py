@@ -45,7 +45,7 @@ _OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_se
 
 
 class Experiment(BaseExperiment[Config]):
-    """One table of a paper; see `BaseExperiment` for what to write and what to override."""
+    """One table of a paper; see `BaseExperiment` for the methods to implement and override."""
 
     def run(
         self,
@@ -146,7 +146,7 @@ class Experiment(BaseExperiment[Config]):
         return Spectator(loaded)
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
-        """An episode of each method's first seed, all from one start; the command `show` makes longer ones."""
+        """An episode of each method's first seed, all from one start; longer ones by `concord show`."""
         from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
         from tune_experiments.play.trial_figures import trained_teams
 
@@ -165,9 +165,9 @@ def _as_tuple(seeds: Any) -> tuple[Any, ...]:
 
 @exits_with_one_sentence
 def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, prog: str = "") -> int:
-    """Train every method with every seed, evaluate it, and leave table, plots and videos in the run folder.
+    """Train every method with every seed, evaluate it, and write tables, plots and videos into the run folder.
 
-    With `--search` instead: try settings of every method and leave their ranking. `arguments` and `prog` are by default
+    With `--search` instead: try settings of every method and write their ranking. `arguments` and `prog` are by default
     those of this process.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")

@@ -68,7 +68,7 @@ class Run(Generic[Config]):
 
     @property
     def trials(self) -> dict[str, dict[int, Path]]:
-        """Method -> seed -> folder with log, TensorBoard events and checkpoints; none of a search."""
+        """Method -> seed -> folder with log, TensorBoard events and checkpoints; none after a search."""
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:

@@ -57,16 +57,16 @@ def launch(
     """Train every method with every seed, evaluate it, and write tables, figures and videos; or search.
 
     Raises:
-        UserError: What is wrong, before anything is trained.
+        UserError: An error, found before training.
         KeyboardInterrupt: The run was stopped; the same call continues it.
     """
-    # Before the folder is claimed: a mistake must not leave one that refuses the corrected command.
+    # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
     kind = "_search" if options.searches else ""
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
     config = check_run(experiment, config, options, out)
     search = Search(experiment, config, options) if options.searches else None
-    # Settings of a search are compared, so all must be trained alike: other workers may learn from other batches.
+    # Settings of a search are compared, so all must be trained alike: other workers mean other batches.
     rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
         refusing_gpu(options.device == "cpu"),
@@ -89,7 +89,7 @@ def launch(
 
 @dataclass(frozen=True)
 class Session(Generic[Config]):
-    """A run in its open folder."""
+    """One session of a run."""
 
     experiment: BaseExperiment[Config]
     config: Config
@@ -167,7 +167,7 @@ class Session(Generic[Config]):
         """Settings of every method, without the final evaluation."""
         if self.sync is not None and search.by not in ("random", "grid"):
             raise UserError(
-                f"--search-by {search.by} compares trials on their way: give --out a folder, not {self.sync.uri}"
+                f"--search-by {search.by} compares trials during training: give --out a folder, not {self.sync.uri}"
             )
         search.claim(self.folder.path)
         failures = self._train_unfinished(search.parts(self.folder))
@@ -181,7 +181,7 @@ class Session(Generic[Config]):
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
-        """Print the run's header and train what is left; failures by trial name."""
+        """Print the run's header and train unfinished trials; failures by trial name."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
         has_paper = self.experiment.reference_preset in self.experiment.presets
@@ -217,7 +217,7 @@ class Session(Generic[Config]):
         begun = self._continued(requests, plans)
         knows_models = self._note_models()
         if self.sync is not None:
-            self.sync.push()  # recorded before training, so a run that is killed now has announced its comparisons
+            self.sync.push()  # recorded before training, so that comparisons are declared in advance
         watch = TrialWatch(folders, self.callbacks) if self.callbacks else None
         with contextlib.ExitStack() as stack:
             ray = None
@@ -233,7 +233,7 @@ class Session(Generic[Config]):
                     failures = self._run_parts(ray, parts, begun, plans, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
-                    raise watch.failure from error  # Tune's error at the end of a session is not the cause
+                    raise watch.failure from error  # Tune's final error is not the cause
                 raise
         if not knows_models:
             self._note_models()
@@ -304,9 +304,9 @@ class Session(Generic[Config]):
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run trials on the cluster, as many at once as fit, one part after another.
+        """Run trials on the cluster in parts, each with as many trials as fit.
 
-        In a part, trials that have begun come first.
+        In a part, started trials come first.
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)

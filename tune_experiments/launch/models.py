@@ -36,7 +36,7 @@ def models(command: Models, console: Console) -> None:
             console.print(_line(model))
         return
     if command.name not in CATALOG:
-        raise UserError(f"concord models fetch knows no model {command.name!r}: name one of {', '.join(CATALOG)}")
+        raise UserError(f"--name: no model is called {command.name!r}: choose one of {', '.join(CATALOG)}")
     _fetch(CATALOG[command.name], command, console)
 
 

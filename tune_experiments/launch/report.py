@@ -59,7 +59,7 @@ def make_tables(
 
 
 def _with_changed_flags(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
-    """The tables, with captions that name the flags which changed between sessions of the run."""
+    """The tables; captions name the flags that changed between sessions."""
     lists = (session.get(CHANGED) for session in sessions)
     changed = dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one)
     note = f" Continued with other flags: {'; '.join(changed)}." if changed else ""

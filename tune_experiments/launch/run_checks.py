@@ -1,4 +1,4 @@
-"""Checks of a run before its folder is claimed and anything is started."""
+"""Checks of a run before its folder is created and anything is started."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     """Build the environments of the run, and count this machine's CPUs if it will run here.
 
     Returns:
-        The configuration, with what the experiment has found out about its environment.
+        The configuration, adapted to its environment.
 
     Raises:
-        UserError: An argument that an environment refuses, a seed of the test, too many processes, or a secret.
+        UserError: An invalid argument of an environment, a seed of the test, too many processes, or a secret.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
@@ -58,10 +58,10 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Check what would fail only in a later stage of a curriculum."""
+    """Check later stages of a curriculum, whose errors would come late."""
     if options.searches:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "
-            f"a setting that is stuck in an easy stage would win; vary its flags yourself"
+            f"a setting that stays in an easy stage would win; vary its flags yourself"
         )
     check_transfers(stages)

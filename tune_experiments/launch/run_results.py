@@ -15,7 +15,7 @@ def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
     """Run folders and saved files by their names, or by their paths where two have the same name.
 
     Raises:
-        UserError: one that is named twice.
+        UserError: a run that is named twice.
     """
     whole = [path.resolve() for path in paths]
     if twice := [path for path, other in zip(paths, whole, strict=True) if whole.count(other) > 1]:
@@ -38,7 +38,7 @@ def read_run(path: Path) -> Sequence[Result]:
 
 
 def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse metrics that no run has.
+    """Check that every metric is in a run.
 
     Raises:
         UserError: the first of them.

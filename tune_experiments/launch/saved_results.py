@@ -1,12 +1,12 @@
-"""Results that are saved in the repository, and the tables of a document that are made of them alone.
+"""Results that are saved in the repository, and tables in documents that are made from them.
 
     python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
     python -m tune_experiments table docs/results/NAME.jsonl.gz
     python -m tune_experiments table --document docs/results/*.md [--check]
 
-The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and the comparisons
-and when they were named. All other lines are those of results.jsonl. In a document such a table stands between
-`<!-- table: NAME -->` and `<!-- end -->`, so that no number in it can drift; the saved file lies beside the document.
+The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and comparisons with
+their dates. All other lines are those of results.jsonl. In a document such a table stands between `<!-- table: NAME
+-->` and `<!-- end -->`, so that its numbers are always those of the saved file beside the document.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def save(
     """Write the saved file of a run.
 
     Raises:
-        UserError: An experiment from outside, a wrong name, another file of that name, or too many bytes.
+        UserError: A custom experiment, a wrong name, another file of that name, or too many bytes.
     """
     from tune_experiments.run.run_folder import with_announcement_times
 
@@ -115,7 +115,7 @@ def refuse_foreign(path: Path) -> None:
     """Check the name of a saved file before its run is read.
 
     Raises:
-        UserError: A wrong name, or a file of this name that `save` has not written.
+        UserError: A wrong name, or a file of this name that is not from `save`.
     """
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
@@ -141,7 +141,7 @@ def read_saved(path: Path) -> SavedRun:
         raise UserError(f"{path} is not a saved file ({error}); write it again with table RUN --save") from error
     found = config_from_json(SavedRun, first, f"{path} line 1", has_all=False)
     if found.experiment not in known_experiments():
-        raise UserError(f"{path} is of the experiment {found.experiment!r}, which Concord has not; correct its name")
+        raise UserError(f"{path} is of the experiment {found.experiment!r}, which does not exist; correct its name")
     results = tuple(
         config_from_json(Result, row, f"{path} line {n}", has_all=False) for n, row in enumerate(rest, start=2)
     )
@@ -149,7 +149,7 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def remake(document: Path, only_check: bool) -> str:
-    """Rewrite the marked tables of a document, or only compare them; a sentence on it.
+    """Rewrite the marked tables of a document, or only compare them; returns a message.
 
     Raises:
         UserError: No such document, as `with_tables`, or a stale table where it is only compared.
@@ -159,17 +159,17 @@ def remake(document: Path, only_check: bool) -> str:
     text = with_tables(document)
     is_stale = text != document.read_text(encoding="utf-8")
     if is_stale and only_check:
-        raise UserError(f"a table in {document} is not what its results give; write table --document {document}")
+        raise UserError(f"a table in {document} is stale; run table --document {document}")
     if is_stale:
         write_atomically(document, text)
-    return f"{document}: tables {'written' if is_stale else 'are those of their results'}"
+    return f"{document}: tables {'written' if is_stale else 'are up to date'}"
 
 
 def with_tables(document: Path) -> str:
     """The text of a document with every marked table made again.
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
-    -->`. A table's title becomes a caption; what ranges of seeds mean is said once, in docs/results.md.
+    -->`. A table's title becomes a caption; docs/results.md explains ranges over seeds.
 
     Raises:
         UserError: A marker without its end, or without its saved file.
@@ -231,7 +231,7 @@ def _names(label: str) -> set[str]:
 
 
 def _as_word(name: str) -> str:
-    """A name as a marker writes it: `sama, weak planner` is `sama_weak_planner`."""
+    """A name in a marker: `sama, weak planner` is `sama_weak_planner`."""
     return re.sub(r"[^\w.]+", "_", name)
 
 

@@ -1,6 +1,6 @@
 """Every setting of a run on MESSENGER, with the laptop's values as defaults.
 
-EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its release. How settings become stages is
+EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its release. Stages are built by
 `trials.py`.
 """
 
@@ -29,9 +29,9 @@ from tune_experiments.experiment.training_config import PlanArguments, StagedExp
 
 RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
 GROUNDED = "_grounding"
-"""Methods with the contrastive grounding loss, which no paper has, end with it."""
+"""Suffix of methods with our contrastive grounding loss."""
 MOVING = "emma_movement"
-"""Methods whose queries say how sprites move, which no paper has, begin with it."""
+"""Prefix of methods whose queries contain how sprites move, an idea of ours."""
 
 
 _ByStage: TypeAlias = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
@@ -83,7 +83,7 @@ class MessengerRunConfig(
     num_agents: ClassVar[int] = 1
 
     stages: tuple[int, ...] = (1,)
-    """Numbers of MESSENGER's stages, from 1 to 3, that the same team plays one after another: 1 2 3 for all."""
+    """Numbers of MESSENGER's stages, from 1 to 3, trained one after another with the same team: 1 2 3 for all."""
     texts: str = "own"
     """Sentences of the world: `own`; a folder with a corpus; or `published`, the one in the folder that
     MESSENGER_TEXT_DIR names."""
@@ -112,7 +112,7 @@ class MessengerRunConfig(
     """Number of env steps between checkpoints in each later stage."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_some(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
@@ -122,7 +122,7 @@ class MessengerRunConfig(
             object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(texts)))
 
     def stage_arguments(self, stage: int) -> PlanArguments:
-        """Processes and lengths of a stage; the first one has lengths of its own."""
+        """Processes and lengths of a stage; the first one has its own lengths."""
         if stage != self.stages[0]:
             return self.plan_arguments()
         return PlanArguments(
@@ -158,14 +158,14 @@ def corpus_of_run(config: MessengerRunConfig) -> tuple[Corpus, Games]:
 def make_world(
     config: MessengerRunConfig, stage: int, num_worlds: int = 1, first_world: int = 0, **changes: Any
 ) -> Messenger:
-    """Worlds of a stage; roles are shown beside the manual, for the row that does without it.
+    """Worlds of a stage; roles are observed beside the manual, for the method that does not read it.
 
     Args:
-        config: texts and what is seen.
+        config: texts and observations.
         stage: stage of MESSENGER.
         num_worlds: B.
         first_world: number of the first one.
-        changes: arguments to lay over, such as `split`.
+        changes: overriding arguments, such as `split`.
     """
     arguments: dict[str, Any] = {
         "stage": stage,

@@ -8,7 +8,7 @@ from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig,
 
 
 def deviation_notes(config: MessengerRunConfig) -> list[str]:
-    """Deviations from the paper and its release that no flag says."""
+    """Deviations from the paper and its release that no flag shows."""
     weight = config.learner.grounding_coef
     notes = [
         f"method {row}: a contrastive grounding loss of weight {weight:g}; the paper has none"
@@ -26,7 +26,7 @@ def deviation_notes(config: MessengerRunConfig) -> list[str]:
 
 
 def optimiser_steps_beside(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
-    """Sentence on the optimiser steps of the first stage of a run beside those of the release's."""
+    """Sentence that compares the optimiser steps of a run's first stage with the release's."""
     steps = optimiser_steps(reference.learner.at_stage(1), reference.workers, reference.first_stage_env_steps)
     own, how = config.learner.at_stage(config.stages[0]), ", each in the first stage"
     return optimiser_steps_in_words(own, config.workers, config.first_stage_env_steps, steps, "the release", how)
@@ -36,7 +36,7 @@ def movement_notes(config: MessengerConfig) -> list[str]:
     """Deviations of methods whose queries hold movements."""
     notes, weight = [], config.movement_grounding_coef
     for row in (row for row in config.methods if row.startswith(MOVING)):
-        notes.append(f"method {row}: a sprite's query says whether it comes nearer or goes away; the paper's does not")
+        notes.append(f"method {row}: a sprite's query shows if it approaches or moves away; the paper's does not")
         if weight:
             notes.append(f"method {row}: a movement contrast of weight {weight:g}; the paper has none")
     return notes

@@ -1,8 +1,8 @@
 """Tests on MESSENGER: training games, new games in new sentences, and permuted roles, beside random play.
 
-As published, an evaluated team plays its most likely actions with 5 % random ones among them, and episodes have the
+As published, an evaluated team takes greedy actions with 5 % random ones among them, and episodes have the
 time limits of training. With permuted roles the manual describes another game with the same three entities: a policy
-that reads must lose there, and a policy that knows the entities by heart does not. Random play is uniform.
+that reads must lose there, but not one that has memorised the entities. Random play is uniform.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.messenger.config import MessengerRunConfig, make_world
 
 EVALUATION_SEED = 84
-"""Seed of every evaluation: with the worlds' arguments it fixes all episodes, whatever policy plays them."""
+"""Seed of every evaluation: with the worlds' arguments it fixes all episodes, for any policy."""
 RANDOM_SHARE = 0.05
 """Share of an evaluated team's actions that are random."""
 PERMUTED = "permuted"
@@ -41,7 +41,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
 
 
 class WithRandomMoves(Evaluation):
-    """Likeliest actions, with random ones among them; all from the worlds' own uniforms."""
+    """Greedy actions with random ones among them, all from the worlds' own uniforms."""
 
     world: World
 
@@ -55,7 +55,7 @@ class WithRandomMoves(Evaluation):
 
 
 Way = Callable[[World, TeamPolicy], Evaluation]
-"""How a team is tested: what plays it in some worlds."""
+"""Factory of evaluations of a policy in some worlds."""
 
 
 def evaluate(
@@ -71,8 +71,8 @@ def evaluate(
         config: configuration of the run.
         stage: stage of MESSENGER, 1 to 3.
         policy: the team that is tested.
-        way: how it plays.
-        way_where_told: how it plays where the manual is that of the game; None for `way`.
+        way: factory of the evaluation.
+        way_where_told: factory where the manual describes the game; None for `way`.
     """
     told = way_where_told or way
     ways = {name: way if PERMUTED in name else told for name in _columns(stage)}
@@ -84,7 +84,7 @@ def evaluate(
 
 
 def as_tested(stage: int, column: str) -> Tested:
-    """Test of a column of the table."""
+    """Name of a column's test."""
     split, permuted, _ = column.partition(f"_{PERMUTED}")
     return Tested(f"stage_{stage}_{split}", PERMUTED if permuted else "")
 
@@ -97,7 +97,7 @@ def validate(config: MessengerRunConfig, stage: int, policy: TeamPolicy, way: Wa
 
 @functools.lru_cache(maxsize=8)
 def random_play(config: MessengerRunConfig, stage: int, count: int) -> dict[str, Episodes]:
-    """Column -> episodes of uniform moves; what manuals say makes no difference to them."""
+    """Column -> episodes of uniform moves; independent of the manual."""
     uniform = uniform_team(config.num_agents, len(ACTIONS))
     worlds = {name: make_world(config, stage, count, split=name) for name in _columns(stage) if PERMUTED not in name}
     return {name: _summed(Evaluation(world, uniform).run(EVALUATION_SEED)) for name, world in worlds.items()}
@@ -109,7 +109,7 @@ def _play(config: MessengerRunConfig, stage: int, policy: TeamPolicy, column: st
 
 
 def _columns(stage: int) -> list[str]:
-    """Only in stage 2 do test games move in ways that training has not."""
+    """Columns of a stage; only stage 2 has test games with new movements."""
     return [name for name in COLUMNS if stage == 2 or name != "test_se"]
 
 

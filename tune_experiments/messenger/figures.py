@@ -1,10 +1,10 @@
 """Figures and videos of a run on MESSENGER: curves, attention, and an episode of each row with its manual.
 
-Attention shows whether sprites find the sentences about them (EMMA, section 4): means by the sprite that looks and the
-entity that a sentence is about, over the starts of many episodes, in training games and in new games. A square that is
-never seen stays grey. The episode is the one that `record_episode` would show of those that begin at one seed, and a
-second one is an episode that the team does not win. Their frames are the grid, the manual, and beside each sentence how
-much each sprite looks at it; the last one says how the episode ended.
+Attention shows whether sprites find the sentences about them (EMMA, section 4): means by the sprite and by the entity
+that a sentence is about, over the starts of many episodes, in training games and in new games. A combination that never
+occurs is grey. The episode is the one that `record_episode` would show, and a second one is an episode that the team
+does not win. Their frames show the grid, the manual, and beside each sentence the attention of each sprite; the last
+frame says how the episode ended.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ATTENTION_SPLITS = {"train": "training games", "test": "new games, new sentences
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
-    """Everything of which there is something yet: curves, episodes, and the attention of the sprites."""
+    """Draw all figures that have data: curves, episodes, and the attention of the sprites."""
     named = {_name(method): seeds for method, seeds in trials.items()}
 
     def draw_video(method: str, policy: LoadedPolicy) -> Path:
@@ -66,7 +66,7 @@ def _name(method: str) -> str:
 
 
 def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
-    """[12, 12] float64: how much sprites of an entity look at sentences about another, nan where they never meet."""
+    """[12, 12] float64: attention of an entity's sprites to sentences about another, nan if never together."""
     config: MessengerRunConfig = policy.config
     world = make_world(config, config.last_stage, ATTENTION_EPISODES, split=split)
     obs = world.reset(ATTENTION_SEED)
@@ -82,7 +82,7 @@ def mean_attention(policy: LoadedPolicy, split: str) -> np.ndarray:
 
 
 def draw_attention(policy: LoadedPolicy, path: Path) -> Path:
-    """Two panels, training games and new ones; a team that reads well has a dark diagonal in both."""
+    """Two panels, training games and new ones; good readers have dark diagonals."""
     figure = new_figure(width=10.5, height=5.3)
     for panel, (split, name) in zip(figure.subplots(1, 2), ATTENTION_SPLITS.items(), strict=True):
         attention = mean_attention(policy, split)
@@ -145,7 +145,7 @@ def _moments(policy: LoadedPolicy, world: Messenger, seed: int, index: int) -> I
 
 
 def _ending(info: dict[str, Any], index: int) -> str:
-    """`won`, or what world `index` was lost to, in words."""
+    """`won`, or the cause of the loss of world `index`, in words."""
     place = list(info["done_worlds"]).index(index)
     return next((name.replace("_", " ") for name in ENDINGS if info["episode"][name][place]), "won")
 

@@ -1,4 +1,4 @@
-"""Base of all experiments in MESSENGER: worlds, how actions are chosen, and what a run shows."""
+"""Base of all experiments in MESSENGER: environments, evaluation and figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MessengerExperiment(Experiment[Config]):
         return (MainComparison(*self.rows_compared(config), "win_rate", f"stage_{stage}_test", table=title),)
 
     def as_loaded(self, config: Config) -> Config:
-        """With frozen encodings in the user's cache, whatever folder the stored run had for them."""
+        """The configuration with frozen encodings in the user's cache."""
         return dataclasses.replace(config, encoder=dataclasses.replace(config.encoder, folder=""))
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> Messenger:
@@ -47,5 +47,5 @@ class MessengerExperiment(Experiment[Config]):
         return make_world(config, config.last_stage, num_worlds, split="test")
 
     def valid_world(self, config: Config, num_worlds: int) -> Messenger:
-        """Games of validation of the last stage."""
+        """Validation games of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="val")

@@ -29,7 +29,7 @@ RELEASED_LEARNER = MessengerLearnerConfig(
 
 
 def smoke(laptop: ConfigType) -> ConfigType:
-    """All three stages with tiny networks: it runs and learns nothing."""
+    """All three stages with tiny networks, which learn nothing."""
     return dataclasses.replace(
         laptop,
         stages=(1, 2, 3),

@@ -1,8 +1,8 @@
-"""Share of moments in which a sprite reads its own sentence: failures of reading, apart from those of control.
+"""Share of time steps in which a sprite attends to its own sentence, to tell failures of reading from those of control.
 
-While a team plays a single agent's test, a metric for each entity says in which share of the moments of an episode its
-sprite attends most to its own sentence, that about its symbol in its role; a manual calls decoys enemies. A sprite
-counts while it stands alone in its cell, since EMMA's attention is that of a cell. The team is not told any of it.
+In a single agent's test, a metric for each entity is the share of an episode's time steps in which its sprite attends
+most to its own sentence, that about its symbol in its role; a manual calls decoys enemies. A sprite counts while it is
+alone in its cell, since EMMA's attention is that of a cell. The team does not observe any of it.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ TOLD_ROLES = {
 """Metric of each entity, in the world's order -> the role that a manual gives it."""
 _RIGHT, _COUNTED = "_right", "_counted"
 _EXPLAINED = (
-    "Shares of the moments of an episode in which a sprite, alone in its cell, attends most to the sentence about it, "
+    "Shares of an episode's time steps in which a sprite, alone in its cell, attends most to the sentence about it, "
     "averaged over test episodes. By chance it is one in three, in stage 3 one in six. There a message and its decoy "
     "look alike until they move: without movements in queries both always attend to the same sentence, and with them "
-    "no sprite is told apart in every moment."
+    "they can only be distinguished once they move."
 )
 
 
 class WhatSpritesRead(WithRandomMoves):
-    """A team's test with the additional metrics of `TOLD_ROLES`."""
+    """An evaluation with the additional metrics of `TOLD_ROLES`."""
 
     world: Messenger
 
     def __init__(self, about: Array, world: Messenger, policy: TeamPolicy) -> None:
-        """Prepare to play.
+        """Set up the evaluation.
 
         Args:
-            about: [D, 3] int64, entity, role and movement that each sentence tells of.
-            world: B worlds of one agent, whose manuals tell of the game that is played.
+            about: [D, 3] int64, entity, role and movement of each sentence.
+            world: B worlds of one agent, whose manuals describe the game.
             policy: a team that reads manuals.
         """
         super().__init__(world, policy, self.readings)
@@ -76,7 +76,7 @@ class WhatSpritesRead(WithRandomMoves):
         }
 
     def readings(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Whether each entity's sprite counts, and reads its own sentence, [B, 1, E] bool each."""
+        """Whether each entity's sprite counts, and attends most to its own sentence, [B, 1, E] bool each."""
         state = self.world.state
         attended = output.extras["attention/manual"][:, 0, 0].argmax(-1).cpu().numpy()
         symbols, cells = (obs[name][:, 0, 0, -1].cpu().numpy() for name in ("symbols", "cells"))
@@ -93,7 +93,7 @@ class WhatSpritesRead(WithRandomMoves):
 
 
 def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> Tests:
-    """See `evaluation.evaluate`; also whose sentences the sprites read where the manual is that of the game."""
+    """See `evaluation.evaluate`; also the sprites' attention where the manual describes the game."""
     corpus, _ = corpus_of_run(config)
     return evaluation.evaluate(config, stage, policy, way_where_told=partial(WhatSpritesRead, corpus.about))
 

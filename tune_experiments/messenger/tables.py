@@ -1,8 +1,8 @@
-"""Win rates, a table a stage: rows as methods and random play, columns as what was played.
+"""Win rates, a table a stage: methods and random play as rows, tests as columns.
 
-A result's world is `stage_S_SPLIT`; its condition may be permuted roles, and an earlier stage after which it was.
+A result's world is `stage_S_SPLIT`; its condition may be permuted roles, or an earlier stage.
 
-`endings_table` says what tested games were lost to, so that failures of reading stand apart from those of control.
+`endings_table` lists causes of lost games, to tell failures of reading from those of control.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ NOT_IN_THE_PAPER = (
     f"Methods that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
 )
 MOVING_NOT_IN_THE_PAPER = (
-    f"In methods that begin with {MOVING} queries also hold how sprites were seen to move, and such methods may have a "
+    f"In methods that begin with {MOVING} queries also contain how sprites move, and such methods may have a "
     "movement contrast; the paper has neither."
 )
 CHOSEN = (
-    "Weights are those that won most validation games: a method that overfits is tested with weights from before that "
+    "Weights are those with the best validation win rate: a method that overfits is tested with earlier weights "
     "(its curves show what came later)."
 )
 _WORLD = re.compile(r"stage_(\d)_(\w+)")
 _ENDINGS_EXPLAINED = (
     "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or goal, "
-    "and only its movement tells them apart; lost_to_goal: touched without the message; has_message: share of agents "
+    "and differs only in its movement; lost_to_goal: touched without the message; has_message: share of agents "
     "that have it at the end."
 )
 _OF_ENDINGS = ("win_rate", *ENDINGS, "has_message")
@@ -51,9 +51,9 @@ def tables(
 
     Args:
         results: lines of a run.
-        caption: what the tables show.
-        paper: stage -> method -> column -> the win rate that the paper prints.
-        chosen: a sentence on whose weights are tested.
+        caption: title of the tables.
+        paper: stage -> method -> column -> win rate in the paper.
+        chosen: sentence about the choice of the tested weights.
         columns: condition -> its column; `SPLIT_CONDITION` where none is named.
     """
     cells = [cell for line in results if line.metric == "win_rate" and (cell := _cell(line, caption, columns))]
@@ -76,7 +76,7 @@ def _table(cells: Sequence[Result], chosen: str, paper: PaperNumbers | None) -> 
 
 
 def _cell(line: Result, caption: str, columns: Mapping[str, str]) -> Result | None:
-    """A line as a cell of its stage's table; None for what such tables do not show."""
+    """A line as a cell of its stage's table; None if such tables do not show it."""
     found = _WORLD.fullmatch(line.world)
     if found is None:
         return None
@@ -90,13 +90,13 @@ def _title(caption: str, stage: int) -> str:
 
 
 def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table of training and test games of all stages, or none for results from before there were endings.
+    """One table of training and test games of all stages, or none for older results without endings.
 
     Args:
         results: lines of a run.
         caption: title of its tables in results.jsonl.
     """
-    title = f"{caption}: what games are lost to"
+    title = f"{caption}: causes of lost games"
     cells = of_games(results, caption, title, _OF_ENDINGS)
     if not {cell.metric for cell in cells} & set(ENDINGS):
         return []

@@ -35,17 +35,17 @@ from tune_experiments.messenger.config import (
 from tune_experiments.messenger.evaluation import evaluate, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
-"""Parameters that the release freezes after the first stage. Learned word vectors go on: later stages have words of
-their own; so do the vectors of movements, since nothing moves in the first stage."""
+"""Parameters that the release freezes after the first stage. Learned word vectors are still trained: later stages have
+words of their own; so do the vectors of movements, since nothing moves in the first stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one method of the table.
+    """Components of one method of the table.
 
     Attributes:
         build_policy: the team with its initial weights, the same in all stages.
-        extra_losses: beside PPO's.
+        extra_losses: losses besides PPO's.
         attention: patterns of the parameters that find a sentence, for runs that freeze them after the first stage.
         chosen_by: metric of the validation by which weights are chosen; None tests the last.
         evaluate, validate: `(config, stage, policy)`, after a stage and within it.
@@ -84,7 +84,7 @@ def _row(config: MessengerConfig, method: str, seed: int) -> Row:
 
 
 def choose_evaluation(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
-    """Test of a method's teams, `(config, stage, policy)`; of methods that read also whose sentences they read."""
+    """Test of a method's teams, `(config, stage, policy)`; for methods that read, also their attention."""
     return evaluate if method == "game_id" else reading.evaluate
 
 
@@ -124,11 +124,11 @@ def build_policy(config: MessengerRunConfig, method: str, seed: int) -> TeamPoli
 
 
 def training_sentences(config: MessengerRunConfig) -> list[str]:
-    """Sentences about the games of training, of all kinds that the run's stages show."""
+    """Sentences about the games of training, of all kinds in the run's stages."""
     corpus, games = corpus_of_run(config)
     kinds = (STILL,) if config.stages == (1,) else range(len(MOVEMENTS))
     described = pairs_of_games(games, "train")
-    if 3 in config.stages:  # decoys are told as enemies, and a false lead as anything
+    if 3 in config.stages:  # manuals call decoys enemies, and a distracting sentence may have any role
         described = {(entity, role) for entity in range(len(ENTITIES)) for role in range(len(ROLES))}
     numbers = (number for pair in sorted(described) for kind in kinds for number in corpus.cell("train", *pair, kind))
     return [corpus.sentences[number] for number in numbers]

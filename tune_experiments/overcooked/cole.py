@@ -1,10 +1,9 @@
-"""COLE: one learner grows a population of frozen copies of itself, and learns beside them (Li et al., ICML 2023).
+"""COLE: one learner trains with a growing population of frozen copies of itself (Li et al., ICML 2023).
 
-A generation is a stretch of training beside the present members, drawn by the solver's weights, and with itself. At its
-end the learner plays with all members in both orders; if it fits the population it joins as a frozen copy, else it
-learns on. The first generations have no partners. A full population loses its oldest member. A checkpoint holds the
-members and what was found in every generation, so a trial that was killed goes on with the same. This file must not
-know a game.
+In a generation the learner trains with the present members, drawn by the solver's weights, and with itself. At its end
+the learner plays with all members in both orders; if it fits the population it joins as a frozen copy, else it trains
+on. The first generations have no partners. A full population loses its oldest member. A checkpoint holds the members
+and the results of every generation, so a killed trial continues exactly. This file is independent of the game.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ STATE, HISTORY = "cole", "history"
 _BEGAN, _REFUSALS, _MEMBER, _PAYOFFS = "began", "refusals", "member_", "payoffs"
 
 MakeWorlds = Callable[[Sequence[TeamPolicy], Sequence[float], int], Callable[..., Any]]
-"""`(members, weights, env_steps)`, how worlds are made to learn in from so many env steps on, beside members if any."""
+"""`(members, weights, env_steps)`, factory of training worlds from these env steps on with these partners."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Generation:
 
     Attributes:
         env_steps: number of env steps of training so far.
-        members: names; a member is called by the env steps after which it joined.
+        members: names; a member's name is the number of env steps after which it joined.
         payoffs: [n + 1, n + 1], rows chef 0, columns chef 1.
         shapley: [n + 1] graphic Shapley values.
         unpopularity: [n + 1].
@@ -57,7 +56,7 @@ class Generation:
 
 
 class Cole:
-    """An algorithm behind its own calls, whose worlds change with each generation."""
+    """Wrapper of an algorithm whose worlds change with each generation."""
 
     def __init__(
         self,
@@ -71,9 +70,9 @@ class Cole:
 
         Args:
             settings: settings of the population.
-            plan: how the learner learns, and its whole budget; its worlds are replaced.
-            make_worlds: its worlds.
-            payoff: what a team's first agent achieves with another's second.
+            plan: plan of the learner, with its whole budget; its worlds are replaced.
+            make_worlds: factory of its worlds.
+            payoff: mean reward of one team's first agent with another's second.
             make_algorithm: algorithm factory.
         """
         self._settings, self._plan = settings, plan
@@ -96,7 +95,7 @@ class Cole:
         return row | ({"cole/payoff_with_members": float(np.mean(others))} if others else {})
 
     def progress(self) -> Progress:
-        """How far training has come."""
+        """Progress of training."""
         return self._algorithm.progress()
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
@@ -104,7 +103,7 @@ class Cole:
         return self._algorithm.policy(weights)
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """The algorithm's, with members and generations."""
+        """The algorithm's checkpoint, with members and generations."""
         tensors, progress = self._algorithm.checkpoint()
         text = json.dumps([dataclasses.asdict(generation) for generation in self.generations])
         own: dict[str, Any] = {HISTORY: np.frombuffer(text.encode(), np.uint8).copy(), _PAYOFFS: self._payoffs.copy()}
@@ -138,14 +137,14 @@ class Cole:
         return math.ceil(self._plan.budget_env_steps * (len(self.generations) + 1) / self._settings.generations)
 
     def _build(self) -> Algorithm:
-        """Build the algorithm of this generation; the first generations are self-play alone."""
+        """Build the algorithm of this generation; the first generations are only self-play."""
         members = [] if self._is_early else list(self._members.values())
         weights = partner_weights(self._payoffs).tolist() if members else []
         make_world = self._make_worlds(members, weights, self._began)
         return self._make_algorithm(dataclasses.replace(self._plan, make_world=make_world))
 
     def _end_generation(self) -> None:
-        """Meet all members, join them or not, and go on in other worlds."""
+        """Evaluate the learner with all members, perhaps add it, and continue in new worlds."""
         tensors, progress = self._algorithm.checkpoint()
         learner = self._member(tensors["weights"])
         payoffs = self._payoffs_with(learner)
@@ -189,5 +188,5 @@ class Cole:
 
 
 def read_generations(tensors: Tensors) -> list[Generation]:
-    """The generations that a checkpoint knows of, the first first."""
+    """The generations in a checkpoint, in order."""
     return [Generation(**found) for found in json.loads(bytes(np.asarray(tensors[STATE][HISTORY])))]

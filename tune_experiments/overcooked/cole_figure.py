@@ -1,4 +1,4 @@
-"""A figure of how COLE's population grew: payoffs of the last generation, who prefers whom, and all generations."""
+"""A figure of how COLE's population grew: payoffs and preferences of the last generation, and all generations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def draw(generations: Sequence[Generation], path: Path) -> Path:
     _draw_payoffs(pairs, np.array(last.payoffs), names)
     _draw_graph(graph, last, names)
     _draw_growth(growth, generations)
-    remark = f"members are called by the env steps after which they joined; payoffs after {last.env_steps:,} env steps"
+    remark = f"members are named by the env steps after which they joined; payoffs after {last.env_steps:,} env steps"
     figure.supxlabel(remark, fontsize=8, color=REMARK)
     return save(figure, path)
 
@@ -63,7 +63,7 @@ def _draw_payoffs(panel: Axes, payoffs: np.ndarray, names: Sequence[str]) -> Non
 
 
 def _draw_graph(panel: Axes, last: Generation, names: Sequence[str]) -> None:
-    """Members on a circle, each with an arrow to whom it cooks best with."""
+    """Members on a circle, each with an arrow to its best partner."""
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / len(names)
     places = np.stack([np.cos(angles), np.sin(angles)], -1) * (len(names) > 1)
     shapley = np.array(last.shapley)
@@ -79,7 +79,7 @@ def _draw_graph(panel: Axes, last: Generation, names: Sequence[str]) -> None:
         panel.text(across, up, f"{name}\n{value:.1f}", fontsize=8, ha="center", va="center", color=INK)
     panel.set(xlim=(-2.1, 2.1), ylim=(-1.8, 1.8), aspect="equal")
     panel.axis("off")
-    title = "cooks best with (of equals the last; no arrow: itself); size: Shapley value"
+    title = "arrow: best partner (of equals the last; none: itself); size: Shapley value"
     panel.set_title(title, fontsize=9, color=INK)
 
 

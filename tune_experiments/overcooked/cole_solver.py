@@ -1,9 +1,9 @@
-"""COLE's solver: which partners the learner needs, and whether it fits the population (Li et al., ICML 2023).
+"""COLE's solver: weights of partners, and acceptance of learners (Li et al., ICML 2023).
 
-A population is known by its payoffs: entry (i, j) is what member i achieves as chef 0 with member j as chef 1. The
-graphic Shapley value of a member is what it adds to the coalitions of the others; whoever adds little is hard to cook
-with, or cannot cook, and becomes a likely partner. Constants are those of the released code; values are sums over all
-coalitions, where the release samples 200 orders.
+A population is described by its payoffs: entry (i, j) is the reward of member i as chef 0 with member j as chef 1. The
+graphic Shapley value of a member is its mean contribution to coalitions of the others; members with low values become
+likely partners. Constants are those of the released code; values are sums over all coalitions, where the release
+samples 200 orders.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ DAMPING = 0.85
 SHARPNESS = 10.0
 """Factor in both softmaxes: over centralities, and over Shapley values."""
 NEWEST_SHARE, LATER_NEWEST_SHARE, LATER = 0.1, 0.2, 50
-"""Share of the members that count as new where a learner is judged, up to generation 50 and after it."""
+"""Share of the members that count as new in the acceptance test, up to generation 50 and later."""
 MAX_REFUSALS = 2
 MAX_MEMBERS = 10
 """Coalitions double with every member."""
 
 
 def page_rank(payoffs: Array) -> Array:
-    """PageRank of a weighted graph with its self-loops; a row of zeros leads anywhere.
+    """PageRank of a weighted graph with its self-loops; a row of zeros leads to all with equal weight.
 
     Args:
         payoffs: [n, n], at least 0; weight of the edge from i to j.
@@ -40,13 +40,13 @@ def page_rank(payoffs: Array) -> Array:
 
 
 def coalition_value(payoffs: Array) -> float:
-    """Value of a coalition: mean payoff of its members, where less central partners weigh more.
+    """Value of a coalition: mean payoff of its members, with larger weights for less central partners.
 
     Args:
         payoffs: [n, n], of the coalition alone.
 
     Returns:
-        at least 0; 0 for nobody.
+        at least 0; 0 for an empty coalition.
     """
     if not len(payoffs):
         return 0.0
@@ -55,13 +55,13 @@ def coalition_value(payoffs: Array) -> float:
 
 
 def shapley_values(payoffs: Array) -> Array:
-    """Graphic Shapley values: mean over all orders of what a member adds to those before it, losses taken as 0.
+    """Graphic Shapley values: mean over all orders of a member's gain for those before it, negative gains as 0.
 
     Args:
         payoffs: [n, n], at least 0.
 
     Returns:
-        [n] float64; because losses are taken as 0, their sum is not the value of all.
+        [n] float64; because negative gains count as 0, their sum is not the value of all.
     """
     count = len(payoffs)
     value_by_coalition = {
@@ -79,19 +79,19 @@ def shapley_values(payoffs: Array) -> Array:
 
 
 def partner_weights(payoffs: Array) -> Array:
-    """How likely each member is to be the partner before any visit, [n] float64, their sum is 1."""
+    """Probability of each member as partner before any visit, [n] float64, their sum is 1."""
     values = shapley_values(payoffs)
     length = np.linalg.norm(values)
     return softmax(-SHARPNESS * values / (length if length > 0 else 1.0))
 
 
 def with_visits(weights: Array, visits: Array, visit_weight: float) -> Array:
-    """Weights of partners after some visits: who was seldom met becomes likelier.
+    """Weights of partners after some visits: rarely met partners become more likely.
 
     Args:
         weights: [n], of `partner_weights`.
-        visits: [B, n], how often each was met.
-        visit_weight: what the bonus weighs, at least 0.
+        visits: [B, n], number of episodes with each.
+        visit_weight: weight of the bonus, at least 0.
 
     Returns:
         [B, n] float64, not normalised.
@@ -102,7 +102,7 @@ def with_visits(weights: Array, visits: Array, visit_weight: float) -> Array:
 
 
 def preferred(payoffs: Array) -> Array:
-    """Whom each member cooks best with, in the mean of both orders, itself included; of several the last, [n] int."""
+    """Best partner of each member in the mean of both orders, perhaps itself; of several the last, [n] int."""
     mean = (payoffs + payoffs.T) / 2
     return len(mean) - 1 - mean[:, ::-1].argmax(1)
 
@@ -114,11 +114,11 @@ def unpopularity(payoffs: Array) -> Array:
 
 
 def is_accepted(payoffs: Array, refusals: int, generation: int) -> bool:
-    """Whether a learner joins the population: it, or one of the newest, is the most preferred; or it was refused twice.
+    """Whether a learner joins the population: it, or one of the newest, is the most preferred; or a third try.
 
     Args:
         payoffs: [n + 1, n + 1], of n members from old to new and the learner, which is the last.
-        refusals: how often this learner was refused.
+        refusals: number of rejections of this learner.
         generation: number of the generation that ends, from 1.
     """
     members = len(payoffs) - 1

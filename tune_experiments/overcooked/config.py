@@ -1,6 +1,6 @@
 """Every setting of a run in Overcooked, with the laptop's values as defaults.
 
-Constants of the published self-play agents are the preset `paper`. How settings become a trial is `trials.py`.
+Constants of the published self-play agents are the preset `paper`. `trials.py` builds a trial from it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class ColeSettings:
     self_share: UnitInterval = 0.25
     """Share of episodes, from 0 to 1, in which the learner cooks with itself; the release has 1 of 4."""
     visit_weight: NonNegativeFloat = 1.0
-    """Weight of the bonus for partners that a world has rarely met, at least 0; the release has 1."""
+    """Weight of the bonus for rarely met partners, at least 0; the release has 1."""
     payoff_episodes: PositiveInt = 10
-    """Number of episodes, not counted as training, behind each entry of the payoffs; the release has 3."""
+    """Number of episodes, not counted as training, for each entry of the payoffs; the release has 3."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class ShapingSettings:
     """Weight of the shaped points in the rewards, in methods with shaping: 1, falling linearly to 0."""
 
     share: PositiveFloat = 0.6
-    """Share of the budget, above 0, after which the shaped points weigh nothing."""
+    """Share of the budget, above 0, after which the shaped points have weight 0."""
     env_steps: NonNegativeInt = 0
-    """Number of env steps of the whole run after which the shaped points weigh nothing; 0: use the share."""
+    """Number of env steps of the whole run after which the shaped points have weight 0; 0: use the share."""
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
@@ -104,7 +104,7 @@ class OvercookedConfig(
     """Number of env steps of an episode, in training and in tests."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         if self.task not in LAYOUTS:
             raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")
@@ -114,7 +114,7 @@ class OvercookedConfig(
         if self.cole.population_size > MAX_MEMBERS:
             raise UserError(
                 f"--cole.population-size must be at most {MAX_MEMBERS}, not {self.cole.population_size}: the solver "
-                f"looks at every coalition of members"
+                f"uses every coalition of members"
             )
 
     @property
@@ -124,17 +124,17 @@ class OvercookedConfig(
 
     @property
     def shaping_env_steps(self) -> float:
-        """Env steps of the whole run until the shaped points weigh nothing."""
+        """Env steps of the whole run until the shaped points have weight 0."""
         return self.shaping.env_steps or self.shaping.share * self.budget_env_steps
 
     def shaping_after(self, env_steps: int) -> dict[str, Any]:
-        """Arguments of worlds in which the shaped points go on falling after so many env steps of the run."""
+        """Arguments of worlds whose shaping weight continues to fall after these env steps of the run."""
         left = max(0.0, self.shaping_env_steps - env_steps)
         return {"shaping": left / self.shaping_env_steps, "shaping_steps": max(1, math.ceil(left / self.num_worlds))}
 
 
 def check_some_widths(network: GridCnnConfig) -> None:
-    """Refuse a network that cannot be built.
+    """Check the widths of the network.
 
     Raises:
         UserError: no layers, a width below 1 or an even kernel.

@@ -1,8 +1,8 @@
 """Cross-play: every trained team's chef 0 with every team's chef 1, beside the teams as they were trained.
 
-Teams that were trained apart may have settled on ways of their own; what a pair of strangers serves shows how much of a
-team's reward is cooking and how much is habit. A pair of strangers is a `MixedTeam`: agent i does what team i would
-have it do. It is made for teams whose agents act apart and remember nothing.
+Teams that were trained separately may have different conventions: rewards of mixed pairs show how much of a team's
+reward depends on its own conventions. A pair is a `MixedTeam`: agent i takes the actions of team i. Teams must be
+without memory and have independent agents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SELF_PLAY_OF = "overcooked_selfplay"
 """The experiment of self-play and of populations."""
 METRICS = ("reward", "soups")
 Kitchens = Mapping[str, Callable[[LoadedPolicy], str]]
-"""Experiments whose teams can meet -> the kitchen of one of its teams."""
+"""Experiments whose teams can be paired -> kitchen of a team."""
 Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
 """(first team, second team, episodes) -> episodes of the first one's chef 0 with the second one's chef 1."""
 
@@ -49,7 +49,7 @@ class Matrix:
         layout: the kitchen.
         names: names of the K teams.
         values: metric -> [K, K] float64, means over episodes; rows are chef 0's teams, columns chef 1's.
-        results: the same line by line, with intervals.
+        results: the same as rows with intervals.
     """
 
     layout: str
@@ -58,11 +58,11 @@ class Matrix:
     results: tuple[Result, ...]
 
     def own(self, metric: str) -> Array:
-        """[K] float64, each team as it was trained: the diagonal."""
+        """[K] float64, each team with itself: the diagonal."""
         return np.diagonal(self.values[metric]).copy()
 
     def with_others(self, metric: str) -> Array:
-        """[K] float64, mean of each team with all the others, in both places."""
+        """[K] float64, mean of each team with all others, in both roles."""
         values, others = self.values[metric], 2 * (len(self.names) - 1)
         return np.asarray((values.sum(0) + values.sum(1) - 2 * self.own(metric)) / others)
 
@@ -70,13 +70,13 @@ class Matrix:
 def load_teams(
     runs: Sequence[Path], kitchens: Kitchens, methods: Sequence[str] = (), kitchen: str = ""
 ) -> dict[str, LoadedPolicy]:
-    """Every trained team of some runs, by a name that tells them apart.
+    """All trained teams of some runs, by unique names.
 
     Args:
         runs: run folders, or folders of single trials, such as the best of a search.
-        kitchens: which experiments' teams can meet, and where a team cooks.
+        kitchens: experiments whose teams can be paired, and a team's kitchen.
         methods: names of the methods; all by default.
-        kitchen: where they meet, for runs of several kitchens; by default that of all teams.
+        kitchen: kitchen of the pairs, for runs of several kitchens; by default that of all teams.
 
     Raises:
         UserError: another experiment, several kitchens, or fewer than two teams.
@@ -90,12 +90,12 @@ def load_teams(
     found = {name: team for name, team in found.items() if kitchen in ("", where[name])}
     if len(limits := {team.config.max_episode_steps for team in found.values()}) > 1:
         raise UserError(
-            f"teams meet in episodes of one length, and these have {', '.join(map(str, sorted(limits)))} env steps: "
+            f"teams must have episodes of one length, and these have {', '.join(map(str, sorted(limits)))} env steps: "
             "name runs with the same --max-episode-steps"
         )
     if len(several := {where[name] for name in found}) > 1:
         raise UserError(
-            f"teams of different kitchens cannot meet, and these are of {', '.join(sorted(several))}; "
+            f"teams of different kitchens cannot be paired, and these are of {', '.join(sorted(several))}; "
             "choose one with --kitchen"
         )
     if len(found) < 2:
@@ -110,7 +110,7 @@ def distinct_names(folders: Sequence[Path]) -> list[str]:
     """Names of runs and trials; if two are equal, with the folder around a run, or the run of a trial, in front.
 
     Raises:
-        UserError: two are still called alike.
+        UserError: two names are still equal.
     """
     names = [folder.name for folder in folders]
     if len(set(names)) < len(names):
@@ -134,7 +134,7 @@ class StoredTrial:
     """A trial in a run folder.
 
     Attributes:
-        method: as the run calls it; SAMA's and MAPPO's are a row and a kitchen, `sama-cramped_room`.
+        method: name in the run; SAMA's and MAPPO's are a method and a kitchen, `sama-cramped_room`.
         folder: folder of the trial.
         config: configuration of its run.
     """
@@ -175,7 +175,7 @@ def find_trials(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
 def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> None:
     if name not in experiments:
         known = " and ".join(experiments)
-        raise UserError(f"{run} is of {name}, and only teams of {known} can be taken here; name a run of those")
+        raise UserError(f"{run} is of {name}, and cross-play needs teams of {known}: name a run of those")
 
 
 def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet: Meet) -> Matrix:
@@ -185,7 +185,7 @@ def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet
         teams: name -> team, all of one kitchen.
         layout: the kitchen.
         episodes: number of episodes of each pair.
-        meet: how a pair plays.
+        meet: function that plays a pair.
     """
     names = tuple(teams)
     values = {metric: np.zeros((len(names), len(names))) for metric in METRICS}
@@ -202,10 +202,10 @@ def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet
 def play_pair(
     config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int, seed: int = EVALUATION_SEED
 ) -> Episodes:
-    """Episodes of one team's chef 0 with another's chef 1, played side by side with the game's own actions.
+    """Episodes of one team's chef 0 with another's chef 1, with the game's own actions.
 
     Returns:
-        as `play_team`.
+        as for `play_team`.
     """
     return play_team(make_world(config, episodes), MixedTeam([first, second]), seed=seed)
 
@@ -235,16 +235,16 @@ class MixedTeam(TeamPolicy):
         """Take one team for each agent, in the order of the agents.
 
         Args:
-            teams: whose agents they are.
-            unknown: for each team, observation keys that it never had; by default none.
+            teams: team of each agent.
+            unknown: for each team, observation keys that it was not trained with; by default none.
 
         Raises:
-            ValueError: another number of teams than they have agents, or one with a memory.
+            ValueError: another number of teams than agents, or a team with memory.
         """
         first = teams[0]
         super().__init__(first.network, first.policy_head, first.value_head)
         if {team.num_agents for team in teams} != {len(teams)}:
-            raise ValueError(f"each of {len(teams)} agents needs a team of {len(teams)} that it comes from")
+            raise ValueError(f"{len(teams)} agents need {len(teams)} teams of {len(teams)} agents")
         if any(team.initial_state(1) for team in teams):
             raise ValueError("only teams without a memory can be mixed")
         self.teams = nn.ModuleList(teams)
@@ -254,14 +254,14 @@ class MixedTeam(TeamPolicy):
         """Row i of team i's policy and values; arguments and shapes as `TeamPolicy.forward` has them.
 
         Raises:
-            ValueError: a team whose agents do not act apart.
+            ValueError: a team whose agents are not independent.
         """
         outputs = [
             team({key: value for key, value in obs.items() if key not in unknown}, state, is_first)
             for team, unknown in zip(self.teams, self._unknown, strict=True)
         ]
         own = [_marginals(output)[..., agent, :, :] for agent, output in enumerate(outputs)]
-        # Actions that a chef does not have are those at the end of the wider list, and never drawn.
+        # A chef with fewer actions never draws those at the end of the wider list.
         widest = max(each.shape[-1] for each in own)
         padded = [nn.functional.pad(each, (0, widest - each.shape[-1]), value=-torch.inf) for each in own]
         weights = own[0].new_zeros(*own[0].shape[:2], 1)
@@ -273,5 +273,5 @@ def _marginals(output: TeamOutput) -> Tensor:
     """Log-probabilities of each agent's own actions, [B, T, N, 1, A] float32."""
     policy = output.policy
     if not isinstance(policy, MixtureOfMarginals) or policy.log_weights.shape[-1] > 1:
-        raise ValueError("only teams whose agents act apart can be mixed")
+        raise ValueError("only teams of independent agents can be mixed")
     return policy.log_marginals

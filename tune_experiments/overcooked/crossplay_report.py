@@ -1,4 +1,4 @@
-"""The matrix of cross-play to look at: tables in Markdown, and a heat map for each metric."""
+"""Report of cross-play: tables in Markdown, and a heat map for each metric."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _CELL = 0.6  # inches
 
 
 def check_out(out: Path) -> None:
-    """Refuse a folder that holds anything but a report.
+    """Check that a folder holds nothing but a report.
 
     Raises:
-        UserError: it does.
+        UserError: the folder holds other files.
     """
     if not (out / REPORT).exists():
         refuse_other_files(out)
 
 
 def write_report(matrix: Matrix, out: Path) -> Iterator[Drawn]:
-    """Lines, tables and figures, in a folder that is made where it is missing; those of an earlier report go."""
+    """Write results, tables and figures into a folder, replacing those of an earlier report."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / REPORT, in_markdown(matrix))
     result_file.write(out / result_file.RESULTS_FILE, matrix.results)
@@ -82,7 +82,7 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     _write_numbers(panel, values)
     own, others = matrix.own(metric).mean(), matrix.with_others(metric).mean()
     panel.set_title(f"{matrix.layout}: {metric} per episode", fontsize=10, color=INK)
-    figure.supxlabel(f"own pairs (framed) {own:.1f}, pairs of strangers {others:.1f}", fontsize=8, color=REMARK)
+    figure.supxlabel(f"own pairs (framed) {own:.1f}, mixed pairs {others:.1f}", fontsize=8, color=REMARK)
     bar = figure.colorbar(image, ax=panel, shrink=0.8)
     bar.ax.tick_params(labelsize=7)
     bar.outline.set_visible(False)  # type: ignore[operator]

@@ -1,6 +1,6 @@
-"""Tests in Overcooked: whole episodes, actions sampled, nothing but served soups paid, beside random play.
+"""Tests in Overcooked: whole episodes, sampled actions, rewards for served soups only, beside random play.
 
-`reward` is what papers report: 20 a soup, in an episode of 400 env steps.
+`reward` is that of papers: 20 a soup, in an episode of 400 env steps.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 
 EVALUATION_SEED, VALIDATION_SEED = 400, 401
-"""Seeds of the test and of validation: each fixes the draws of actions, for all teams alike. A kitchen has one start
-and no chance of its own, so the draws of actions are all in which validation differs from the test."""
+"""Seeds of test and validation, of the draws of actions for all teams alike. A kitchen has one start and is
+deterministic, so validation differs from the test in these draws only."""
 
 
 def evaluate(config: OvercookedConfig, policy: TeamPolicy) -> Tests:
-    """The table's numbers: the team's, and those of uniform actions."""
+    """Results for the table: of the team, and of uniform actions."""
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     played = {Tested(config.task): policy, Tested(config.task, method=RANDOM): uniform}
     return {test: play_team(make_world(config, config.test_episodes), team) for test, team in played.items()}
 
 
 def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
-    """A point of the curve of rewards."""
+    """Validation metrics for the curve of rewards."""
     return play_team(make_world(config, config.valid_episodes), policy, seed=VALIDATION_SEED)
 
 
@@ -41,9 +41,9 @@ def play_team(
 
     Args:
         world: kitchens.
-        policy: any team that moves both chefs.
+        policy: any team that controls both chefs.
         is_greedy: take the most likely actions instead of sampling.
-        draws_noise: as `Evaluation` has it.
+        draws_noise: as for `Evaluation`.
         seed: seed of the draws of actions.
 
     Returns:

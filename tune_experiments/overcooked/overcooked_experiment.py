@@ -40,7 +40,7 @@ CURVES = {
     "cole/payoff_with_members": "reward with its population (cole)",
 }
 _VIDEO_STEPS = 160
-"""Number of env steps in a video: enough for several soups, and the file still loads."""
+"""Number of env steps in a video: enough for several soups in a small file."""
 
 
 class OvercookedExperiment(Experiment[Config]):
@@ -51,7 +51,7 @@ class OvercookedExperiment(Experiment[Config]):
     curves: Mapping[str, str] = CURVES
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
-        """Those of validation and test."""
+        """Seeds of validation and test."""
         return evaluation.VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -68,7 +68,7 @@ class OvercookedExperiment(Experiment[Config]):
         return record_episode(loaded, seed)[: _VIDEO_STEPS + 1]
 
     def check(self, config: Config) -> None:
-        """Refuse more generations of COLE than updates of its learner."""
+        """Check that COLE has at most as many generations as its learner has updates."""
         settings = config.cole
         updates = config.budget_env_steps // config.workers.env_steps_of_update
         if COLE in config.methods and settings.generations > updates:

@@ -1,9 +1,9 @@
-"""A kitchen in which one chef learns and the other was trained before (FCP; Strouse et al., NeurIPS 2021).
+"""A kitchen in which one chef learns and the other is frozen (FCP; Strouse et al., NeurIPS 2021).
 
-Who the partner is, is drawn anew for each episode; the learner's place changes from one episode to the next. For the
-learner the partner is part of the world: its chef is marked as not `alive`, so what is chosen for it is ignored, and no
-loss sees it. In `KitchenWithMixture` partners are not equally likely, and in a share of the episodes the learner is its
-own partner, so that both chefs learn (COLE; Li et al., ICML 2023).
+The partner is drawn for each episode, and the learner's role alternates. For the learner the partner is part of the
+environment: its chef is marked as not `alive`, so actions chosen for it are ignored, and no loss includes it. In
+`KitchenWithMixture` partners are not equally likely, and in a share of the episodes the learner is its own partner, so
+that both chefs learn (COLE; Li et al., ICML 2023).
 
 State beyond Overcooked's: `partner` [], its number, and `place` [], the learner's (0 or 1); with a mixture `visits`
 [K], number of episodes of this world with each partner.
@@ -26,7 +26,7 @@ from rl_models.training.collector import to_numpy
 from tune_experiments.overcooked.cole_solver import with_visits
 
 _UNIFORMS = "uniforms"
-"""Travel to the device with the observations."""
+"""Copied to the device with the observations."""
 
 
 class KitchenWithPartners(Overcooked):
@@ -42,8 +42,8 @@ class KitchenWithPartners(Overcooked):
         Args:
             num_worlds: B.
             first_world: number of the first world in the run.
-            partners: K teams without a memory that see and do what the kitchen offers; they act where networks of this
-                process run.
+            partners: K teams without memory on the kitchen's observations and actions; they act where networks of this
+            process run.
             arguments: arguments of `Overcooked`.
 
         Raises:
@@ -64,7 +64,7 @@ class KitchenWithPartners(Overcooked):
         return super()._advance(np.where(self._learns(), actions, self.partners_actions()), recorded)
 
     def _learns(self) -> Array:
-        """[B, 2] bool, which chef is the learner's."""
+        """[B, 2] bool, chefs that the learner controls."""
         return np.asarray(self.state["place"][:, None] == np.arange(self.num_agents))
 
     @torch.inference_mode()
@@ -100,7 +100,7 @@ class Mixture:
     Attributes:
         weights: [K], of the partners before any visit.
         self_share: share of episodes in which the learner is its own partner.
-        visit_weight: what the bonus for partners weighs that the world has seldom met.
+        visit_weight: weight of the bonus for rarely met partners.
     """
 
     weights: tuple[float, ...]
@@ -109,7 +109,7 @@ class Mixture:
 
 
 class KitchenWithMixture(KitchenWithPartners):
-    """A kitchen whose partners are drawn by weights that its own visits shift, or that is left to the learner alone."""
+    """A kitchen whose partners are drawn by weights with a bonus for rare visits, or that is played in self-play."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class KitchenWithMixture(KitchenWithPartners):
         super().__init__(num_worlds, first_world, partners=partners, **arguments)
 
     def _start(self, rows: Array) -> None:
-        """Begin episodes; visits outlive them."""
+        """Begin episodes; visits are kept."""
         visits = self.state["visits"][rows] * (self.chance.episode[rows] > 0)[:, None] if self.state else 0
         super()._start(rows)
         self.state["visits"][rows] = visits

@@ -1,4 +1,4 @@
-"""Every setting of a run of role methods in Overcooked: those of self-play, and how Q-learning learns."""
+"""Every setting of a run of role methods in Overcooked: those of self-play, and of Q-learning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
 
 @dataclass(frozen=True, kw_only=True)
 class RoleSettings(QmixLearnerConfig):
-    """How the methods of Q-learning learn, chosen by validation of QMIX in cramped_room."""
+    """How the methods of Q-learning learn; tuned by validation of QMIX in cramped_room."""
 
     worlds_per_runner: NonNegativeInt = 8
     """Number of worlds that one runner steps at once in these methods; 0: the value of `--workers.worlds-per-runner`.
@@ -66,12 +66,12 @@ class OvercookedRolesConfig(
 
     methods: tuple[str, ...] = (*Q_ROWS, "selfplay")
     """Methods to train: qmix, roma, ldsa and maser, the same with _sparse, which are
-    paid for served soups alone, and selfplay, selfplay_sparse, fcp and cole."""
+    rewarded only for served soups, and selfplay, selfplay_sparse, fcp and cole."""
     roles: RoleSettings = field(default_factory=RoleSettings)
     """How the methods of Q-learning learn, and their networks."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown methods, and numbers that no run can have."""
+        """Check methods and values."""
         super().__post_init__()
         if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_METHODS)]:
             raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_METHODS))}, not {unknown[0]!r}")
@@ -79,14 +79,14 @@ class OvercookedRolesConfig(
         check_precision_of_values(self, "roles.precision")
 
     def workers_of(self, method: str) -> Workers:
-        """Worlds and fragments of a Q-learning method: MASER's sub-goals are those of whole episodes."""
+        """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""
         is_whole = method == "maser" and self.roles.whole_episodes
         length = self.max_episode_steps if is_whole else self.workers.fragment_length
         worlds = self.roles.worlds_per_runner or self.workers.worlds_per_runner
         return dataclasses.replace(self.workers, worlds_per_runner=worlds, fragment_length=length)
 
     def learner_of(self, method: str) -> RoleSettings:
-        """How a Q-learning method learns: fragments of another length are fewer, so that as many steps are learned."""
+        """Learner of a Q-learning method; longer fragments are fewer in a minibatch."""
         workers = self.workers_of(method)
         ratio = self.workers.fragment_length / workers.fragment_length
         return dataclasses.replace(

@@ -1,7 +1,7 @@
 """One training run of a role method in Overcooked, built from settings (QMIX, ROMA, LDSA, MASER).
 
-A chef observes the flattened planes of the whole kitchen, as SAMA's text has it. Shaped points keep their weight
-throughout, because a replay holds rewards of all of training.
+A chef observes the flattened planes of the whole kitchen, as in SAMA's text. Shaped points keep their weight
+in all of training, because a replay holds old rewards.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
     method = cast(RoleMethod, row.removesuffix(SPARSE))
     learner, workers = config.learner_of(method), config.workers_of(method)
     own = Row(
+        make_world=make_world,
         is_shaped=False,  # its weight would fall
         world={} if row.endswith(SPARSE) else {"shaping": 1.0},
         build_policy=functools.partial(build_team, method=method),
@@ -71,15 +72,15 @@ def build_objective(config: OvercookedRolesConfig, *, method: RoleMethod) -> Obj
 
 
 def play(config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed: int = EVALUATION_SEED) -> Episodes:
-    """Episodes with best actions, and each agent's mean role or most probable sub-task; metrics as `play_team`."""
+    """Episodes with greedy actions, and each agent's mean role or most probable sub-task; metrics as `play_team`."""
     return play_team(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
 
 
 def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
-    """The table's numbers of a method of Q-learning, and those of uniform actions.
+    """Results for the table of a Q-learning method, and of uniform actions.
 
-    A kitchen begins alike and has no chance, so all episodes of best actions are one. `reward_sampled` is of episodes
-    with the last epsilon of training, as self-play is tested by sampled actions.
+    A kitchen is deterministic, so all greedy episodes are equal. `reward_sampled` is that of episodes with the last
+    epsilon of training, as self-play is tested with sampled actions.
     """
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     random = play_team(make_world(config, config.test_episodes), uniform)
@@ -90,5 +91,5 @@ def evaluate(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
 
 
 def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
-    """The same numbers of a method that is tested by sampled actions alone."""
+    """The same for a method that is tested with sampled actions only."""
     return {test: played | {SAMPLED: played["reward"]} for test, played in evaluate_ppo(config, policy).items()}

@@ -1,4 +1,4 @@
-"""Soups and reward of an episode, rows as methods and random play."""
+"""Soups and reward of an episode, methods and random play as rows."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Seque
 
 
 def _row(line: Result) -> str:
-    """COLE says what it was trained for: the release takes about a hundred times as long as these runs."""
+    """Label of a row; for COLE with its env steps, as the release has about a hundred times as many."""
     return f"{line.method}, {line.env_steps:,} env steps" if line.method == COLE and line.env_steps else line.method

@@ -1,7 +1,6 @@
 """The partners of fictitious co-play: teams of self-play at three levels of skill (Strouse et al., NeurIPS 2021).
 
-Each trained team comes three times: as it was before training, when its reward was nearest to half of what it reached,
-and as it is.
+Each trained team comes three times: before training, at half of its final reward, and fully trained.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from tune_experiments.play.loading import load_policy
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 SELF_PLAY = "selfplay"
-"""The method that partners come from."""
+"""The method of the partners."""
 _REWARD = "valid/reward"
 
 
 @dataclass(frozen=True)
 class Partner:
-    """One of the population.
+    """A member of the population.
 
     Attributes:
-        name: whose checkpoint, and how long it had been trained.
-        team: with frozen weights.
+        name: trial and env steps of the checkpoint.
+        team: frozen policy.
     """
 
     name: str
@@ -43,7 +42,7 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
     """
     if not config.population:
         raise UserError(
-            "method fcp learns to cook with others: name them with --population RUN, a run of this experiment with "
+            "method fcp needs partners: name them with --population RUN, a run of this experiment with "
             "--methods selfplay and several --seeds"
         )
     found = [partner for trial in _trials(Path(config.population)) for partner in _levels(trial, config.task)]
@@ -78,7 +77,7 @@ def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
 
 
 def halfway(rewards: dict[int, float]) -> int:
-    """The moment whose reward is nearest to half of the last's, the earliest of several; not the last if it can be.
+    """Env steps with the reward nearest to half of the last, the earliest of several; if possible not the last.
 
     Args:
         rewards: env steps -> reward.

@@ -1,6 +1,6 @@
-"""One training run in Overcooked, built from settings. A method states its own parts; everything else is shared.
+"""One training run in Overcooked, built from settings. Methods differ in a `Row`; everything else is shared.
 
-A further row (another population, another team) is a `Row` that an experiment hands to `make_plan`.
+An experiment passes `Row`s of its own to `make_plan`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from rl_envs.overcooked.words import ACTIONS
+from rl_envs.overcooked.world import Overcooked
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -23,6 +24,7 @@ from rl_models.runtime.device import copy_on
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.on_device import device_arguments
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world, world_arguments
@@ -33,7 +35,7 @@ from tune_experiments.overcooked.trained_partners import load_population
 
 
 def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
-    """Two chefs with the same weights, who act and value apart."""
+    """Two independent chefs with the same weights."""
     world = make_world(config)
     view = world.observation_spec["lossless"].shape
     return grid_cnn_team(config.network, world.num_agents, (view[0], view[1], view[2]), len(ACTIONS), seed)
@@ -44,16 +46,21 @@ def build_objective(config: OvercookedConfig) -> Objective:
     return make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps))
 
 
+def training_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> Overcooked:
+    """Training kitchens, perhaps on a GPU."""
+    return make_world(config, num_worlds, first_world, **device_arguments(Overcooked), **arguments)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Settings of one method.
+    """Components of one method.
 
     Attributes:
-        is_shaped: whether it is paid for shaped points in training.
-        build_policy: `(config, seed)`, the team with its initial weights.
-        objective: `(config)`, its loss.
-        world: further arguments of its training worlds.
-        make_world: `(config, num_worlds, first_world, **arguments)`, its training worlds.
+        is_shaped: whether training has shaped rewards.
+        build_policy: `(config, seed)` -> the team with its initial weights.
+        objective: `(config)` -> its objective.
+        world: additional arguments of its training worlds.
+        make_world: `(config, num_worlds, first_world, **arguments)` -> its training worlds.
         make_algorithm: algorithm factory, `(config, plan)`; RLlib's by default.
     """
 
@@ -61,7 +68,7 @@ class Row:
     build_policy: Callable[[Any, int], TeamPolicy] = self_play_team
     objective: Callable[[Any], Objective] = build_objective
     world: Mapping[str, Any] = field(default_factory=dict)
-    make_world: Callable[..., Any] = make_world
+    make_world: Callable[..., Any] = training_world
     make_algorithm: Callable[[Any, TrialPlan], Algorithm] | None = None
 
 
@@ -72,18 +79,18 @@ def make_world_with_partners(
     partners: Sequence[TeamPolicy] | None = None,
     **arguments: Any,
 ) -> KitchenWithPartners:
-    """Kitchens to learn in beside a population; it is read from its run where no partners are given."""
+    """Training kitchens with a population of partners, by default loaded from its run."""
     cooks = partners or load_partners(config)
     return KitchenWithPartners(num_worlds, first_world, partners=cooks, **world_arguments(config) | arguments)
 
 
 def load_partners(config: OvercookedConfig) -> list[TeamPolicy]:
-    """The population on the CPU, from where processes without a GPU can take it, too."""
+    """The population on the CPU, so that processes without a GPU can use it."""
     return [copy_on(torch.device("cpu"), partner.team) for partner in load_population(config)]
 
 
 def _algorithm_with_partners(config: OvercookedConfig, trial: TrialPlan) -> Algorithm:
-    """Read the population once, in the process that leads the trial; env runners get it with their worlds."""
+    """Load the population once, in the trial's own process; env runners get it with their worlds."""
     make_world = functools.partial(trial.make_world, partners=load_partners(config))
     return make_team_algorithm(dataclasses.replace(trial, make_world=make_world))
 
@@ -95,7 +102,7 @@ def _cole(config: OvercookedConfig, trial: TrialPlan) -> Cole:
 def worlds_of_generation(
     config: OvercookedConfig, members: Sequence[TeamPolicy], weights: Sequence[float], env_steps: int
 ) -> Callable[..., Any]:
-    """How the kitchens of a generation of COLE are made."""
+    """Factory of the kitchens of a generation of COLE."""
     shaping = config.shaping_after(env_steps)
     if not members:
         return functools.partial(make_world, config, **shaping)
@@ -123,7 +130,7 @@ def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
     """One of `ROWS` with one seed.
 
     Raises:
-        UserError: no method is called so.
+        UserError: there is no such method.
     """
     if method not in ROWS:
         raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
@@ -141,7 +148,7 @@ def make_plan(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
         seed=seed,
         **config.plan_arguments(),
         validate=functools.partial(validate, config),
-        # All: partners of three levels are chosen among them.
+        # Keep all: partners of three levels are chosen among them.
         kept_checkpoints=math.ceil(config.budget_env_steps / config.checkpoint_every_env_steps) + 1,
         make_algorithm=functools.partial(row.make_algorithm, config) if row.make_algorithm else make_team_algorithm,
     )

@@ -1,8 +1,8 @@
-"""A trained team as N processes, one per agent, that act as the team does (decentralised execution).
+"""A trained team as N processes, one per agent, with the same actions as the team (decentralised execution).
 
-The coordinator steps the world, hands each agent its own observation and takes its action. It makes the pipes between
-the agents but closes its own ends of them as soon as the processes have theirs, so that it can neither read nor write a
-message. Every wait has a timeout; all processes end with the `with` block.
+The coordinator steps the world, sends each agent its own observation and receives its action. It creates the pipes
+between the agents and closes its own ends, so that it can neither read nor write a message. Every wait has a timeout;
+all processes end with the `with` block.
 
 An agent's process loads the weights itself. Messages go through pipes between agents, as the raw bytes of the tensor.
 All processes sample with the same seed, so no sampled action or component is sent.
@@ -36,12 +36,12 @@ from tune_experiments.play.loading import load_policy
 
 PATIENCE_SECONDS = 600.0
 """Time limit of one answer, including the start of the process (import of torch, loading of weights).
-It is long because it is for a process that hangs; the death of a process is noticed at once."""
+It is long, for a process that hangs; a process that dies is noticed at once."""
 _JOIN_SECONDS = 10.0
 """Time limit for the end of a process whose pipe has already broken."""
 _UNIFORMS = "uniforms"
 _PARTNER_GONE = 3
-"""Exit code of a process whose partner or coordinator ended or timed out, which itself caused no error."""
+"""Exit code of a process that lost its partner or coordinator."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class SeparateAgents:
         return sum(self._collect(), MessageStats())
 
     def start(self, episode: PlayedEpisode, others: dict[int, Connection]) -> None:
-        """Start the next agent's process. Its ends of the pipes to the others are closed here: they are its own."""
+        """Start the next agent's process. Its ends of the pipes are closed here."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=run_agent, args=(episode, len(self.processes), theirs, others), daemon=True)
@@ -218,7 +218,7 @@ class SeparateAgents:
         return answer
 
     def _what_happened(self) -> UserError:
-        """Why a pipe broke: an agent's own error if it sent one, else the exit code of the process that failed."""
+        """Cause of a broken pipe: an agent's error if it sent one, else the exit code of the failed process."""
         for pipe in self.pipes:
             with contextlib.suppress(EOFError, OSError):
                 while pipe.poll():
@@ -256,7 +256,7 @@ def separate_agents(
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """Block SIGINT; processes that start meanwhile inherit this, because the coordinator ends them."""
-    resource_tracker.ensure_running()  # started here, because its start by the first process would unblock Control-C
+    resource_tracker.ensure_running()  # started here, because the first process would start it and unblock Control-C
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

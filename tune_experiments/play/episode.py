@@ -117,7 +117,7 @@ class EpisodeRecorder:
     """Keeps one episode of one world of a batch, step by step."""
 
     def __init__(self, loaded: LoadedPolicy, world: Any, index: int, title: str, spectator: Spectator) -> None:
-        """Begin a record; the world stands at the start."""
+        """Begin a record of a world that was just reset."""
         names = tuple(map(str, getattr(world, "action_names", ())))
         self.episode = Episode(
             title,

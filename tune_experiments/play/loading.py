@@ -1,7 +1,7 @@
 """`load_policy(checkpoint).act(obs)`: a trained team without Ray.
 
-Observations name texts by row number. A team that reads gets the texts by `reset(seed, texts=world.texts)`, or gets
-observations with the texts' tokens in place of the row numbers, as the wrappers give them.
+Observations refer to texts by row number. A team that reads gets the texts by `reset(seed, texts=world.texts)`, or
+observations with the texts' tokens instead of the row numbers, as from the wrappers.
 
 A checkpoint is safetensors and JSON and names its experiment. One from outside this package is imported only if the
 caller names its module, `load_policy(path, allow=["package.module"])`, so opening an untrusted checkpoint runs none of
@@ -168,7 +168,7 @@ class LoadedPolicy:
             network.shows_attention = False
 
     def _forward(self, obs: Arrays, first: np.ndarray) -> TeamOutput:
-        """The policy's output for observations with T = 1, beside what their texts say."""
+        """The policy's output for observations with T = 1, with their texts."""
         if self._texts.are_encoded and self._watch.has_changed(self.policy.parameters()):
             self._texts.forget()
         tensors = self._texts.inputs({key: np.asarray(value) for key, value in obs.items()} | {_IS_FIRST: first})
@@ -208,8 +208,8 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error
-    except (CustomEnvError, InputError) as error:  # files beside the weights are missing; the weights are complete
-        raise UserError(f"{checkpoint_path} cannot be opened as it is: {one_line(error)}") from error
+    except (CustomEnvError, InputError) as error:  # files other than the weights are missing
+        raise UserError(f"{checkpoint_path} cannot be opened: {one_line(error)}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         version = state.get("written_by", {}).get("concord_version", "that wrote it")
         raise UserError(

@@ -5,7 +5,7 @@
     pretrained/NAME/card.json                        command, extra inputs, results, first actions
     pretrained/NAME/README.md                        the same for people
 
-A card holds the first joint actions of one episode, so that a test sees at once when a world or a network has changed.
+A card holds the first joint actions of one episode, so that a test detects changes of environments and networks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An episode of a trained team: as frames, the last one included, in words, or played by one process per agent."""
+"""An episode of a trained team: as frames, as text, or played by one process per agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SOLVED = {"success", "win_rate"}
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True) -> list[np.ndarray]:
-    """Frames of a solved episode (of 16, the one of middle length; else the first), uint8 [H, W, 3] each.
+    """Frames of the solved episode of median length among 16, or of the first, uint8 [H, W, 3] each.
 
     With `captions`, names, actions and messages of the agents stand below the pictures.
     """
@@ -60,7 +60,7 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
         raise UserError(str(error)) from error
     index = chosen_episode(policy, seed)
     world = policy.make_world(1)
-    world.first_world, world.auto_resets = index, False  # the chosen one of the sixteen, by itself
+    world.first_world, world.auto_resets = index, False  # the chosen episode only
     obs = world.reset(seed)
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     episode = PlayedEpisode(checkpoint, seed, index, policy.allow, device)

@@ -1,4 +1,4 @@
-"""The page of a run or of teams: the command `show`, and what every run writes at its end.
+"""The page of a run or of teams: written by the command `show` and at the end of every run.
 
 All teams play the same starts, so that two of them can be seen side by side.
 """
@@ -33,7 +33,7 @@ MAX_EPISODES = 64
 _POINTS = 120
 _MAX_CURVES = 40
 _GROUPS = ("episode/", "valid/", "policy/", "loss/")
-"""Beginnings of the names of metrics that are drawn, in this order."""
+"""Prefixes of the metrics that are drawn, in this order."""
 
 
 def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
@@ -63,7 +63,7 @@ def _card(loaded: LoadedPolicy) -> dict[str, Any]:
 
 
 def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
-    """Names of the teams' trials; where two are equal, as much of their folders' paths as tells them apart.
+    """Names of the teams' trials; where two are equal, the distinguishing parts of their folders' paths.
 
     Checkpoints of one trial have one folder, so their names say how long they were trained.
     """

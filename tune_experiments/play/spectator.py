@@ -1,6 +1,6 @@
 """Spectators of a playing team: images and notes of a step that a page shows beside the common parts.
 
-An experiment that has more to show, such as rings around entities or the weights of spoken symbols, returns a spectator
+An experiment with more to show, such as rings around entities or message weights, returns a spectator
 of its own from `Experiment.spectator`.
 """
 

@@ -1,7 +1,7 @@
 """Behaviour cloning and distillation as stages of a trial, in place of RLlib's algorithm (RED, section 4).
 
-The first stage clones scripts. A distillation clones some of the same decisions again beside as many of games that the
-team has won by itself without commands, so that it keeps both. A call of `train` is one epoch (`drawn_rows`); its env
+The first stage clones scripts. A distillation repeats some of these decisions together with as many from games that the
+team has won without commands, so that it keeps both abilities. A call of `train` is one epoch (`drawn_rows`); its env
 steps are its decisions.
 """
 
@@ -26,14 +26,14 @@ from tune_experiments.red.config import RedConfig
 from tune_experiments.red.decisions import Decisions, decisions_of_scripts, own_won_decisions
 
 _START = "start"
-"""Group of a checkpoint: the weights with which the stage began, so that it goes on with the same won games."""
+"""Group of a checkpoint: the weights with which the stage began, so that it resumes with the same won games."""
 
 
 class Cloning(SupervisedStage):
     """Supervised learning of decisions with the `Algorithm` interface."""
 
     def __init__(self, config: RedConfig, is_distillation: bool, plan: TrialPlan) -> None:
-        """Build the team; nothing is learned yet.
+        """Build the team.
 
         Args:
             config: configuration of the run.
@@ -80,7 +80,7 @@ class Cloning(SupervisedStage):
         return {"weights": self.weights(), "optimizer": optimiser, _START: self._start}, self._progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Continue a stage where it stood, or begin one with the weights of the stage before."""
+        """Resume a stage, or begin one with the weights of the stage before."""
         self._policy.load_state_dict(_tensors(tensors["weights"]))
         self._start = _tensors(tensors[_START]) if progress.env_steps else self.weights()
         if progress.env_steps:
@@ -88,7 +88,7 @@ class Cloning(SupervisedStage):
         self._progress = progress
 
     def _gathered(self) -> Decisions:
-        """The scripts' decisions; in a distillation as many of won games, which repeat if there are fewer."""
+        """The scripts' decisions; in a distillation also as many of won games, repeated if there are fewer."""
         if self._decisions is None:
             settings = self._config.cloning
             frames = settings.distillation_frames if self._is_distillation else settings.frames
@@ -106,7 +106,7 @@ class Cloning(SupervisedStage):
 
 
 def cloning_budget(config: RedConfig, is_distillation: bool) -> int:
-    """Env steps of a stage of cloning; a distillation without won games passes over the scripts' once more instead."""
+    """Env steps of a stage of cloning; a distillation without won games repeats the scripts' instead."""
     settings = config.cloning
     if is_distillation:
         return settings.distillation_frames * 2 * settings.distillation_epochs
@@ -118,16 +118,16 @@ def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Generator) -> Tensor:
-    """The rows of one epoch, [D]: each once, or by chance, rare kinds of command more often than they occur.
+    """The rows of one epoch, [D]: each once, or sampled with higher shares of rare commands.
 
     A script builds in one decision of 200, and a team that has not learned to build trains no army. With power 0.5 this
-    is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5. Rows are
-    then drawn with replacement, so an epoch repeats some and leaves others out. Of a team's commands the rarest counts.
+    is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5, with
+    replacement. A joint decision has the kind of its rarest command.
 
     Args:
         decisions: D of them.
         frequency_power: 1 for each row once.
-        generator: generator of chance.
+        generator: random number generator.
     """
     if frequency_power == 1:
         return torch.randperm(len(decisions), generator=generator)

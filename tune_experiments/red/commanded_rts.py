@@ -1,7 +1,8 @@
 """MiniRTS with a commander: each agent observes its last five instructions and the network's keys.
 
-A commander speaks at every decision; what differs from its last word is a new instruction, silence too. Ages count in
-units of five decisions, up to ten (reference sheet of MiniRTS, section 1.8). State beyond the game's: `instructions`
+A commander may speak at every decision; a command that differs from its last one, also silence, is a new instruction.
+Ages count in units of five decisions, up to ten (reference sheet of MiniRTS, section 1.8). State beyond the game's:
+`instructions`
 [N, 5], rows of `tables["phrases"]`, newest first, and `instructed_at` [N, 5], the decisions at which each was given.
 """
 
@@ -21,9 +22,9 @@ from tune_experiments.red.commanders import COMMANDERS, say
 from tune_experiments.red.network_input import GROUND, KEYS, read_by_network
 
 HEARD = 5
-"""Instructions that an agent remembers."""
+"""Number of instructions that an agent observes."""
 NARRATED = "narrated"
-"""A commander that is not here: instructions come from `tell`."""
+"""An external commander: instructions come from `tell`."""
 _AGE, _OLDEST = 5, 10
 _FIRST_DRAW = 1_000
 """Number of the commander's first random draw; the world's draws have smaller numbers."""
@@ -31,7 +32,7 @@ TEXTS = ("", *PHRASES)
 
 
 class CommandedRts(MiniRts):
-    """B games of MiniRTS whose agents get instructions."""
+    """B games of MiniRTS whose agents observe instructions."""
 
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, commander: str = "none", share: float = 1.0, **game: Any
@@ -61,7 +62,7 @@ class CommandedRts(MiniRts):
         self.text_tables = {ROWS: "phrases"}
 
     def tell(self, world: int, agent: int, phrase: str, decision: int | None = None) -> None:
-        """Give an agent an instruction; nothing happens if it is its latest one anyway.
+        """Give an agent an instruction, unless it is its latest one.
 
         Args:
             world: number of the world.
@@ -81,7 +82,7 @@ class CommandedRts(MiniRts):
         return [TEXTS[row] for row in self.state["instructions"][world, :, 0]]
 
     def see_all(self) -> Arrays:
-        """The game's own observations, name -> [B, N, ...], as phrases and commanders need them."""
+        """The game's own observations, name -> [B, N, ...], as inputs of phrases and commanders."""
         return super()._observe(np.arange(self.num_worlds))
 
     def render(self, index: int = 0) -> Array:
@@ -142,5 +143,5 @@ class CommandedRts(MiniRts):
                 self.tell(int(world), agent, phrase, decision)
 
     def enemies_trained(self, world: int) -> Sequence[int]:
-        """Types that the enemy's script trains; none known of a script that decides as it goes."""
+        """Types that the enemy's script trains; empty for a script without a fixed choice."""
         return [int(kind) for kind in self.games["script_types"][world, 1] if kind > 0]

@@ -1,10 +1,10 @@
-"""Commanders: rules that tell an agent in one of 17 phrases what to do (RED, section 5; its evaluation scripts).
+"""Commanders: rules that give agents commands out of 17 phrases (RED, section 5; its evaluation scripts).
 
-`oracle` knows which types the enemy trains, and names what beats them: first mine, then peasants while there are few,
-then the factory, then five units. `adversarial` names what loses, `fair` guesses the enemy from what is seen and
-remembered through the fog, `none` says nothing and `random` says any phrase. The adversarial chain against archers asks
-for dragons while there are fewer than five *archers*, for ever, as the released code does. Against catapults the
-released oracle is silent; its adversarial command is not in the release, and here all peasants are sent to mine.
+`oracle` knows which types the enemy trains, and names their counters: first mine, then peasants while there are few,
+then the factory, then five units. `adversarial` names losing types, `fair` guesses the enemy from observations through
+the fog, `none` is silent and `random` draws any phrase. The adversarial chain against archers keeps asking for dragons
+while there are fewer than five *archers*, as in the released code. Against catapults the released oracle is silent; its
+adversarial command is not in the release, and here all peasants are sent to mine.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COUNTER = {SPEARMAN: SWORDMAN, SWORDMAN: CAVALRY, CAVALRY: SPEARMAN, DRAGON: ARC
 """Enemy type -> the type that beats it; any of `FOOT` beats archers."""
 FOOT = (SWORDMAN, CAVALRY, SPEARMAN)
 _EXISTING = (CAVALRY, SWORDMAN, SPEARMAN)
-"""Foot types in the order in which an existing factory decides against archers."""
+"""Foot types against archers, in order of preference if their factory exists."""
 _LOSING = {DRAGON: CAVALRY, SPEARMAN: CAVALRY, SWORDMAN: SPEARMAN, CAVALRY: SWORDMAN, ARCHER: DRAGON}
 _TRAINED_IN = {BARRACK: SPEARMAN, BLACKSMITH: SWORDMAN, STABLE: CAVALRY, WORKSHOP: DRAGON}
 
@@ -54,12 +54,12 @@ def say(
 
     Args:
         commander: one of COMMANDERS.
-        seen: what the agent observes.
+        seen: observation of the agent.
         decision: number of decisions before this one.
         enemies: types that the enemy trains, which only `oracle` and `adversarial` use.
-        agent: its number; agents follow different chains where the enemy trains several types.
+        agent: index; agents follow different chains if the enemy trains several types.
         uniforms: [2] in [0, 1), for `random`.
-        share: share of decisions at which `random` says something.
+        share: share of decisions with a command of `random`.
 
     Returns:
         one of PHRASES, or "".
@@ -80,7 +80,7 @@ def say(
 
 
 def _against(seen: Moment, enemy: int, agent: int) -> str:
-    """The next wish of the chain that beats an enemy type."""
+    """The next command of the chain that beats an enemy type."""
     if enemy == CATAPULT:
         return SILENCE
     if enemy != ARCHER:
@@ -92,7 +92,7 @@ def _against(seen: Moment, enemy: int, agent: int) -> str:
 
 
 def _losing(seen: Moment, enemy: int) -> str:
-    """The next wish of the chain that loses to an enemy type."""
+    """The next command of the chain that loses to an enemy type."""
     if enemy == CATAPULT:
         return MINE_ALL
     return _chain(seen, _LOSING[enemy], ARCHER if enemy == ARCHER else None)
@@ -112,7 +112,7 @@ def _count(seen: Moment, kind: int) -> int:
 
 
 def _guess(seen: Moment) -> list[int]:
-    """Types that the enemy seems to train, the commonest first: units seen lately, else by the factories known."""
+    """Probable types of the enemy, the commonest first: by recently seen units, else by known factories."""
     lately = np.asarray(seen["enemy_average"])
     armies = sorted((kind for kind in ARMY if lately[kind] > 0), key=lambda kind: -lately[kind])
     known = set(seen["enemy_type"][: int(seen["num_enemy"])].tolist())

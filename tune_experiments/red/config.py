@@ -1,4 +1,4 @@
-"""Every setting of a run of RED on MiniRTS, with the laptop's values as defaults, those of cloning excepted.
+"""Every setting of a run of RED on MiniRTS, with the laptop's values as defaults, except those of cloning.
 
 Presets are in `red_minirts.py`; `paper` has the published values where there are any.
 """
@@ -28,7 +28,7 @@ OPPONENTS = tuple(f"medium_{name}" for name in ("spearman", "swordman", "cavalry
 
 @dataclass(frozen=True, kw_only=True)
 class CloningSettings:
-    """Behaviour cloning of scripts whose aims are given in template commands; no human data."""
+    """Behaviour cloning of scripts, with template commands for their aims; no human data."""
 
     frames: PositiveInt = 4_000
     """Number of decisions of the scripts that are cloned."""
@@ -43,7 +43,7 @@ class CloningSettings:
     distillation_epochs: PositiveInt = 1
     """Number of epochs over the decisions in a distillation, half of them of own won games."""
     frequency_power: UnitInterval = 1.0
-    """Exponent, from 0 to 1, of a command kind's frequency: an epoch draws kinds in proportion to the result; 1 draws
+    """Exponent, from 0 to 1, of a command kind's frequency: the sampling weight of a kind is the result; 1 draws
     each decision once, 0 all kinds equally often."""
     batch_size: PositiveInt = 64
     """Number of decisions in a minibatch."""
@@ -60,7 +60,7 @@ class RedLearnerConfig(AlgorithmConfig):
     value_coef: NonNegativeFloat = 0.25
     """Weight of the squared value error in the loss, at least 0; the release has 0.5 of half the error."""
     value_clip_range: NonNegativeFloat = 0.2
-    """How far a value may move in an update before its error stops falling, at least 0; 0 sets no limit (PPO)."""
+    """Distance from the old value at which the value error is clipped, at least 0; 0 sets no limit (PPO)."""
     max_grad_norm: NonNegativeFloat = 0.5
     """Maximum global gradient norm, at least 0; 0 clips no gradient."""
     gradient_accumulation_steps: PositiveInt = 4
@@ -70,7 +70,7 @@ class RedLearnerConfig(AlgorithmConfig):
     warm_up_share: UnitInterval = 0.2
     """Share of all updates, from 0 to 1, in which the learning rate rises."""
     value_learning_rate: PositiveFloat = 1e-3
-    """Learning rate of the value head while it learns alone, above 0."""
+    """Learning rate of the value head while only it is trained, above 0."""
     entropy_coef: UnitInterval = 0.01
     """Weight of the entropy bonus, from 0 to 1."""
     used_heads_only: bool = True
@@ -85,13 +85,13 @@ class RedConfig(
     valid_episodes=24,
     test_episodes=120,
 ):
-    """One run of RED; an env step is a decision, and a validation plays under the oracle and without commands."""
+    """One run of RED; an env step is a decision, and validation is with the oracle and without commands."""
 
     methods: tuple[RedRow, ...] = ("red", "rl")
-    """Methods to train: red, cloning, then PPO and distillation in turns; rl, cloning, then PPO alone; scratch, PPO
-    alone."""
+    """Methods to train: red, cloning, then PPO and distillation alternately; rl, cloning, then PPO only; scratch, PPO
+    only."""
     num_agents: PositiveInt = 1
-    """Number of agents that share the side, 1, 2 or 3."""
+    """Number of agents in the team, 1, 2 or 3."""
     opponents: tuple[str, ...] = OPPONENTS
     """Names of the opponents, of which each game draws one: simple, medium, strong, medium_TYPE, medium_two,
     medium_three."""
@@ -105,21 +105,21 @@ class RedConfig(
     """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
     iterations: PositiveInt = 2
     """Number of rounds of reinforcement learning, each followed by a distillation in the method red."""
-    budget_env_steps: PositiveInt = field(default=640_000, metadata=STAYS)  # rounds are shares of it
+    budget_env_steps: PositiveInt = field(default=640_000, metadata=STAYS)  # divided among the rounds
     """Number of decisions of reinforcement learning, of all its rounds together."""
     value_updates: PositiveInt = 10
-    """Number of PPO updates in which the value head learns alone, before the first round."""
+    """Number of PPO updates that train only the value head, before the first round."""
     random_share: UnitInterval = 1.0
     """Share of decisions, from 0 to 1, at which the random commander gives a command."""
     workers: Workers = field(default_factory=lambda: Workers(worlds_per_runner=32, fragment_length=100))
     """Processes and worlds of a trial."""
     max_episode_steps: PositiveInt = 256
-    """Number of decisions after which a game stops; tests count it as a draw, learning bootstraps its value."""
+    """Number of decisions after which a game is truncated; tests count it as a draw, training bootstraps its value."""
     test_seed: NonNegativeInt = 42
     """Seed of the test games."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         if self.num_agents > 3:
             raise UserError(f"--num-agents must be 1, 2 or 3, not {self.num_agents}")
@@ -155,7 +155,7 @@ def make_world(
         config: configuration of the run.
         num_worlds: B.
         first_world: number of the first world.
-        commander: who speaks; by default that of reinforcement learning.
+        commander: commander; by default that of reinforcement learning.
         changes: further arguments of the world.
     """
     from tune_experiments.red.commanded_rts import CommandedRts

@@ -1,10 +1,9 @@
-"""Decisions to clone: of scripts, whose aims are given in template commands, and of own won games.
+"""Decisions to clone: of scripts, with template commands for their aims, and of won games.
 
 Medium scripts play the agents' side with their own form of action: one for each type of fighter, and one that builds
-towers, so that each of the 17 phrases is heard. At each decision a script gives different commands to different units,
-of which a collective action holds one. That one is the commonest (RED's rule for labels), or one that a draw picks,
-which the agent is then given as a command: `build archer`, `attack`, `keep scouting`. A share of the aims is not given.
-No human data stands behind any of it.
+towers, so that all of the 17 phrases occur. At each decision a script gives different commands to different units, of
+which a collective action holds one: the commonest (RED's rule for labels), or a random one, which becomes the agent's
+instruction: `build archer`, `attack`, `keep scouting`. A share of the aims is not given. There is no human data.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from tune_experiments.red.commanders import ASKING
 from tune_experiments.red.config import OPPONENTS, RedConfig, make_world
 
 FIRST_SCRIPT_WORLD, FIRST_OWN_WORLD = 20_000, 30_000
-"""Scripts and own games to clone are played in other worlds than training."""
+"""First worlds of cloned scripts and of own games; training uses other worlds."""
 CLONED_SCRIPTS = (*OPPONENTS, "medium_towers")
-"""A script's own draw of types knows no catapults, and without the suffix it builds no towers."""
+"""Cloned scripts: the random script has no catapults, and builds towers only with the suffix."""
 _FRAGMENT = 64
 _TRIES = 6
-"""Own games are played until there are enough won decisions, or for so many times as many decisions."""
+"""Bound of the decisions played for own games, as a multiple of the won decisions that are needed."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Decisions:
 
 
 def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions:
-    """Decisions of medium scripts of every type, with the commands that were given.
+    """Decisions of medium scripts of every type, with their commands.
 
     Args:
         config: configuration of the run.
@@ -144,13 +143,13 @@ def _begin(teacher: ScriptTeacher, worlds: Array, generator: np.random.Generator
 
 
 def per_unit_actions(tables: Array) -> Arrays:
-    """Commands [B, N, 50, 7] as actions of the form `per_unit`, [B, N]; agents have no say over others' units."""
+    """Commands [B, N, 50, 7] as actions of the form `per_unit`, [B, N]; agents control only their own units."""
     rows = {f"{name}_{k:02}": tables[:, :, k, j] for k in range(MAX_LISTED) for j, name in enumerate(UNIT_FACTORS)}
     return {CONTINUE: np.zeros(tables.shape[:2], np.int32)} | rows
 
 
 def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator: np.random.Generator) -> Arrays:
-    """Tell every agent what its script aims at, and give the aim as a collective action, factor -> [B, N] int64."""
+    """Instruct every agent with its script's aim; returns the aim as a collective action, factor -> [B, N] int64."""
     seen, chosen = world.see_all(), []
     for row, agent in np.ndindex(world.num_worlds, world.num_agents):
         view = {name: value[row, agent] for name, value in seen.items()}
@@ -162,7 +161,7 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
         if len(groups):
             told = "" if silent else aim_in_words(aim, _selects_peasant(table, view))
             if told == MINE and _selects_all_peasants(table, view) and generator.random() < 0.5:
-                told = MINE_ALL  # both are true
+                told = MINE_ALL  # both apply
             world.tell(row, agent, told)
         chosen.append(collective_action(table))
     shape = world.num_worlds, world.num_agents
@@ -174,7 +173,7 @@ def aim_in_words(command: Array, is_peasant: bool) -> str:
 
     Args:
         command: [7] int, numbers of `UNIT_FACTORS`.
-        is_peasant: whether a peasant gets it.
+        is_peasant: whether it is for a peasant.
     """
     kind = int(command[0])
     if kind in (C_UNIT, C_BUILDING):
@@ -193,7 +192,7 @@ def _selects_all_peasants(table: Array, view: Arrays) -> bool:
 
 
 def _legal(table: Array, view: Arrays) -> Array:
-    """A script's commands [50, 7] to an agent's own units, without those that the world would drop."""
+    """A script's commands [50, 7] to an agent's own units, without those that the world would ignore."""
     table = table.copy()
     rows, kind = np.arange(MAX_LISTED), table[:, 0]
     legal = view["owned"] & view["legal_command"][rows, kind]

@@ -1,7 +1,7 @@
 """Description of MiniRTS for RED's network, and the observation that the network gets.
 
-The 42 planes of the map are not kept: the network draws them from the lists and from one number a cell, its sight and
-its terrain. A test compares its planes with the world's. Words and choices are those of `rl_envs/minirts`.
+The 42 planes of the map are not stored: the network builds them from the lists and from one number a cell, its sight
+and its terrain. A test compares its planes with the world's. Words and choices are those of `rl_envs/minirts`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEYS = (
     *(f"command_{part}" for part in ("type", "unit_type", "x", "y", "gather", "attack")),
     *("past_commands", "money_bin", "owned", "legal_command", "legal_unit_type", "legal_building_type"),
 )
-"""Observation keys of the world that the network reads as they are."""
+"""Observation keys of the world that the network reads unchanged."""
 
 _GROUND_PLANES = tuple(
     tuple(int(one == sight) for one in range(_SIGHTS)) + tuple(int(one == terrain) for one in range(_TERRAINS))
@@ -84,7 +84,7 @@ def ground_codes(planes: Array) -> Array:
 
 
 def read_by_network(seen: Arrays) -> Arrays:
-    """Part of the world's observations that the network reads, name -> [B, N, ...]; instructions come beside it."""
+    """Part of the world's observations that the network reads, name -> [B, N, ...]; without instructions."""
     return {name: seen[name] for name in KEYS} | {GROUND: ground_codes(seen["map"])}
 
 

@@ -1,8 +1,7 @@
-"""A scripted executor in the team's place: it carries commands out by fixed rules and learns nothing.
+"""A scripted executor of commands, as a baseline without training.
 
-A phrase is carried out by `rl_envs/minirts/phrases.py`. Units that it does not concern mine where they are idle
-peasants, and attack where they are fighters of an agent that has at least five. So what a commander's words are worth
-is seen without any training.
+`rl_envs/minirts/phrases.py` executes a phrase. Other units mine if they are idle peasants, and attack if they are
+fighters of an agent that has at least five. This shows the value of a commander's commands without training.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from tune_experiments.red.config import RedConfig, make_world
 from tune_experiments.red.decisions import per_unit_actions
 
 METRICS = {"win_rate": "win", "ticks": "ticks", "length": "length"}
-"""Metric -> what the world calls it."""
+"""Metric -> its name in the world."""
 FIGHTERS = 5
-"""Number of an agent's fighters with which they attack without a command."""
+"""Number of fighters from which they attack without a command."""
 
 
 def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -> Episodes:
@@ -32,7 +31,7 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
         config: configuration of the run.
         commander: one of `COMMANDERS`.
         episodes: K.
-        seed: as for a trained team, which plays the same games.
+        seed: as for a trained team, in the same games.
     """
     with closing(make_world(config, episodes, commander=commander, actions="per_unit")) as world:
         world.reset(seed)

@@ -1,7 +1,7 @@
-"""Stages of one training run of RED, built from settings, and its tests under every commander.
+"""Stages of one training run of RED, built from settings, and its tests with every commander.
 
-The method `red` clones scripts, lets the value head learn alone, and then plays and distils in turns. Reinforcement
-learning hears no command: a team that learns under commands it cannot use learns to ignore them (RED, section 4).
+The method `red` clones scripts, trains only the value head, and then alternates PPO and distillation. PPO is without
+commands: a team that learns with commands that it cannot use learns to ignore them (RED, section 4).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
 
 
 def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:
-    """Wins under the oracle, and without commands."""
+    """Win rates with the oracle, and without commands."""
     guided, silent = (play(config, policy, one, config.valid_episodes, VALIDATION_SEED) for one in (ORACLE, SILENT))
     return {
         "win_rate": guided["win_rate"],
@@ -64,18 +64,18 @@ def validate(config: RedConfig, policy: TeamPolicy) -> Episodes:
 
 
 def evaluate(config: RedConfig, policy: TeamPolicy) -> Tests:
-    """The same test games under every commander; actions are sampled, and a draw is no win."""
+    """The same test games with every commander; actions are sampled, and a draw is no win."""
     return {Tested(GAME, one): play(config, policy, one, config.test_episodes, config.test_seed) for one in COMMANDERS}
 
 
 def evaluate_scripted(config: RedConfig) -> Tests:
-    """The same games of a scripted executor under every commander."""
+    """The same games of a scripted executor with every commander."""
     play_one = functools.partial(play_scripted, config, episodes=config.test_episodes, seed=config.test_seed)
     return {Tested(GAME, one, SCRIPTED): play_one(one) for one in COMMANDERS}
 
 
 def play(config: RedConfig, policy: TeamPolicy, commander: str, episodes: int, seed: int) -> Episodes:
-    """Whole games under a commander: `win_rate` (0 or 1), `ticks` and `length`, [K] each."""
+    """Whole games with a commander: `win_rate` (0 or 1), `ticks` and `length`, [K] each."""
     with closing(make_world(config, episodes, commander=commander)) as world:
         found = Evaluation(world, policy).run(seed)
     return {"win_rate": found["win"], "ticks": found["ticks"], "length": found["length"]}
@@ -108,14 +108,14 @@ def _round(config: RedConfig, seed: int, number: int) -> Stage:
 
 
 def _value_stage(config: RedConfig, seed: int) -> Stage:
-    """The value head alone."""
+    """Training of the value head only."""
     budget = config.value_updates * config.workers.env_steps_of_update
     rate = Schedule.constant(config.learner.value_learning_rate)
     return Stage(name="value", plan=_plan(config, seed, budget, rate), frozen=("network.*", "policy_head.*"))
 
 
 def _cloning(config: RedConfig, seed: int, name: str, is_distillation: bool) -> Stage:
-    """Supervised learning; what it comes to is tested, too."""
+    """Supervised learning, with a test at its end."""
     rate = Schedule.constant(config.cloning.learning_rate)
     make = functools.partial(Cloning, config, is_distillation)
     trial = _plan(config, seed, cloning_budget(config, is_distillation), rate, make_algorithm=make)

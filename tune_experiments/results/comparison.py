@@ -90,7 +90,7 @@ class Comparison:
 
 
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
-    """Every metric of every environment and condition in which two methods or more were measured, then across tasks.
+    """Every metric of every environment and condition with at least two methods, then across tasks.
 
     Baselines without seeds, such as random play, come last: the others are compared with a trained method.
 
@@ -228,7 +228,7 @@ def share_above(*tasks: np.ndarray, axis: int = -1) -> Any:
 def improvement(scores: Scores, others: Scores) -> Interval | None:
     """Probability that a seed of a method is above one of another, in a task drawn at random.
 
-    None where no task has two seeds: one draw against one says nothing.
+    None where no task has two seeds.
     """
     if max(map(len, [*scores, *others])) < 2:
         return None

@@ -1,6 +1,6 @@
 """Score of a trial in a search: the mean of its objective over late validations.
 
-One validation would make the choice as noisy as its episodes.
+The mean is less noisy than one validation.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _WORST = -1e30
 
 
 def score(trial: Path, objective: str, since: float | None = None) -> float:
-    """Mean of the objective over the last quarter of what a trial has trained; not finite if it diverged.
+    """Mean of the objective over the last quarter of a trial's training; not finite if it diverged.
 
     Args:
         trial: its folder.
         objective: key of its log.
-        since: only validations after the first row at so many env steps count. Where there are none, the last one does.
+        since: only validations after the first row at this number of env steps count; if there are none, the last one.
 
     Raises:
         UserError: its log has no such numbers.

@@ -38,7 +38,7 @@ def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
 
 
 def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
-    """Sentence on why a trial cannot go on: more than half of its last updates were skipped; None if it can."""
+    """Reason why a trial cannot continue: more than half of its last updates were skipped; None if it can."""
     from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1]

@@ -1,4 +1,4 @@
-"""One TensorBoard event file, written synchronously: no thread to fork or lose, no torch to import.
+"""One TensorBoard event file, written synchronously: without threads and without torch.
 
 The x axis of everything is the number of env steps.
 """
@@ -19,7 +19,7 @@ UNFINISHED_PATTERN = ".unfinished_events_[0-9]*"
 
 
 class EventFile:
-    """A new event file in `folder`. It stays hidden under another name until `publish`, so that it appears whole."""
+    """A new event file in `folder`. It stays hidden under another name until `publish`, so never incomplete."""
 
     def __init__(self, folder: Path) -> None:
         nanoseconds = time.time_ns()
@@ -28,12 +28,12 @@ class EventFile:
         self._file = self._hidden.open("wb")
         self._records = RecordWriter(self._file)
         self._write(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
-        # Tells a TensorBoard that is watching to forget what it read from a file that this one replaces.
+        # Makes a running TensorBoard discard what it read from the file that this one replaces.
         start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._write(event_pb2.Event(wall_time=time.time(), step=0, session_log=start))
 
     def publish(self) -> None:
-        """Give the file the name under which TensorBoard finds it; writing goes on."""
+        """Give the file the name under which TensorBoard finds it; it stays open."""
         self._file.flush()
         self._hidden.rename(self.path)
 

@@ -72,7 +72,7 @@ class TrialLog:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._metrics = self.folder / METRICS_FILE
-        self._metrics.touch()  # a trial without a row yet is no missing trial
+        self._metrics.touch()  # a trial without a row is not missing
         self._events: EventFile | None = None
         self._last: Mapping[str, float] = {}
 
@@ -138,7 +138,7 @@ class TrialLog:
 
     def _derive_events(self, rows: list[dict[str, float]]) -> EventFile:
         """Write all rows and texts into a new event file, then remove the old ones."""
-        # Whoever reads a log, or its keys, does without TensorBoard.
+        # reading a log does not need TensorBoard
         from tune_experiments.results.tensorboard_events import PATTERN, UNFINISHED_PATTERN, EventFile
 
         old = sorted(self.folder.glob(PATTERN))
@@ -154,7 +154,7 @@ class TrialLog:
         for path in old[:-1]:
             path.unlink()
         for path in old[-1:]:
-            # Emptied, not removed: a TensorBoard that is reading a file which vanishes never gets to the next one.
+            # Emptied, not removed: TensorBoard does not go on after a file that vanishes.
             os.truncate(path, 0)
         return events
 

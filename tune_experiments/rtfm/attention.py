@@ -1,7 +1,7 @@
-"""Attention of a network to the document while it plays: one row for the goal, one for each layer over the grid.
+"""Attention of a network to the document in an episode: one row for the goal, one for each layer over the grid.
 
-RTFM, figure 5. The mention-matching reader has a row for each thing in the room in place of layers. Of the episodes
-that begin at one seed the one is shown that `record_episode` would show.
+RTFM, figure 5. The mention-matching reader has a row for each thing in the room instead of layers. The episode is the
+one that `record_episode` would show.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tune_experiments.results.plots.figures import REMARK, new_figure, save
 PANELS = 3
 """Start, middle and last choice of an episode."""
 _NARROWEST = 9.0
-"""Inches that a title needs."""
+"""Width of a title in inches."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class Mention:
 
 @dataclass(frozen=True)
 class Moment:
-    """One moment of an episode: what is shown and computed before one choice, or after the last.
+    """One time step of an episode: image, texts and attention before a choice, or after the last.
 
     Attributes:
         picture: picture of the world, [H, W, 3] uint8.
         words: words of the document, L of them.
-        goal: as it is read.
-        things: names of the monsters that live and of the items on the floor.
+        goal: text of the goal.
+        things: names of living monsters and of items on the floor.
         attention: `goal`, `layer 1`, ... -> weight of each word, [L]; empty at the end, and for networks that do not
             attend.
-        action: what is chosen; empty at the end.
+        action: chosen action; empty at the end.
         reward: reward of the last choice, at the end.
         size: side of the room in cells.
         names_per_cell: P, number of names that are observed in one cell.
@@ -94,7 +94,7 @@ def _moments(policy: LoadedPolicy, world: Arena, seed: int, index: int) -> Itera
 
 
 def _seen(world: Arena, index: int) -> Moment:
-    """Present moment of a world, with its image and texts and without attention."""
+    """Present state of a world: its image and texts, without attention."""
     state = {name: value[index] for name, value in world.state.items()}
     texts = {key: world.lexicon.decode(world.texts[key].look_up(state[key])) for key in ("document", "goal")}
     items, monsters = state["item_names"][state["item_cells"] > 0], state["monster_names"][state["monster_alive"]]
@@ -113,7 +113,7 @@ def _attention(policy: LoadedPolicy, index: int, length: int) -> dict[str, np.nd
 
 
 Things: TypeAlias = dict[int, Mention]
-"""Cell, row * W + column, or `HELD` -> what is there, without weights."""
+"""Cell, row * W + column, or `HELD` -> thing, without weights."""
 HELD = -1
 
 
@@ -152,7 +152,7 @@ def _mentions(policy: LoadedPolicy, index: int, things: Things, seen: Moment) ->
 
 
 def draw_attention(moments: Sequence[Moment], path: Path, title: str) -> Path:
-    """A panel a moment: the document's words from left to right, what attends from top to bottom."""
+    """A panel a moment: columns are the document's words, rows the queries."""
     choices = [moment for moment in moments if moment.action]
     shown = sorted({0, (len(choices) - 1) // 2, len(choices) - 1})[:PANELS]
     words = max(len(choices[step].words) for step in shown)
@@ -164,7 +164,7 @@ def draw_attention(moments: Sequence[Moment], path: Path, title: str) -> Path:
     figure.suptitle(f"{title}    goal: {choices[0].goal}", x=0.01, ha="left", fontsize=11)
     figure.supxlabel(
         "Shades are square roots of weights: white is 0, the darkest 1. The weights of a row add up to 1; "
-        "beside it stands the largest.",
+        "the largest is beside it.",
         fontsize=8,
         color=REMARK,
     )

@@ -1,11 +1,10 @@
-"""How often rock-paper-scissors can be won at all, with reading and without, by value iteration over its rules.
+"""Largest win probability of rock-paper-scissors, with and without reading, by value iteration over its rules.
 
-A reader knows which item beats the dragon. Who does not read can still leave the item with the dragon's own letter, and
-learns which of the other two is right only by fighting. Whatever such an agent does, exchanging these two items leaves
-its chances, so it wins half of the episodes in which it meets the dragon with one of them: the best that it can do is
-half of the best probability of that.
+A reader knows which item beats the dragon. Without reading, an agent can only exclude the item with the dragon's own
+letter; exchanging the other two does not change its chances, so it wins half of the episodes in which it meets the
+dragon with one of them. Its optimum is half of the largest probability of that.
 
-The dragon moves first. `reads=False` is therefore half of the same problem with two items that win.
+The dragon moves first. `reads=False` is half of the same problem with two winning items.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _ITEMS = 3
 _SEED = 85
 _ENOUGH = 1e-5
 Bag = tuple[int, tuple[bool, ...]]
-"""Item that is held (-1: none), and for each item whether it still lies on the floor."""
+"""Item that is held (-1: none), and for each item whether it is still on the floor."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Starts of K episodes, in places of `Grid.inside`: `agent` [K], `dragon` [K], `items` [K, 3], the right one first.
+    """Starts of K episodes, in cells of `Grid.inside`: `agent` [K], `dragon` [K], `items` [K, 3], the right one first.
 
-    The last of the items bears the dragon's letter.
+    The last item has the dragon's letter.
     """
 
     agent: np.ndarray
@@ -57,9 +56,9 @@ def solve(size: int, items: np.ndarray, winning: int, max_episode_steps: int) ->
 
     Args:
         size: side of the room in cells.
-        items: [K, 3], where the items lie at the start.
-        winning: how many of them win.
-        max_episode_steps: moves that the agent has.
+        items: [K, 3], cells of the items at the start.
+        winning: number of winning items.
+        max_episode_steps: number of moves of the agent.
 
     Returns:
         [K, bags, C, C] by bag (0 is the start's), agent's and dragon's place; float64, and int64 moves.
@@ -88,14 +87,14 @@ def solve(size: int, items: np.ndarray, winning: int, max_episode_steps: int) ->
 
 
 def all_bags() -> list[Bag]:
-    """Everything that can be held while everything else lies there or is gone; the start's first."""
+    """All combinations of held item and items on the floor; the start's first."""
     floors = [tuple(bool(number >> item & 1) for item in range(_ITEMS)) for number in range(2**_ITEMS)]
     held = [(item, floor) for item in range(_ITEMS) for floor in floors if not floor[item]]
     return [(-1, (True,) * _ITEMS), *held]
 
 
 def bags_after(bags: list[Bag], items: np.ndarray, places: int) -> np.ndarray:
-    """[K, bags, places] int64, the bag after a step onto a place: a second item destroys the first."""
+    """[K, bags, places] int64, the bag after a step onto a cell: a second item destroys the first."""
     after = np.tile(np.arange(len(bags))[None, :, None], (len(items), 1, places))
     for number, (_, floor) in enumerate(bags):
         for item in range(_ITEMS):
@@ -106,7 +105,7 @@ def bags_after(bags: list[Bag], items: np.ndarray, places: int) -> np.ndarray:
 
 
 def _target(size: int) -> np.ndarray:
-    """[C, 5] int64, where moves lead, in places of the cells inside."""
+    """[C, 5] int64, cells that moves lead to, in cells of `Grid.inside`."""
     grid = make_grid(size)
     return np.searchsorted(grid.inside, grid.target[grid.inside])
 

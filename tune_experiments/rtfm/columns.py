@@ -1,14 +1,14 @@
-"""Names of what is tested in RTFM's experiments: splits, columns of the tables, players beside the methods."""
+"""Names of tests in RTFM's experiments: splits, columns of the tables, reference players."""
 
 from __future__ import annotations
 
 from tune_experiments.experiment.plan import RANDOM
 
 TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
-"""The split of the worlds that are tested; the names of its columns with the right documents, and with wrong ones, also
-the condition of these tests."""
+"""The split of the tests; the column with the right documents; and the column with wrong ones, also the condition of
+these tests."""
 NEW_NAMES, LARGER = "eval_new", "larger"
-"""Columns of our own experiment: words that training never showed, and rooms larger than those of training."""
+"""Columns of our own experiment: words that are not in training, and larger rooms."""
 SPLIT_NAMES = {
     "train": "train",
     "valid": "valid",
@@ -18,14 +18,14 @@ SPLIT_NAMES = {
 }
 """First word of a column -> split in results.jsonl."""
 REFERENCES = (RANDOM, "without reading", "optimum")
-"""Players beside the methods: uniform moves; for letters, the best that can be done without reading and with."""
+"""Reference players: uniform moves; for letters, the optimum without and with reading."""
 
 
 def get_split(world: str) -> str:
-    """Split in results.jsonl of what was measured in a world."""
+    """Split in results.jsonl of a test environment."""
     return SPLIT_NAMES[world.rpartition("_")[0]]
 
 
 def column(split: str, size: int) -> str:
-    """Name of what is measured in a room of some size."""
+    """Name of a test in a room of some size."""
     return f"{split}_{size}x{size}"

@@ -1,6 +1,6 @@
 """Every setting of a run on RTFM or rock-paper-scissors, with the laptop's values as defaults.
 
-RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E. How settings become teams and losses is `trials.py`.
+RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E. `trials.py` builds teams and losses from it.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ SHARED_WORDS: LettersRow = "txt2pi_shared_words"
 CONTRASTIVE: LettersRow = "txt2pi_contrastive"
 WARM_START: LettersRow = "txt2pi_attention_warm_start"
 HELPED: dict[str, str] = {
-    SHARED_WORDS: "its looks also compare a cell with words in one table",
+    SHARED_WORDS: "attention from the grid also compares a cell with words in one table",
     CONTRASTIVE: "a contrastive loss without labels",
-    WARM_START: "a loss without labels that shows at first where the dragon is mentioned",
+    WARM_START: "a warm-start loss without labels for attention to mentions of the dragon",
 }
-"""Rows of txt2pi with one part of the mention-matching reader -> which part."""
+"""Methods: txt2pi with one component of the mention-matching reader -> description of the component."""
 RowName: TypeAlias = Literal[
     "from_scratch",
     "from_6x6",
@@ -82,24 +82,24 @@ RowName: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class RtfmTask:
-    """Which RTFM; the paper's full game has `group`, `dyna` and `nl`."""
+    """Variant of RTFM; the paper's full game has `group`, `dyna` and `nl`."""
 
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included."""
     group: bool = False
     """Whether each team has three monsters and each element two modifiers, instead of one."""
     dyna: bool = False
-    """Whether monsters move: towards an agent that they see, else at random."""
+    """Whether monsters move: towards a visible agent, else at random."""
     nl: bool = False
     """Whether documents are in natural language instead of fixed, short sentences."""
     distractor_monster: bool = True
-    """Whether there is a monster of another team; without it the goal need not be read."""
+    """Whether there is a monster of another team; without it the goal is not needed."""
     distractor_item: bool = True
-    """Whether there is an item that beats the distractor monster; without it the document need not be read."""
+    """Whether there is an item that beats the distractor monster; without it the document is not needed."""
     resample_text: Literal["episode", "step"] = "episode"
-    """How often texts are written anew (with `nl`): episode, or step, as in the released code."""
+    """How often new texts are sampled (with `nl`): episode, or step, as in the released code."""
     max_episode_steps: PositiveInt = 80
-    """Number of env steps until the game is lost; the paper has 1000."""
+    """Number of env steps after which the game is lost; the paper has 1000."""
 
     @property
     def world_id(self) -> str:
@@ -109,7 +109,7 @@ class RtfmTask:
 
 @dataclass(frozen=True)
 class LettersTask:
-    """Which rock-paper-scissors."""
+    """Variant of rock-paper-scissors."""
 
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included; the paper has 10."""
@@ -118,7 +118,7 @@ class LettersTask:
     of ten letters, since small readers cannot generalise from five; new_edge, unseen relations of twenty known letters;
     new_edge_and_nodes, five unseen letters."""
     max_episode_steps: PositiveInt = 80
-    """Number of env steps until the game is lost; the paper has 1000."""
+    """Number of env steps after which the game is lost; the paper has 1000."""
 
     @property
     def world_id(self) -> str:
@@ -130,7 +130,7 @@ Task: TypeAlias = RtfmTask | LettersTask
 
 
 def make_world(task: Task, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> World:
-    """Worlds of a task; `changes` are arguments to lay over it, such as `split` or another `size`."""
+    """Worlds of a task; `changes` are overriding arguments, such as `split` or another `size`."""
     return make(task.world_id, num_worlds, first_world=first_world, **(vars(task) | changes))
 
 
@@ -146,7 +146,7 @@ class NetworkSettings:
     document_hidden_size: PositiveInt = 32
     """Width of a document's states in one direction; of the states of all texts in `cnn`."""
     goal_hidden_size: PositiveInt = 32
-    """Width of the states with which txt2pi's goal looks at the document; the paper's text says 10, the released code
+    """Width of the states for txt2pi's goal-conditioned attention; the paper's text says 10, the released code
     has 100."""
     inventory_hidden_size: PositiveInt = 10
     """Width of the inventory's states, and of the goal's in `film`."""
@@ -155,12 +155,12 @@ class NetworkSettings:
     features: PositiveInt = 64
     """Width of the features that the heads receive."""
     first_summary: FirstSummary | None = None
-    """Summary of the grid that guides txt2pi's first look at the document: linear_of_max or max_of_linear; None: that
-    of `form`."""
+    """Summary of the grid that conditions txt2pi's first attention to the document: linear_of_max or max_of_linear;
+    None: that of `form`."""
     activation: Activation | None = None
     """Activation function of the features that the heads receive: tanh or relu; None: that of `form`."""
     text_encoder: str = ""
-    """Frozen encoder whose states of words are read, projected to `word_features`: a name of `concord models`, a folder
+    """Frozen encoder of words, with states, projected to `word_features`: a name of `concord models`, a folder
     or a hub id; empty: words are learned."""
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ class NetworkSettings:
 
 
 def learner_config(**changes: Any) -> LearnerConfig:
-    """The learner of all methods; small minibatches, since readers need many updates.
+    """The learner of all methods; with small minibatches, since readers need many updates.
 
     Published for RMSProp: learning rate 0.005 in the paper's text, 0.0007 in the released commands, falling to 0; 0.5
     times half of the squared value error.
@@ -225,7 +225,7 @@ class RunConfig(
     """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_some(self, "test_sizes")
         try:
@@ -274,8 +274,8 @@ class LettersConfig(
     task: LettersTask = LettersTask()
     """The game that is played, and its room."""
     network: NetworkSettings = NetworkSettings(first_summary="max_of_linear", activation="relu")
-    """Widths of all networks; the first look and the features are those of the paper's text, with which txt2pi learns
-    to read sooner."""
+    """Widths of all networks; the first summary and the features are those of the paper's text, with which txt2pi
+    learns to read sooner."""
     learner: LearnerConfig = field(default_factory=lambda: learner_config(entropy_coef=0.02))
     """How the networks of all methods but `matching` learn."""
     transfer_env_steps: PositiveInt = field(default=500_000, metadata=MAY_GROW)
@@ -285,7 +285,7 @@ class LettersConfig(
     contrastive_coef: PositiveFloat = 0.3
     """Weight, above 0, of the contrastive loss without labels in method `txt2pi_contrastive`; the paper has none."""
     warm_start_coef: PositiveFloat = 0.3
-    """Weight at the start, above 0, of the loss that shows where the dragon is mentioned, in the row
+    """Weight at the start, above 0, of the loss for attention to mentions of the dragon, in the method
     `txt2pi_attention_warm_start`; the paper has none."""
     warm_start_env_steps: PositiveInt = 50_000
     """Number of env steps until that weight is 0."""
@@ -293,7 +293,7 @@ class LettersConfig(
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
-    """One run of an experiment whose methods are ways to the full game; `task` is that game."""
+    """One run of an experiment whose methods are curricula towards the full game, `task`."""
 
     methods: tuple[RowName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
     """Methods of the table, each a sequence of stages before the full game."""

@@ -1,8 +1,8 @@
 """RTFM's protocol: greedy play on training assignments, on unseen ones, in other rooms, and with wrong documents.
 
-Unseen assignments are in two parts: settings are chosen on `valid`, and `eval` is the test, on which nothing is tuned.
-Every win rate stands beside what it can be without learning and without reading. With shuffled documents the team plays
-unseen assignments and reads another episode's document: a team that reads falls to the level of not reading.
+Unseen assignments are in two parts: `valid` for choosing settings, and `eval`, the test, on which nothing is tuned.
+Every win rate is beside those of random play and of the best play without reading. With shuffled documents the team
+gets another episode's document: the win rate of a team that reads falls to that of play without reading.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ TEST_SEED, VALIDATION_SEED = 84, 86
 def evaluate(
     config: RunConfig, policy: TeamPolicy, is_greedy: bool = True, played: dict[str, Changes] | None = None
 ) -> Tests:
-    """`SPLIT_SIZExSIZE`, with or without the right documents, of each column -> episodes, then the references.
+    """`SPLIT_SIZExSIZE`, with right or wrong documents, of each column -> episodes, then the references.
 
     Args:
         config: configuration of the run.
-        policy: who plays.
-        is_greedy: False only samples actions, for random play, which prefers none.
+        policy: policy that acts.
+        is_greedy: whether to test greedily; False samples, for random play.
         played: column -> arguments of its worlds; None for `columns`.
     """
     played = columns(config) if played is None else played
@@ -51,7 +51,7 @@ def evaluate(
 
 
 def as_tested(name: str) -> Tested:
-    """Test of a column; wrong documents are shown with unseen assignments."""
+    """Name of a column's test; wrong documents are those of unseen assignments."""
     split, _, room = name.rpartition("_")
     return Tested(f"{UNSEEN}_{room}", SHUFFLED) if split == SHUFFLED else Tested(name)
 
@@ -65,7 +65,7 @@ def columns(config: RunConfig) -> dict[str, Changes]:
 
 
 def play_both(config: RunConfig, policy: TeamPolicy, name: str, changes: Changes, is_greedy: bool = True) -> Episodes:
-    """Test episodes of greedy play in a column, and beside them the wins and the fights by item of sampled play."""
+    """Test episodes of greedy play in a column, with the wins and the fights by item of sampled play."""
     way = WithWrongDocuments if name.startswith(SHUFFLED) else Evaluation
     episodes, sampled = (
         play(make_world(config.task, config.test_episodes, **changes), policy, way, greedy)
@@ -75,7 +75,7 @@ def play_both(config: RunConfig, policy: TeamPolicy, name: str, changes: Changes
 
 
 def validate(config: RunConfig, policy: TeamPolicy) -> Episodes:
-    """Metrics on training assignments, and win rates on those of validation, which no test plays.
+    """Metrics on training assignments, and win rates on those of validation, which are in no test.
 
     `unseen_win_rate` is with the right documents, `shuffled_win_rate` with another episode's.
     """
@@ -100,7 +100,7 @@ def play(
 
 
 class WithWrongDocuments(Evaluation):
-    """Every episode is played with the document that its neighbour shows when it begins."""
+    """An evaluation in which every episode has the first document of its neighbour."""
 
     def __init__(self, world: World, policy: TeamPolicy, **options: Any) -> None:
         super().__init__(world, policy, **options)
@@ -112,7 +112,7 @@ class WithWrongDocuments(Evaluation):
         return super()._seen() | {"document": self._documents}
 
     def _begin_texts(self) -> list[str]:
-        """See `Collector`: the world drops documents that it does not show, and those of the episodes stay."""
+        """See `Collector`: the world drops unused documents, but those of the episodes are kept."""
         shown = self._store.look_up(self._documents)
         keys = super()._begin_texts()
         self._documents = self._store.add(shown.reshape(-1, shown.shape[-1])).reshape(self._documents.shape)
@@ -121,7 +121,7 @@ class WithWrongDocuments(Evaluation):
 
 @functools.lru_cache(maxsize=8)
 def references(task: Task, size: int, count: int) -> dict[str, Episodes]:
-    """Player -> episodes, or for what is computed the probability of a win in each of some layouts."""
+    """Player -> episodes, or for computed optima the win probability in each of some layouts."""
     world = make_world(task, count, split=TEST, size=size)
     found = {RANDOM: play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)}
     if isinstance(task, LettersTask):

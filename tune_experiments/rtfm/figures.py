@@ -1,8 +1,7 @@
 """Figures and videos of a run on RTFM: curves, attention (RTFM, figure 5), and an episode of each method.
 
-Frames show the world's own picture and beside it what is attended to: each word of the document has a line, and each
-thing that attends a column of squares, the darker, the more attention. Shades are square roots of weights, so that
-attention which is spread over many words can be seen.
+Frames show the environment's image and the attention: each word of the document has a line, and each query a column of
+squares, darker for more attention. Shades are square roots of weights, so that attention over many words is visible.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ DARKEST = np.array([8, 48, 107])
 _NARROWEST = 380
 _LINE, _SQUARE, _WORD, _MARGIN, _TEXT = 15, 14, 92, 14, 11
 _HEAD_LINES = 3
-"""Above the words: what is done, and what the columns are."""
+"""Lines above the words: the action, and the names of the columns."""
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
-    """Frames of one episode with what the network attends to."""
+    """Frames of one episode with the network's attention."""
     return draw_frames(watch_reading(policy, seed))
 
 
 def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
-    """Everything of which there is something yet; returns what was written."""
+    """Draw all figures that have data; returns their paths."""
 
     def draw_episode(method: str, policy: LoadedPolicy) -> Iterator[Drawn]:
         """One episode, and a figure of the team's attention if its network has one."""
@@ -104,7 +103,7 @@ def _short(name: str) -> str:
 
 
 def _shade(weight: float) -> tuple[int, int, int]:
-    """Paper for no attention, the darkest colour for all of it."""
+    """Background colour for weight 0, the darkest colour for weight 1."""
     share = weight**0.5
     red, green, blue = (np.array(PAPER) * (1 - share) + DARKEST * share).round().astype(int).tolist()
     return red, green, blue

@@ -1,6 +1,6 @@
-"""The method `matching`: the mention-matching reader, a network of ours beside the papers', with settings of its own.
+"""The method `matching`: the mention-matching reader, our network, with its own settings.
 
-It learns by reward alone, with one PPO that suits it: many worlds, short fragments, many small steps. The equations are
+It learns from reward only, by PPO with many worlds, short fragments and small minibatches. The equations are
 in `rl_models/networks/mentions.py` and `matching.py`.
 """
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
 MATCHING = "matching"
 MATCHING_NOTE = (
-    "methods of the mention-matching reader: a network of ours, of no paper, with a learner and a budget of its own. "
-    "It is given which names are monsters and items, and learns by reward alone unless the method's name adds a loss"
+    "methods of the mention-matching reader: our network, with its own learner and budget. "
+    "It is given which names are monsters and items, and learns from reward only unless the method's name adds a loss"
 )
 
 
@@ -44,7 +44,7 @@ def matching_plan(
         config: configuration of the run.
         row: the reader, or an ablation.
         seed: seed of the initial weights.
-        extra_losses: losses beside those of the row.
+        extra_losses: losses in addition to the method's.
     """
     from rl_models.losses.mention_contrast import MentionContrast
     from tune_experiments.rtfm.trials import plan as plan_one
@@ -58,20 +58,20 @@ def matching_plan(
 
 
 def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
-    """The configuration with the reader's learner and workers in place of the other methods', and further changes."""
+    """The configuration with the reader's learner and workers and other changes."""
     return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)
 
 
 def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]) -> None:
-    """Refuse settings that no row of the mention-matching reader reads, in a run that has no other methods.
+    """Check that a run with only the mention-matching reader's methods changes no unused setting.
 
     Args:
         config: configuration of the run.
-        presets: presets of the experiment; their values are never refused.
-        flags: dotted path of such a setting -> the flag that these methods read in its place.
+        presets: presets of the experiment; their values are always accepted.
+        flags: dotted path of an unused setting -> the flag to use instead.
 
     Raises:
-        UserError: a setting is not as in any preset.
+        UserError: an unused setting differs from all presets.
     """
     for path, flag in flags.items():
         if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:

@@ -1,4 +1,4 @@
-"""Settings of the mention-matching reader and of its PPO, which are its own: those of the papers' networks stay theirs.
+"""Settings of the mention-matching reader and of its PPO, separate from those of the papers' networks.
 
 Many worlds, short fragments and many small steps; learning rate and entropy fall until the end of the budget.
 """
@@ -30,13 +30,13 @@ MatchingRow: TypeAlias = Literal[
 CHANGES: dict[MatchingRow, dict[str, Any]] = {
     "matching": {},
     "matching_named": {"sees_names": True, "unit_words": False},
-    # In older runs the reader saw names, and this row did not.
+    # In older runs the reader saw names, and this method did not.
     "matching_frozen_words": {"sees_names": False, "learns_words": False},
     "matching_two_tables": {"has_two_tables": True},
     "matching_two_tables_contrastive": {"has_two_tables": True, "contrastive_coef": 0.3},
     "matching_as_vector": {"reads": "vector"},
 }
-"""Method -> settings that it changes: of names and words in the first two ablations, of a comparison in the others."""
+"""Method -> its settings: of names and words in the first two ablations, of a comparison in the others."""
 
 
 def matching_learner(**changes: Any) -> LearnerConfig:
@@ -57,7 +57,7 @@ class MatchingSettings(MatchingOptions):
     """Widths of the mention-matching reader, and how it learns."""
 
     contrastive_coef: NonNegativeFloat = 0.0
-    """Weight, at least 0, of a contrastive loss without labels that finds each frame's document among others."""
+    """Weight, at least 0, of a contrastive loss without labels that matches each frame with its document."""
     shares_network: bool = True
     """Whether all agents of a team share one network; if not, each has its own."""
     learner: LearnerConfig = field(default_factory=matching_learner)
@@ -81,4 +81,4 @@ SMOKE_MATCHING = MatchingSettings(
     workers=Workers(worlds_per_runner=16, fragment_length=8),
     budget_env_steps=512,
 )
-"""A network and a budget that learn nothing."""
+"""A tiny network and budget, for tests."""

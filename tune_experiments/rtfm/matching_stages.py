@@ -1,4 +1,4 @@
-"""The mention-matching reader's way through RTFM: from the simplest game, one difficulty a stage.
+"""RTFM's curriculum for the mention-matching reader: from the simplest game, one more difficulty a stage.
 
 A stage keeps the difficulties of those before it. Words, nodes and pair features are the same in all games and rooms,
 so every weight is transferred.
@@ -39,7 +39,7 @@ UNREAD = {
     "task.nl": "--stages",
     "task.dyna": "--stages",
 }
-"""Settings that no method reads -> the flag that all methods read in their place."""
+"""Unused settings -> the flag to use instead."""
 UNREAD_IN_ONE_STAGE = {
     "budget_env_steps": "--matching.budget-env-steps, or more --stages",
     "later_learning_rate": "--matching.learner.learning-rate, or more --stages",
@@ -64,14 +64,14 @@ class MatchingRtfmConfig(
         word_features=64, learner=matching_learner(final_entropy_coef=0.0), budget_env_steps=400_000
     ),
 ):
-    """One run; no method reads the settings of networks that are not ours."""
+    """One run; settings of the papers' networks have no effect."""
 
     methods: tuple[MatchingRow, ...] = (MATCHING,)  # type: ignore[assignment]
     """Methods to train: matching, or an ablation: matching_named,
     matching_frozen_words, matching_two_tables, matching_two_tables_contrastive, matching_as_vector."""
     stages: tuple[StageName, ...] = ("simplest",)
-    """Stages that the same team plays one after another, each with the difficulties of those before it: simplest group
-    nl dyna for the full game, and 10x10 for its large room."""
+    """Stages, trained one after another with the same team, each with the difficulties of those before it: simplest
+    group nl dyna for the full game, and 10x10 for its large room."""
     task: RtfmTask = field(default_factory=RtfmTask)
     """Room of the game; each stage sets the other rules."""
     budget_env_steps: PositiveInt = 300_000
@@ -79,10 +79,10 @@ class MatchingRtfmConfig(
     later_learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start of each stage but the first, above 0."""
     larger_sizes: tuple[Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)], ...] = (10,)
-    """Sides in cells of the larger rooms in which test assignments are played, too."""
+    """Sides in cells of the larger rooms for additional tests."""
 
     def __post_init__(self) -> None:
-        """Refuse stages twice, and numbers that no run can have."""
+        """Check stages and values."""
         super().__post_init__()
         check_some(self, "stages")
 
@@ -136,7 +136,7 @@ def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
 
 
 def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """Win rates in test games with which each stage before the last ended, if there are any; stages are columns."""
+    """Win rates in test games at the end of each stage before the last, if any; stages are columns."""
     title = f"{caption}: stage by stage"
     of_stages = {line: _stage_of(line) for line in results if line.metric == "win_rate" and line.table == caption}
     cells = [

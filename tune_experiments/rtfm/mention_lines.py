@@ -1,9 +1,9 @@
 """Frames of an episode of the mention-matching reader: lines join things with the words that mention them.
 
 On the left the room, on the right the goal and the document, a sentence a line. A line goes from each thing in the
-room, and from the goal, to the words that the network attends to for it; the more attention, the stronger the line. A
-monster and the item that beats it have one colour, so lines of one colour meet in the sentence that says so. Attention
-is the network's; which item beats a monster is the world's, so a team that reads wrong is seen to do so.
+room, and from the goal, to the words that the network attends to; its strength shows the weight. A monster and the item
+that beats it have one colour, so lines of one colour should meet in one sentence. Attention is the network's; colours
+are the environment's, so errors of reading are visible.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tune_experiments.rtfm.attention import Mention, Moment
 Point: TypeAlias = tuple[float, float]
 GOAL_COLOUR: Colour = (191, 138, 20)
 NEITHER: Colour = (150, 154, 162)
-"""Colour of things that are no monster and beat none that is there."""
+"""Colour of all other things."""
 MONSTER_COLOURS: tuple[Colour, ...] = ((196, 62, 46), (34, 128, 84), (126, 58, 172), (16, 116, 150))
 MIN_WEIGHT = 0.1
 """Attention below this is not drawn."""
@@ -36,7 +36,7 @@ _OVERSAMPLING = 2
 
 @dataclass(frozen=True)
 class Page:
-    """The text beside a room: an image, left, top, right and bottom of each word of the document, and where goal is."""
+    """The text beside a room: an image, the box of each word (left, top, right, bottom), and the place of the goal."""
 
     image: Image.Image
     words: Sequence[tuple[int, int, int, int]]
@@ -48,7 +48,7 @@ def frames_with_lines(moments: Sequence[Moment], cell_pixels: int) -> list[np.nd
 
     Args:
         moments: moments of an episode.
-        cell_pixels: side of a cell in their pictures, whose rooms stand in the upper left corner.
+        cell_pixels: side of a cell in their images, whose rooms are in the upper left corner.
     """
     return [_frame(moment, cell_pixels) for moment in moments]
 
@@ -62,7 +62,7 @@ def _frame(moment: Moment, cell_pixels: int) -> np.ndarray:
     whole.paste(page.image, (room.width, 0))
     over = Image.new("RGBA", (whole.width * _OVERSAMPLING, height * _OVERSAMPLING), (*BACKGROUND, 0))
     pen = ImageDraw.Draw(over)
-    # What matters is drawn last, so that it lies above the rest.
+    # The most important is drawn last, above the rest.
     for mention in sorted(moment.mentions, key=lambda one: one.monster is not None):
         _draw_mention(pen, mention, page, (room.width, cell_pixels))
     over = over.resize(whole.size, Image.Resampling.BOX)
@@ -70,7 +70,7 @@ def _frame(moment: Moment, cell_pixels: int) -> np.ndarray:
 
 
 def _page(moment: Moment, height: int) -> Page:
-    """Goal, what is done, and the document with a line a sentence."""
+    """Goal, action, and the document with a line a sentence."""
     image = Image.new("RGB", (_WIDTH, height), BACKGROUND)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(_TEXT)
     title = f"chooses {moment.action}" if moment.action else f"the end, reward {moment.reward:+.2f}"

@@ -40,8 +40,8 @@ class ReadingExperiment(Experiment[Run]):
     """One table on RTFM or rock-paper-scissors.
 
     Attributes:
-        paper: method -> column of the table -> what the paper prints.
-        compared: pairs of methods; the first of which a run trains both is its main comparison, on unseen assignments.
+        paper: method -> column of the table -> value in the paper.
+        compared: pairs of methods; the first trained pair is the main comparison, on unseen assignments.
     """
 
     paper: PaperNumbers | None = None
@@ -57,13 +57,13 @@ class ReadingExperiment(Experiment[Run]):
         return plan(config, method, seed)
 
     def evaluate(self, config: Run, method: str, policy: TeamPolicy) -> Tests:
-        """Assignments of training and unseen ones, in several rooms, and with wrong documents; beside references."""
+        """Training and unseen assignments, in several rooms, with wrong documents, and references."""
         from tune_experiments.rtfm.evaluation import evaluate
 
         return evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates of finished ways."""
+        """Win rates of finished curricula."""
         from tune_experiments.rtfm.tables import of_last_games, win_rate_table
 
         ends = of_last_games(results)
@@ -76,16 +76,16 @@ class ReadingExperiment(Experiment[Run]):
         return (MainComparison(*pair, "win_rate", column(UNSEEN, max(config.test_sizes))),)
 
     def deviation_notes(self, config: Run) -> list[str]:
-        """What every preset does otherwise than the paper's text."""
+        """Deviations of all presets from the paper's text."""
         return deviation_notes(config)
 
     def optimiser_steps(self, config: Run) -> str:
-        """Beside those of the preset `paper`, if there is one."""
+        """Optimiser steps, compared with those of the preset `paper`, if there is one."""
         paper = self.presets.get("paper")
         return "" if paper is None else optimiser_steps_beside(self.as_learned(config), paper)
 
     def as_learned(self, config: Run) -> Run:
-        """The configuration with the learner, workers and budget that its methods have."""
+        """The configuration with its methods' learner, workers and budget."""
         return config
 
     def test_world(self, config: Run, num_worlds: int, method: str = "") -> World:
@@ -103,34 +103,34 @@ class ReadingExperiment(Experiment[Run]):
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with what the network attends to."""
+        """An episode with the network's attention."""
         from tune_experiments.rtfm import figures
 
         return figures.video(loaded, seed)
 
 
 class ReadingInStages(ReadingExperiment[CurriculumConfig]):
-    """One table on the full game, to which teams come by way of simpler ones.
+    """One table on the full game, after curricula of simpler games.
 
     Attributes:
-        transfers: method -> game -> the win rate that the paper prints.
+        transfers: method -> game -> win rate in the paper.
     """
 
     transfers: PaperNumbers
 
     def plan(self, config: CurriculumConfig, method: Any, seed: int, trial_folder: Path | None = None) -> Curriculum:
-        """Each method is a way through games."""
+        """Each method is a curriculum."""
         return stages.plan(config, method, seed)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """Win rates of finished ways, and those with which all stages ended."""
+        """Win rates of finished curricula, and those at the end of all stages."""
         from tune_experiments.rtfm.tables import transfer_table
 
         return [*super().tables(results), transfer_table(results, self.caption, self.transfers)]
 
 
 def deviation_notes(config: RunConfig) -> list[str]:
-    """Deviations from the paper's text, which the preset `paper` has, too."""
+    """Deviations from the paper's text, also of the preset `paper`."""
     notes = ["training and unseen assignments are split by our own key: the released split changes with every start"]
     rate, weight, goal = config.learner.learning_rate, config.learner.value_coef, config.network.goal_hidden_size
     notes.append(
@@ -147,7 +147,7 @@ def deviation_notes(config: RunConfig) -> list[str]:
 
 
 def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
-    """Sentence on the optimiser steps of training, or of its first stage: the paper makes one of each batch."""
+    """Sentence on the optimiser steps of training, or of its first stage; the paper has one a batch."""
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps
         for one in (config, paper)

@@ -1,7 +1,7 @@
-"""Ways from game to game: txt2pi through simpler games to harder ones (RTFM, section 5.2, tables 2 and 3).
+"""Curricula of txt2pi from simpler to harder games (RTFM, section 5.2, tables 2 and 3).
 
-A row is the list of its stages: those to the full game add one difficulty each, and `..._to_GAME` is one cell of the
-paper's table 2 beside them. Words and networks are the same in all games, so every weight is transferred.
+A method is a list of stages: those to the full game add one difficulty each, and `..._to_GAME` is one cell of the
+paper's table 2. Words and networks are the same in all games, so every weight is transferred.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GAMES: dict[str, dict[str, Any]] = {
     "full": {},
     "full_10x10": {"size": 10},
 }
-"""Stage -> what it changes in the full game; the columns of table 2, and the full game in a larger room."""
+"""Stage -> changes to the full game; the columns of table 2, and the full game in a larger room."""
 ROWS: dict[RowName, tuple[str, ...]] = {
     "from_scratch": ("full",),
     "from_6x6": ("simplest", "full"),
@@ -58,9 +58,9 @@ ORIGINS: dict[str | None, str] = {
     "dyna": "from_dyna",
     "dyna_group": "from_dyna_group",
 }
-"""The game before -> the row of table 2."""
+"""Previous game -> row of table 2."""
 TABLE_2_ROWS: tuple[RowName, ...] = tuple(row for row in ROWS if not row.startswith("trained_on"))
-"""Those whose stages fill table 2."""
+"""Methods whose stages are table 2."""
 
 
 def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
@@ -88,7 +88,7 @@ def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: in
 
 
 def _evaluate(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episodes]:
-    """A column for what the stage's team does in the stage's own game."""
+    """Test of a stage in its own game, one column."""
     from tune_experiments.rtfm.evaluation import play
 
     world = make_world(config.task, config.test_episodes)
@@ -98,7 +98,7 @@ def _evaluate(config: CurriculumConfig, policy: TeamPolicy) -> dict[str, Episode
 def transfers(results: Sequence[Result]) -> list[Result]:
     """The cells of table 2 among the lines of a run: row of the table as method, game that was trained on as metric.
 
-    Rows share their first stages; of a cell that several rows have, the first row's number is kept.
+    Methods share their first stages; a cell has the number of the first method.
     """
     found: dict[tuple[str, str, int | None], Result] = {}
     for line in results:

@@ -1,6 +1,6 @@
-"""Win rates as the paper's tables have them: methods as rows, and as columns where they were measured.
+"""Win rates in the form of the paper's tables: methods as rows, tests as columns.
 
-A result's world is `SPLIT_SIZExSIZE`; here it becomes a column, another one with wrong documents. References stand in
+A result's world is `SPLIT_SIZExSIZE`; here it becomes a column, another one with wrong documents. References are in
 the columns of their room.
 """
 
@@ -16,7 +16,7 @@ from tune_experiments.rtfm.stages import GAMES, transfers
 from tune_experiments.run.final_evaluation import condition_and_stage
 
 _ONE_SPLIT = "test"
-"""Columns say what was played, so rows shall not say it again."""
+"""Columns name the test, so rows do not repeat it."""
 
 
 def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
@@ -24,8 +24,8 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
 
     Args:
         results: lines of a run.
-        caption: which of them.
-        paper: method -> column -> the win rate that the paper prints.
+        caption: results in the table.
+        paper: method -> column -> win rate in the paper.
     """
     lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
     names = {line: _column(line) for line in lines if line.method not in REFERENCES}
@@ -35,9 +35,9 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
 
 
 def of_last_games(results: Sequence[Result]) -> list[Result]:
-    """Lines of finished ways: what simpler games ended with stands in `transfer_table`.
+    """Results of finished curricula; those of simpler games are in `transfer_table`.
 
-    The full game's own stage is tested like any other column, so its name falls away.
+    The name of the full game's own stage is removed.
     """
     kept = []
     for line in results:
@@ -50,12 +50,12 @@ def of_last_games(results: Sequence[Result]) -> list[Result]:
 
 
 def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
-    """Win rates on training assignments by where a team comes from (rows) and what it was trained on next (columns).
+    """Win rates on training assignments by previous stages (rows) and next game (columns).
 
     Args:
         results: lines of a run.
-        caption: which of them.
-        paper: method -> game -> the win rate that the paper prints.
+        caption: results in the table.
+        paper: method -> game -> win rate in the paper.
     """
     title = f"{caption}: stage by stage"
     cells = [dataclasses.replace(cell, table=title) for cell in transfers([r for r in results if r.table == caption])]

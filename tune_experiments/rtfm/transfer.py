@@ -1,10 +1,10 @@
-"""Methods of rock-paper-scissors: a network that trains on seen games, or also or only on those it is tested with.
+"""Methods of rock-paper-scissors: a network that trains on seen games, on test games, or on both.
 
 RTFM, figure 11: `transferred` learns seen games first and then unseen ones, `from_scratch` only these. Their win rates
-in unseen games are of games that they trained on, so they say how fast one learns and not whether one generalises.
+in unseen games are of games that they trained on, so they measure speed of learning, not generalisation.
 
-Other methods are not the paper's: txt2pi whose loss also says, in training, which word of the document to attend to;
-txt2pi with one part of our mention-matching reader; that reader itself; and random moves.
+Other methods are not the paper's: txt2pi with an auxiliary loss that names the word to attend to; txt2pi with one
+component of our mention-matching reader; that reader itself; and random moves.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def plan(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curri
 
 
 def supervised(config: LettersConfig, seed: int) -> TrialPlan:
-    """txt2pi with attention supervision: the same network, whose worlds tell the answer to the loss alone."""
+    """txt2pi with attention supervision: the same network, with the answer as an input of the loss only."""
     supervision = AttentionSupervision(Schedule.constant(config.attention_coef))
     return dataclasses.replace(
         plan_one(config, "txt2pi", seed, (supervision,)),
@@ -81,7 +81,7 @@ def supervised(config: LettersConfig, seed: int) -> TrialPlan:
 
 
 def helped(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan:
-    """txt2pi with one part of the mention-matching reader; the rest is that of txt2pi."""
+    """txt2pi with one component of the mention-matching reader."""
     losses: dict[LettersRow, tuple[ExtraLoss, ...]] = {
         CONTRASTIVE: (MentionContrast(Schedule.constant(config.contrastive_coef)),),
         WARM_START: (_warm_start(config),),
@@ -91,7 +91,7 @@ def helped(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan:
 
 
 def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolicy:
-    """The team of txt2pi with one part of the mention-matching reader, with its initial weights."""
+    """The team of txt2pi with one component of the mention-matching reader, with its initial weights."""
     if row == WARM_START:
         return _showing_attention(config, seed)
     team = team_config("txt2pi", config.network)

@@ -1,4 +1,4 @@
-"""Cost of training before it starts: env steps, and the time that they take on this machine."""
+"""Cost of training before it starts: env steps, and time on this machine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def seconds_per_env_step(sampling: float, learning: float, workers: Workers, tak
 
 
 def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
-    """Env steps of the slot with the most work, if each trial starts as soon as a slot is free."""
+    """Env steps until all trials end, if each starts as soon as a slot is free."""
     lanes = [0] * concurrent
     for budget in budgets:
         lanes[lanes.index(min(lanes))] += budget
@@ -81,7 +81,7 @@ def _num_worlds(plan: TrialPlan) -> int:
 
 
 def _timed_update(plan: TrialPlan, policy: TeamPolicy, steps: int, warm_ups: int) -> tuple[float, float]:
-    """Seconds of sampling and learning per env step, in an update after some that are not timed."""
+    """Seconds of sampling and learning per env step, in an update after untimed ones."""
     with contextlib.closing(plan.make_world(num_worlds=_num_worlds(plan), first_world=0)) as world:
         collector = Collector(world, policy, steps)
         learner = Learner(policy, plan.objective, plan.optimiser)

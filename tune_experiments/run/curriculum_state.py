@@ -1,6 +1,6 @@
 """Curriculum state of a trial: its stages in checkpoints, in the log and in the progress line.
 
-It depends on training alone, not on clocks or files, so a resumed trial goes through the same stages.
+It depends only on training, not on clocks or files, so a resumed trial goes through the same stages.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class CurriculumState:
 
     @property
     def label(self) -> str:
-        """Number and name of the stage, as folders are called: `2_moving`."""
+        """Number and name of the stage, as in folder names: `2_moving`."""
         return f"{len(self.ended) + 1}_{self.stage.name}"
 
     @property
@@ -99,7 +99,7 @@ class CurriculumState:
 
     @property
     def stage_is_over(self) -> bool:
-        """Whether the stage has been learned, or its budget spent."""
+        """Whether the stage has been passed, or its budget used."""
         return bool(self.passed) or self.progress.env_steps >= self.stage.plan.budget_env_steps
 
     @property
@@ -139,13 +139,13 @@ class CurriculumState:
         return None
 
     def end(self) -> StageEnd:
-        """How the current stage ended."""
+        """Record of the current stage's end."""
         chosen = None if self.choice is None else self.choice.env_steps
         return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps, chosen)
 
     @property
     def kept(self) -> set[int]:
-        """Numbers of checkpoints that are still needed."""
+        """Env steps of the checkpoints that are still needed."""
         return needed_checkpoints(self.state())
 
     def next_stage(self) -> None:

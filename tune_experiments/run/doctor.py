@@ -73,7 +73,7 @@ class Diagnosis:
         return max(parts, key=lambda name: parts[name])
 
     def expected(self, runners: float, learners: float) -> float:
-        """Env steps per second with so many times the runners and learners, if each has a core of its own."""
+        """Env steps per second with multiples of the runners and learners, if each has its own core."""
         used = sampling_and_learning(self.sampling / runners, self.learning / learners, self.takes_turns)
         return 1000 / (used + self.other)
 
@@ -116,7 +116,7 @@ def _has_speeds(row: Mapping[str, float]) -> bool:
 
 
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:
-    """Sentences with flags and the expected speed, the best first; the number of environments stays the same."""
+    """Proposals of flags with the expected speed, the best first; the number of environments stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
     max_runners = max(1, worlds // _MIN_WORLDS)
     proposed: list[tuple[float, str]] = []
@@ -133,7 +133,7 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
         if not workers.gpus_per_learner:
             flags = "--workers.gpus-per-learner 1, on a machine with a GPU"
-            proposed.append((found.expected(1, 1e9), f"{flags}, if learning then took no time at all"))
+            proposed.append((found.expected(1, 1e9), f"{flags}, if learning then took no time"))
     ranked = sorted((each for each in proposed if each[0] > _WORTH_IT * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
 
@@ -163,10 +163,10 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
 
 
 def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequence[str]) -> list[str]:
-    """Lines on a trial: where its time goes, what to try, and what its custom environment gives in random play.
+    """Lines on a trial: where its time goes, what to try, and the values of its custom environment in random play.
 
     An environment whose module is not in `allow` is not played. A log without speeds, as of a trial without RLlib, is
-    an error only where nothing is said of an environment.
+    only an error if there is nothing to report on an environment.
 
     Raises:
         UserError: A damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
@@ -195,7 +195,7 @@ def _processes(checkpoint: Path, config: Mapping[str, Any]) -> tuple[Workers, bo
     """Processes of a stored configuration, and whether they sample and learn in turns; nothing is imported."""
     stored, learner = config.get("workers"), config.get("learner")
     if not isinstance(stored, dict):
-        raise UserError(f"{checkpoint} does not say how many processes its trial had; name another trial")
+        raise UserError(f"{checkpoint} does not contain the number of processes of its trial: name another trial")
     algorithm = learner.get("algorithm") if isinstance(learner, dict) else None
     return config_from_json(Workers, stored, f"{checkpoint}: workers"), algorithm != "impala"
 

@@ -1,4 +1,4 @@
-"""An environment in one episode of random play: agents, spaces, ranges, masks, leaving, limit, rewards, costs.
+"""Probe of an environment by an episode of random play: agents, spaces, ranges, masks, leaving, limit, rewards, costs.
 
 A run probes its environment before it starts, `doctor` afterwards. All values of a custom environment are checked.
 """
@@ -25,11 +25,11 @@ from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
-"""Worlds that are played: environments of other packages one after the other, our own in one batch."""
+"""Numbers of copies: of environments of other packages, stepped one by one, and of batched worlds."""
 _MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
-"""Where one episode may mislead, episodes that are played, and env steps beyond the first one."""
+"""Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
 _ROUNDING = 1e-6
-"""Largest sum of rewards that counts as 0, as a share of the largest one, because rewards may be float32."""
+"""Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -58,7 +58,7 @@ class SeenArray:
 
 
 class Probe:
-    """Random play in copies of an environment until the first one's episode ends, and the findings.
+    """Results of random play in copies of an environment until the first one's episode ends.
 
     Attributes:
         agents: Names of the agents.
@@ -71,8 +71,8 @@ class Probe:
         observations: Keys with arrays.
         texts: Keys with texts, each as a phrase.
         legal_share: Share of legal actions; None without masks.
-        seconds: Longest time of play.
-        env_steps: Length of the first copy's episode, or of what was played of it in this time.
+        seconds: Maximum duration in seconds.
+        env_steps: Length of the first copy's episode, or of its part within this time.
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
         left: Agent -> env step after which it left before the others.
         waits: Whether an agent did not act at some env steps.
@@ -101,7 +101,7 @@ class Probe:
 
     @property
     def may_leave(self) -> bool:
-        """Whether an agent left before the others, or might have in an episode that was not played to its end."""
+        """Whether an agent left before the others, or may have done so in an episode that was not finished."""
         return bool(self.left) or (not self.ended and len(self.agents) > 1)
 
     @property
@@ -134,7 +134,7 @@ class Probe:
         return np.concatenate(rewards), stepping
 
     def _may_mislead(self, obs: Arrays, played: int) -> bool:
-        """Whether more episodes may show an agent that leaves, or rewards whose sum is not 0."""
+        """Whether more episodes are needed to find agents that leave, or rewards whose sum is not 0."""
         if self._episodes >= _MOST_EPISODES or played > self.env_steps + _MORE_ENV_STEPS or len(self.agents) == 1:
             return False
         return (_ALIVE in obs and not self.left) or self.is_zero_sum
@@ -165,7 +165,7 @@ class Probe:
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         total = "the team's sum is always 0" if self.is_zero_sum else f"team return {self.team_return:.3g}"
         nobody = "nobody" if self.ended else "nobody so far"
-        limit_from = f"from {self.limit_from}" if self.limit_from else "assumed, for the environment declares none"
+        limit_from = f"from {self.limit_from}" if self.limit_from else "assumed, because the environment declares none"
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
             *zip(["observations", *[""] * (len(observations) - 1)], observations, strict=True),
@@ -198,7 +198,7 @@ class Probe:
 
 
 def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
-    """Play random legal actions until the first copy's episode ends, with all checks, or the time is over.
+    """Play random legal actions until the first copy's episode ends, with all checks, or the time limit is reached.
 
     If agents could leave and none does, or all rewards sum to 0, more episodes are played.
 

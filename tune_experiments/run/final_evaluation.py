@@ -21,7 +21,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import CurriculumState
 
 TEST_RESULTS_FILE = "test_results.json"
-"""Written last: the test results of a finished trial, none where it was not to be tested."""
+"""File with the test results of a finished trial, written last; no results for an untested trial."""
 _FIGURE_DATA = "_figures.npz"
 """Ending of files with data for figures."""
 _METRICS = {"length": "episode_length"}
@@ -38,7 +38,7 @@ def make_evaluations(
     curriculum: CurriculumState,
     trial_folder: Path | None,
 ) -> dict[str, Evaluate]:
-    """Evaluations of a policy: stage after which it is tested (empty for the whole curriculum) -> evaluation.
+    """Evaluations of a policy: tested stage (empty for the whole curriculum) -> evaluation.
 
     A policy of the last stage gets the experiment's evaluation, and its stage's own if there is one. A policy of an
     earlier stage gets its stage's own, or the experiment's under the stage's name.
@@ -67,7 +67,7 @@ def evaluate_all(
 
 
 def condition_and_stage(condition: str) -> tuple[str, str]:
-    """Condition of a test, and the stage after which it took place; each is empty if there is none."""
+    """Condition of a test, and its stage; each is empty if there is none."""
     own, after, stage = f" {condition}".rpartition(f" {_AFTER}")
     return (own.strip(), stage) if after else (condition, "")
 
@@ -84,7 +84,7 @@ def make_results(
 ) -> list[Result]:
     """Rows of results.jsonl for a test, with intervals over episodes; exact numbers have no episodes.
 
-    Rows of another player have no seed and no env steps.
+    Rows of another policy have no seed and no env steps.
     """
     means = {name: values for name, values in episodes.items() if name[0] != "_"}
     numbers = {_METRICS.get(name, name): values for name, values in means.items()}
@@ -161,7 +161,7 @@ def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
-    """Test results of a finished trial (an empty list if it was not to be tested), else None.
+    """Test results of a finished trial (an empty list if it has no test), else None.
 
     Raises:
         UserError: The file holds no test results.

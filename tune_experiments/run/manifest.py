@@ -1,4 +1,4 @@
-"""Origin of the numbers of one session of a run: versions, git, command, hardware and seeds."""
+"""Provenance of one session of a run: versions, git, command, hardware and seeds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
 
 
 def without_out(command: str) -> str:
-    """A session's command without the folder of its run, which belongs to one machine."""
+    """A session's command without the folder of its run."""
     words = shlex.split(command)
     pairs = zip(["", *words], words, strict=False)
     return shlex.join(word for before, word in pairs if "--out" not in (before, word.split("=")[0]))
@@ -57,7 +57,7 @@ def _version(package: str) -> str | None:
 def _git() -> dict[str, Any] | None:
     """Commit and dirty flag of the checkout that this code runs from; None for an installed package."""
     here = Path(__file__).resolve()
-    # An installed package can lie inside another repository: only a tracked file speaks for its commit.
+    # An installed package can lie inside another repository: only a tracked file has its commit.
     if _output("git", "-C", str(here.parent), "ls-files", "--error-unmatch", here.name) is None:
         return None
     status = _output("git", "-C", str(here.parent), "status", "--porcelain", "--untracked-files=no")
@@ -73,7 +73,7 @@ def _cpu_model() -> str:
 
 
 def _gpus() -> list[str]:
-    """Names and memory from the driver's own tool: asking torch would claim the GPU for this process."""
+    """Names and memory from the driver's own tool: torch would allocate the GPU for this process."""
     listed = _output("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
     return listed.splitlines() if listed else []
 

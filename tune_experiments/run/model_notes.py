@@ -1,4 +1,4 @@
-"""Captions that name the pretrained models of a run, by what its sessions have written down."""
+"""Captions that name the pretrained models of a run, from the manifest of its sessions."""
 
 from __future__ import annotations
 

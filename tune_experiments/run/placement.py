@@ -19,7 +19,7 @@ from tune_experiments.core.errors import UserError
 _OWN_SHARE = 0.1
 """Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
 _MAX_PARTS = 100
-"""Processes that learn on one GPU, at most."""
+"""Maximum number of processes that learn on one GPU."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,19 @@ def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     share = workers.gpus_per_learner or largest_share(workers, int(has_gpus), trials)
     if not workers.learners:
         return Gpus(own=share, runner=workers.gpus_per_runner)
-    if share > 1:  # Ray gives whole GPUs then, and none is left over
+    if share > 1:  # Ray then assigns whole GPUs, without a rest
         return Gpus(learner=share, runner=workers.gpus_per_runner)
     return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
 
 
 def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
-    """Largest share of a GPU for each learning process beside the runners of so many trials; 0 if there is none.
+    """Largest share of a GPU for each learning process, given the runners of a number of trials; 0 if there is none.
 
     Ray places a fraction on one GPU, so the rests of several do not add up. Runners fill one GPU after another.
     """
     each, runners = workers.gpus_per_runner, trials * workers.runners
     taken: list[float] = []  # of the GPUs that runners use
-    if each > 1:  # Ray gives whole GPUs then
+    if each > 1:  # Ray then assigns whole GPUs
         taken = [1.0] * (runners * math.ceil(each))
     elif each:
         most = int(1 / each + 1e-6)
@@ -68,14 +68,14 @@ def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
 
 
 def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
-    """Number of trials, at most `most`, whose GPUs are there at once."""
+    """Number of trials, at most `most`, that the GPUs can hold at once."""
     if not has_gpus or workers.gpus_per_learner:
         return most
     return next((trials for trials in range(most, 0, -1) if largest_share(workers, int(has_gpus), trials)), 0)
 
 
 def least_gpus(workers: Workers, has_gpus: float) -> float:
-    """Smallest number of GPUs with which a trial can begin.
+    """Smallest number of GPUs that a trial needs.
 
     Raises:
         UserError: Several learners would share a GPU, which NCCL refuses.

@@ -1,6 +1,6 @@
 """A member of a population (Jaderberg et al. 2017), as the trainable of Ray Tune's `PopulationBasedTraining`.
 
-After each generation it reports its folder of checkpoints to Tune, without which Tune silently skips every exploit.
+After each generation it reports its folder of checkpoints to Tune, because Tune silently skips exploits without it.
 Given another member's folder and changed values, it continues from those weights with these values.
 """
 
@@ -34,9 +34,9 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 GENERATIONS = 8
 GENERATION = "search/generation"
-"""Key of a report to Ray Tune: the generation that has ended, which is PBT's time. Env steps would pass its end."""
+"""Key of a report to Ray Tune: the last finished generation, PBT's unit of time (env steps may overshoot)."""
 EXPLOITS_FILE = "exploits.jsonl"
-"""File in a trial's folder: one line `{env_steps, source, values}` each time that it took over another's weights."""
+"""File in a trial's folder: one line `{env_steps, source, values}` for each exploit."""
 
 
 def generation_ends(budget: int) -> dict[int, int]:
@@ -73,7 +73,7 @@ def train_member(
 
     Args:
         request: Request of the member, with `ends` and `first`.
-        handed: Folder of checkpoints from Tune, in a folder named after its owner; None if there is none.
+        handed: Folder of checkpoints from Tune, in a folder with the name of its trial; None if there is none.
         train: Trains a request to its `until`.
         tell: Reports a row with the folder of checkpoints; Tune may end the process in it.
     """
@@ -94,13 +94,13 @@ def train_member(
 
 
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
-    """Replace all checkpoints of the target by the source's newest and those that it needs; their env steps.
+    """Replace all checkpoints of the target by the source's newest and those that it needs; returns its env steps.
 
     They get the target's configuration.
     """
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(get_checkpoint_path(source, newest))) - {newest}
-    # The newest is replaced last: after a crash the target still has a checkpoint of its own.
+    # The newest is replaced last: so that after a crash the target still has its own.
     kept = [_copied(get_checkpoint_path(source, number), target, config) for number in (*sorted(needed), newest)]
     for _, path in numbered_checkpoints(target):
         if path not in kept:

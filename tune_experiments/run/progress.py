@@ -95,7 +95,7 @@ class Progress:
         return "  ".join([task.description, _steps(task), _speed_text(task), *numbers, _end(task)])
 
     def _print(self, line: str) -> None:
-        # soft_wrap: a log file is no terminal of 80 columns.
+        # soft_wrap: no line breaks in log files
         self._console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
@@ -109,7 +109,7 @@ class _Live(rich.progress.Progress):
 
 
 class _Words(ProgressColumn):
-    """A text column; one that wraps shrinks, like the bar, on a narrow terminal."""
+    """A text column; a wrapping one shrinks on a narrow terminal."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     import ray  # after the environment is set: Ray reads it when it is imported
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if _SUBMITTED not in os.environ and not address.startswith("ray://"):  # else Ray has the job's path
+    if _SUBMITTED not in os.environ and not address.startswith("ray://"):  # a job's path is set by Ray
         quiet["job_config"] = job_that_imports_from([place or os.getcwd() for place in sys.path])
     if address:
         _join(ray, address, quiet)
@@ -74,7 +74,7 @@ def _address() -> str:
     return "" if address == "local" else address
 
 
-@functools.cache  # Ray reads it when it is imported, and must find the same later
+@functools.cache  # Ray reads it at import and again later
 def _keep_to_this_machine() -> None:
     # Ray 2.60 rewrites 127.0.0.1 to the outer address unless multi-node clusters are switched off.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -156,7 +156,7 @@ def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "aut
     """Number of trials that the cluster can run at once.
 
     Raises:
-        UserError: Not even one fits; it would wait for ever.
+        UserError: Not even one fits.
     """
     has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), usable_gpus(ray, device)
     _check_cpus(cpus, has_cpus, "this cluster")

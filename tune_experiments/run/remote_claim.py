@@ -1,8 +1,8 @@
-"""One run at a time in an object store, which has no locks: a claim file that a run renews while it lives.
+"""One run at a time in an object store, which has no locks: a claim file that a running process renews.
 
 A run that finds another's claim watches it for a minute: if it changes, the second run is refused, else the first one
-was killed. A run whose claim was taken over uploads nothing more. Two runs that begin in the same second, or a run that
-was suspended for a minute, notice this at the next renewal. Trials do not check the claim.
+has been killed. A run that loses its claim uploads nothing more. Two runs that begin in the same second, or a run that
+was suspended for a minute, notice it at the next renewal. Trials do not check the claim.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Claim:
         self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
-        """Check that no other run has taken the claim over.
+        """Check that no other run has replaced the claim.
 
         Raises:
             UserError: Another run has.
@@ -70,7 +70,7 @@ class Claim:
             self._own["is_over"] = True
             self._write()
         except (OSError, UserError) as error:
-            logger.warning("%s stays claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
+            logger.warning("%s remains claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
 
     def _refuse_active_owner(self) -> None:
         """Refuse a claim that its owner still renews."""
@@ -94,7 +94,7 @@ class Claim:
                 self._refuse(self._read())
                 self._own["beat"] += 1
                 self._write()
-            except UserError as error:  # it was taken over
+            except UserError as error:  # replaced by another run
                 logger.error("%s", error)
                 self._lost = error
                 return

@@ -92,7 +92,7 @@ def _temporary_sync(uri: str, others: tuple[str, ...] = ()) -> Iterator[RemoteSy
             kept = f"; files that were not uploaded are kept in {place}: copy them to {uri} and run again"
         if isinstance(error, UserError):
             raise type(error)(str(error).replace(str(folder), uri) + kept) from error
-        if kept:  # the last line of a trial's traceback is all that a user sees of it
+        if kept:  # users only see the last line of a trial's traceback
             error.add_note(f"{type(error).__name__}: {error}{kept}")
             logger.error("%s", error.__notes__[-1])
         raise
@@ -140,7 +140,7 @@ class RemoteSync:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Keep other runs out of the store.
+        """Context that claims the store for this run.
 
         Raises:
             UserError: Another run uses the store, or it cannot be written.
@@ -151,7 +151,7 @@ class RemoteSync:
             yield
 
     def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
-        """Refuse a store of another run or with other files; only its config.json is downloaded.
+        """Check that the store is empty or of this run; only its config.json is downloaded.
 
         Raises:
             UserError: As `check_config`, or the store holds visible files but no configuration.
@@ -188,7 +188,7 @@ class RemoteSync:
         for step in sorted(steps, reverse=True):
             for name in by_step[step]:
                 self._download(name)
-            with contextlib.suppress(CheckpointError):  # it is damaged, so the one before is looked at
+            with contextlib.suppress(CheckpointError):  # damaged: try the previous one
                 check_whole(get_checkpoint_path(folder, step), step)
                 needed = needed_checkpoints(load_state(get_checkpoint_path(folder, step)))
                 for name in (name for one in needed for name in by_step.get(one, ())):
@@ -203,18 +203,18 @@ class RemoteSync:
             UserError: Another run has taken the store over.
         """
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"{self.uri} cannot be kept up to date, because its folder on this machine is gone")
+            raise FileNotFoundError(f"{self.uri} cannot be updated, because its folder on this machine is missing")
         if self.claim is not None:
             self.claim.check()
         try:
             here = {name: stamp for name, stamp in _stamps(self.folder).items() if not name.startswith(self._others)}
-            # state.json last: it says that a checkpoint's other files are whole.
+            # state.json last: it marks a checkpoint as complete
             for name in sorted(here, key=lambda name: (name.endswith(STATE_FILE), name)):
                 if self._uploaded.get(name) != here[name]:
                     self.write(name, (self.folder / name).read_bytes())
                     self._uploaded[name] = here[name]
         except OSError as error:
-            logger.warning("%s is not up to date (%s); it will be tried again", self.uri, first_line(error))
+            logger.warning("%s is not up to date (%s); the upload will be repeated", self.uri, first_line(error))
             return False
         return True
 

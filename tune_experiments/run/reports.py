@@ -58,14 +58,14 @@ class PacedReport:
 
 
 class WandbLogger:
-    """Sends rows to Weights & Biases and on to `report`; a context manager.
+    """Sends rows to Weights & Biases and to `report`; a context manager.
 
     Its files go to `folder`, or where WANDB_DIR says; WANDB_MODE=offline keeps them there for `wandb sync`.
     """
 
     def __init__(self, report: Report, identity: Mapping[str, Any], name: str, run_id: str, folder: Path) -> None:
         self._report, self._identity, self._name, self._folder = report, identity, name, folder
-        # A trial that continues elsewhere is the same run there; a trial of another run never is.
+        # The id is the same when a trial continues elsewhere, and different for other runs.
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
 

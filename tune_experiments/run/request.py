@@ -13,10 +13,10 @@ from tune_experiments.run.run_folder import RunFolder
 
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
-`is_tested`, the `run_id` of its run, the `uri` of its copy, `is_local` where it is trained without Ray, and `ends_at`,
-the time (seconds of `time.time`) at which its slice ends. A search judges it during training by the key `objective` of
-its log. A member of a population has its `values` (path -> value), the `ends`, generation -> env steps at which it
-stops to be judged, from the `first` that is judged on; `until` is the next of them."""
+`is_tested`, the `run_id` of its run, the `uri` of its copy, `is_local` for training without Ray, and `ends_at`, the
+time (seconds of `time.time`) at which its slice ends. In a search, `objective` is the key of its log that it is judged
+by. A member of a population has its `values` (path -> value), the `ends`, generation -> env steps at its end, the
+`first` generation to judge, and `until`, the next end."""
 
 
 def make_request(
@@ -42,14 +42,14 @@ def make_request(
 
 
 def make_plan(experiment: BaseExperiment, request: Request) -> Plan:
-    """Plan of a trial from its request, for its cost and processes; nothing is trained, so it has no folder."""
+    """Plan of a trial from its request, for its cost and processes; without a folder, since nothing is trained."""
     config = read_configuration(experiment, request["config"])
     plan = experiment.plan(config, request["method"], request["seed"], None)
     return plan.in_one_process() if request.get("is_local") else plan
 
 
 class SearchScheduler(Protocol):
-    """Hands out requests, in an order that may depend on the results of earlier ones."""
+    """Provides requests, in an order that may depend on the results of earlier ones."""
 
     def next_request(self) -> Request | None:
         """Next request to train; None if there is none, or none before another one has ended."""
@@ -59,7 +59,7 @@ class SearchScheduler(Protocol):
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:
-    """The scheduler as a Ray Tune `Searcher`, with the exception of the scheduler, or None, as `failure`."""
+    """The scheduler as a Ray Tune `Searcher`, whose `failure` is the scheduler's exception or None."""
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]

@@ -35,14 +35,14 @@ SCHEMA_VERSION = 4
 """Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
-"""Key of a session in the manifest: the comparisons that it named before it trained; null as long as it has not, so
-that it has trained nothing."""
+"""Key of a session in the manifest: the comparisons that it declared before training; null until then, so that nothing
+was trained."""
 CHANGED = "changed"
-"""Key of a session in the manifest: flags with which it trains on, with their former values."""
+"""Key of a session in the manifest: changed flags, with their former values."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
-"""Most differences in a sentence."""
+"""Maximum number of differences in an error message."""
 _SET_ASIDE = ".of_other_flags"
 """Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 
@@ -53,7 +53,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
 
     Attributes:
         run_id: 32 hexadecimal digits, drawn when the run began, the same in every session.
-        changed: Flags with their old and new values with which this session trains on; none for added methods.
+        changed: Changed flags of this session, with old and new values; none for added methods.
     """
 
     path: Path
@@ -140,7 +140,7 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 
 
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
-    """Refuse files of another schema version.
+    """Check the schema version of files.
 
     Raises:
         UserError: The version that wrote them.
@@ -155,7 +155,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
-    """Refuse a place that is not a run folder and holds visible files.
+    """Check that a folder is a run folder or holds no visible files.
 
     Raises:
         UserError: There are such files.
@@ -184,7 +184,7 @@ def check_config(
         told = "; ".join(one.words for one in shown) + (f"; and {more} more" if more > 0 else "")
         repeated = " ".join(one.old_flag for one in shown if one.old is not ABSENT and one.new is not ABSENT)
         advice = f"write {repeated}{' and so on' * (more > 0)}" if repeated else f"use the flags in its {MANIFEST_FILE}"
-        gone = " (flags that are gone need the version that started it)" * any(one.new is ABSENT for one in refused)
+        gone = " (removed flags need the version that started it)" * any(one.new is ABSENT for one in refused)
         raise UserError(
             f"{out} holds a run with other flags, which cannot change while it is trained ({told}): {advice} to "
             f"continue it{gone}, or give --out another folder"
@@ -200,7 +200,7 @@ def holds_training(out: Path) -> bool:
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
-    """The comparisons, each with whether all sessions that may have trained recorded it before."""
+    """The comparisons, each with the time of its declaration: before the run only if all sessions recorded it."""
     announced = [session[ANNOUNCED] for session in sessions if session.get(ANNOUNCED) is not None]
 
     def named(comparison: MainComparison) -> str:
@@ -242,7 +242,7 @@ def _has_provenance(session: Mapping[str, Any]) -> bool:
 
 
 def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> tuple[str, ...]:
-    """Write or check config.json; the changed flags."""
+    """Write or check config.json; returns the changed flags."""
     found: list[Difference] = []
     if (out / CONFIG_FILE).exists():
         is_trained = holds_training(out)
@@ -257,7 +257,7 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
 
 
 def _set_trials_aside(out: Path) -> None:
-    """Move aside files of trials without a checkpoint: they are of another configuration."""
+    """Move files of trials without a checkpoint, which are of another configuration, to a hidden folder."""
     left = [folder for folder in out.glob("trials/*") if folder.is_dir() and any(folder.iterdir())]
     if left:
         aside = out / _SET_ASIDE / uuid.uuid4().hex[:8]
@@ -284,7 +284,7 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequ
 
 
 def _take_lock(out: Path, stack: ExitStack) -> None:
-    """Hold the lock until the stack closes; a refused folder of others stays as it was."""
+    """Hold the lock until the stack closes; a refused folder is not changed."""
     lock = out / LOCK_FILE
     is_new = not lock.exists()
     try:

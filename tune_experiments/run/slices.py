@@ -1,4 +1,4 @@
-"""Slices: a run that trains for so many seconds, stops at checkpoints, and is continued by the same command.
+"""Slices: a run that trains for a number of seconds, stops at checkpoints, and is continued by the same command.
 
 Training in slices equals training at once: a slice ends between two rows of a log, without an extra validation.
 """
@@ -21,18 +21,18 @@ def is_past(ends_at: float | None) -> bool:
 
 
 class Slice:
-    """A slice of so many seconds from now; `ends_at` is its end as `time.time`, for all processes."""
+    """A slice of a number of seconds from now; `ends_at` is its end as `time.time`, for all processes."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.ends_at = seconds, time.time() + seconds
 
     @property
     def is_over(self) -> bool:
-        """Whether trials are to stop."""
+        """Whether trials must stop."""
         return is_past(self.ends_at)
 
     def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
-        """Refuse a slice so short that repeating the command would never finish.
+        """Check that a slice is long enough for progress.
 
         Raises:
             UserError: No trial has learned anything or has finished.
@@ -42,7 +42,7 @@ class Slice:
 
 
 class SliceScheduler:
-    """Hands out trials in order until the slice is over: a `SearchScheduler`."""
+    """Provides trials in order until the slice is over: a `SearchScheduler`."""
 
     def __init__(self, requests: Sequence[Request], one: Slice) -> None:
         self._left, self._slice = list(requests), one

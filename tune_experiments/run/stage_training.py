@@ -48,7 +48,7 @@ class StageTraining:
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, to `until_env_steps` or until time is up, at least until the next row.
 
-        The last checkpoint is whole when this returns.
+        The last checkpoint is complete when this returns.
 
         Raises:
             UserError: Most updates are skipped, so it learns nothing.
@@ -75,7 +75,7 @@ class StageTraining:
                 self._checkpoint(held, curriculum.better_value(row))
 
     def _refuse_skipping(self) -> None:
-        """Fail a trial that skips most of its updates; trials of a search continue and are judged by their score."""
+        """Fail a trial that skips most of its updates, except in a search, which judges it by its score."""
         curriculum, last = self._curriculum, self._log.last
         if self._until is None and find_failure([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)
@@ -163,7 +163,7 @@ class _Clock:
         self._marks = [(time.monotonic(), env_steps)]
 
     def check_progress(self) -> None:
-        """Fail after too long without an update: a failed trial is restarted, a waiting one would never end."""
+        """Fail after too long without an update: unlike a waiting trial, a failed one is restarted."""
         if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
             raise RuntimeError(f"no update for {_PATIENCE_SECONDS / 60:.0f} minutes: env runners or learners have died")
 

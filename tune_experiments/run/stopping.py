@@ -14,16 +14,16 @@ from tune_experiments.core.errors import close_broken_pipes
 
 STOPPED = "stopped; the same command continues from the newest checkpoints"
 _STOP_SECONDS = 20.0
-"""Slurm kills what has not ended 30 s after SIGTERM."""
+"""Below the 30 s after which Slurm kills."""
 
 
 @contextlib.contextmanager
 def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
     """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
 
-    SIGTERM, which Slurm and containers send, does the same; Ray would abort on it, and claims it as it connects. So
-    does SIGHUP, unless it is ignored, as by `nohup`. Where either has ended Ray's processes, too, Tune would wait for
-    ever, so after 20 s the process exits with status 130.
+    SIGTERM, which Slurm and containers send, does the same (Ray would abort on it, and sets its own handler when it
+    connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has also ended Ray's processes, Tune
+    would wait forever, so after 20 s the process exits with status 130.
     """
     asked: list[int] = []
     in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))
@@ -38,14 +38,14 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
         say("stopping; the newest checkpoints are kept")
         if number in (signal.SIGTERM, signal.SIGHUP):
             in_vain.start()
-        signal.raise_signal(signal.SIGUSR1)  # on which Tune ends its trials, from when it starts
+        signal.raise_signal(signal.SIGUSR1)  # the signal on which Tune ends its trials
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         yield
         return
     handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
     for number in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as a shell starts what runs in the background
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as for background jobs of a shell
             handlers[number] = stop
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:

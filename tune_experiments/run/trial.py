@@ -80,8 +80,8 @@ class Trial(Generic[Config]):
         Args:
             report: Called with each row of the log, and with notices for the progress line.
             until_env_steps: Stop at a checkpoint there; a later call continues.
-            is_time_up: Stop at a checkpoint after the first row at which it is true. A stage or evaluation that has not
-                begun by then is left to a later call.
+            is_time_up: Stop at a checkpoint after the first row where it returns True. A stage or evaluation that has
+                not begun by then is left to a later call.
         """
         torch.set_num_threads(1)
         keep_freed_memory()
@@ -167,7 +167,7 @@ class Trial(Generic[Config]):
         rows_at: Mapping[int, Mapping[str, float]],
         report: Report,
     ) -> list[Result]:
-        """Results of the checkpoint at so many env steps, from the stage of `plan`, and data for its figures."""
+        """Results of the checkpoint at a number of env steps, in the stage of `plan`, and data for its figures."""
         checkpoint = load_checkpoint(get_checkpoint_path(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
         policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
@@ -178,6 +178,6 @@ class Trial(Generic[Config]):
             results += make_results(self.experiment, self.method, self.seed, tested, episodes, trained, *beside)
             try:
                 save_figure_data(self.folder, tested, episodes)
-            except OSError as error:  # the numbers are worth more than figures
+            except OSError as error:  # results are kept without figures
                 report({"notice": f"no data for figures of {tested.world}: {short_reason(error)}"})
         return results

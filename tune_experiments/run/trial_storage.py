@@ -1,4 +1,4 @@
-"""A trial's folder while it trains: written by one process, and perhaps unavailable for a while.
+"""A trial's folder during training: one writer, and waiting while the disk is unavailable.
 
 After a disk error, such as a full disk, the trial waits for its folder and continues from its newest whole checkpoint.
 """
@@ -25,7 +25,7 @@ _LOCK_FILE = ".writer.lock"
 def patient_storage(
     folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
 ) -> Iterator[None]:
-    """Own a trial's folder; after a disk error, wait until the disk accepts files again."""
+    """Context that locks a trial's folder; after a disk error it waits until the disk is writable again."""
     await_folder(folder, say, patience_seconds)
     with only_writer(folder, say):
         try:
@@ -42,7 +42,7 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
         if time.monotonic() > deadline:
             raise FileNotFoundError(
                 f"{folder} cannot be used on {platform.node()} ({refusal}); "
-                f"all nodes must see the folder of --out: name one on shared storage"
+                f"all nodes must have access to --out: name a folder on shared storage"
             )
         if not has_said:
             say(f"{refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
@@ -52,7 +52,7 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
 
 @contextmanager
 def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: float = 300.0) -> Iterator[None]:
-    """Keep others from writing to the folder: a trial that lost its cluster may live on for a while."""
+    """Context that locks the folder: a trial that lost its cluster may still be running."""
     other = f"another process still writes to {folder}"
     wait = f"{other}: waiting until it ends, for {patience_seconds / 60:.0f} minutes"
     with ExitStack() as stack:

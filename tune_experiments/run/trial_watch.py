@@ -72,7 +72,7 @@ class TrialWatch:
 
 
 class _Trial:
-    """What has been reported of one trial; a restarted trial may write a row again."""
+    """Reported rows and checkpoints of one trial; a restarted trial may write a row again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

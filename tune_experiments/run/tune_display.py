@@ -23,14 +23,14 @@ Amounts = Mapping[str, float]
 
 
 class PendingTrials:
-    """Reports every few minutes which trials wait for which resources, which Tune does not."""
+    """Reports every few minutes which trials wait for which resources; Tune does not."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
         self._asked_at = -math.inf
 
     def look(self, needed: Mapping[str, Amounts], now: float) -> tuple[str, str] | None:
-        """From the resources of the pending trials at this time, the first late trial and a sentence on it."""
+        """The first trial that has waited too long, and a message about it."""
         self._since = {trial: self._since.get(trial, now) for trial in needed}
         late = [trial for trial, since in self._since.items() if now - since >= WAITING_SECONDS]
         if not late or now - self._asked_at < WAITING_SECONDS:
@@ -49,7 +49,7 @@ def _sentence(minutes: float, others: int, needed: Amounts, total: Amounts, free
     there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
     return (
         f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster has "
-        f"{there}: it begins when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give the "
+        f"{there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give the "
         "same command to a larger cluster"
     )
 
@@ -64,7 +64,7 @@ def missing_capacity() -> tuple[Amounts, Amounts] | None:
 
 
 class TrialDisplay(Callback):  # type: ignore[misc]
-    """Rows to progress lines, by trial name: a member of a population may have another one's configuration."""
+    """Rows to progress lines, by trial name: because a member of a population may have another one's configuration."""
 
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
@@ -72,11 +72,11 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._pending = PendingTrials()
 
     def __reduce__(self) -> Any:
-        # Tune pickles its callbacks into its bookkeeping; display and user's callbacks stay with this process.
+        # Tune pickles its callbacks into its bookkeeping; display and user's callbacks stay in this process.
         return (Callback, ())
 
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
-        """Poll the folders of trials, and look at pending ones; members of a population take turns."""
+        """Poll the folders of trials, and check pending ones, except in populations, whose members alternate."""
         if self._watch is not None:
             self._watch.look()
         pending = [] if self._is_population else [trial for trial in trials if trial.status == Trial.PENDING]
@@ -135,5 +135,5 @@ class StopWhenOver(Stopper):  # type: ignore[misc]
         return False
 
     def stop_all(self) -> bool:
-        """Whether to end all of them."""
+        """Whether to stop all trials."""
         return self._display.is_over()

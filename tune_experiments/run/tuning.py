@@ -34,12 +34,12 @@ from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3
 _KEPT_FOR_TUNE = 3
-"""Copies of a member's checkpoints that Tune keeps: with two it may delete one that another member needs."""
+"""Copies of a member's checkpoints that Tune keeps: with fewer it may delete one that another member needs."""
 
 
 def placement_bundles(workers: Workers, gpus: Gpus) -> list[dict[str, float]]:
     """Resources to reserve for a trial: its own process first, then runners, then learners."""
-    # RLlib wants aggregators on the node of their learner.
+    # RLlib needs aggregators on the node of their learner.
     learner = {"CPU": 1.0 + workers.aggregators, "GPU": gpus.learner}
     own = {"CPU": 1.0 + (0 if workers.learners else workers.aggregators), "GPU": gpus.own}
     runner = {"CPU": 1.0, "GPU": gpus.runner}
@@ -82,7 +82,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
     """Train one trial in this process.
 
     Raises:
-        UserError: What the trial refuses.
+        UserError: An invalid input of the trial.
     """
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
@@ -97,7 +97,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
             report = with_scores(report, request["objective"])
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"], folder))
         stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
-        stack.enter_context(refusing_gpu(not gpus.own))  # Ray hides no GPU from a process that was given none
+        stack.enter_context(refusing_gpu(not gpus.own))  # Ray shows GPUs also to a process that was assigned none
         seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
         trial.run(report, request.get("until"), functools.partial(is_past, request.get("ends_at")))
@@ -126,7 +126,7 @@ def run_trials(
         columns: Columns of the progress line, heading -> key of the log.
         uri: URI of the run in an object store; its trials work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
-        scheduler: Hands out the requests one at a time.
+        scheduler: Provides the requests one at a time.
         tune_scheduler: Scheduler of Ray Tune, which stops trials or exploits others.
         watch: Calls the callbacks.
 
@@ -145,7 +145,7 @@ def run_trials(
             _trainable(has_gpus, concurrent),
             param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
             tune_config=tune.TuneConfig(
-                # A population is judged as a whole, so Tune must hold all of it; members take turns on the CPUs.
+                # A population is judged as a whole, so Tune must have all members; they alternate on the CPUs.
                 max_concurrent_trials=None if is_population else concurrent,
                 reuse_actors=is_population,
                 trial_name_creator=_trial_name,
@@ -204,7 +204,7 @@ def _keep_tune_quiet() -> None:
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"
     os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"
     os.environ["TUNE_DISABLE_STRICT_METRIC_CHECKING"] = "1"  # not every row of a trial is a validation
-    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # a folder that the user names means the same in a trial
+    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # relative paths of the user must be valid in a trial
     # A restart prints one sentence and no traceback; the last error is printed at the end.
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
 
@@ -222,7 +222,7 @@ def find_failures(results: Iterable[Any]) -> dict[str, str]:
 
 
 def _reason(result: Any) -> str | None:
-    """Cause of a failure: a refusal, where it hung, or a traceback's last line; None if the trial did not fail."""
+    """Cause of a failure: a refusal, the call that hung, or a traceback's last line; None if the trial did not fail."""
     last = result.metrics or {}
     if result.error is None:
         told = last.get(REFUSED)
@@ -238,7 +238,7 @@ def describe_ignored_processes(workers: Workers) -> str | None:
     if workers.cpus == 1:
         return None
     return (
-        f"--local: one process plays all {workers.worlds} environments and learns; --workers.runners "
+        f"--local: one process steps all {workers.worlds} environments and learns; --workers.runners "
         f"{workers.runners}, --workers.learners {workers.learners} and --workers.aggregators {workers.aggregators} "
         f"are ignored"
     )
@@ -284,5 +284,5 @@ def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatc
             if watch.failure is not None:
                 raise watch.failure
 
-    hangs.watch(lambda said: None)  # it prints where, and ends this process
+    hangs.watch(lambda said: None)  # prints the stack, and ends this process
     train_request(request, gpus, tell)

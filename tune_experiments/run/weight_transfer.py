@@ -1,6 +1,6 @@
 """Weight transfer between stages: from the last checkpoint of one stage to the policy of the next.
 
-It depends on that checkpoint and on the plan alone, so a killed trial repeats it.
+It depends only on that checkpoint and on the plan, so a killed trial repeats it.
 """
 
 from __future__ import annotations

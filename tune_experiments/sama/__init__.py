@@ -1,1 +1,1 @@
-"""SAMA: a planner that commands a team in words, whatever the game; each folder has one game for it."""
+"""SAMA: a planner that gives a team commands as text; one folder for each game."""

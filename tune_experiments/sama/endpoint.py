@@ -72,7 +72,7 @@ def _ray_runs() -> bool:
 @functools.cache
 def own_endpoint(model: ModelSettings) -> Transport:
     """Endpoint of this process; all its planners share one budget and rate limit."""
-    # The record is that of all runs with this folder, and must not use up the budget of this one.
+    # All runs with this folder share the record, but not the budget.
     return open_transport(_chat(model), record_folder(model), Meter(model.chat.budget))
 
 

@@ -1,4 +1,4 @@
-"""Base of the experiments whose tests are played under a configured planner."""
+"""Base of the experiments with a planner in their tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlannedExperiment(Experiment[Planned]):
         return self.evaluate_trial(config, method, policy, None)
 
     def evaluate_trial(self, config: Planned, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """Whole episodes under the planner."""
+        """Whole episodes with the planner."""
         raise NotImplementedError
 
     def as_loaded(self, config: Planned) -> Planned:
@@ -39,11 +39,11 @@ class PlannedExperiment(Experiment[Planned]):
         return as_loaded(config)
 
     def check(self, config: Planned) -> None:
-        """See that the planner can answer."""
+        """Check the planner."""
         planning.check_planner(config)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
-        """The same as without a planner, and the planner's transcripts."""
+        """The figures of the base class, and the planner's transcripts."""
         transcripts = attempt("transcripts", lambda: write_transcripts(run_folder, trials))
         return [*super().figures(run_folder, trials), *transcripts]
 

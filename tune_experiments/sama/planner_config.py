@@ -22,9 +22,9 @@ from tune_experiments.experiment.training_config import ExperimentConfig
 
 MAX_REFLECTIONS = 3
 RULES = ("offline", "noisy")
-"""Planners that are no language model."""
+"""Planners without a language model."""
 LOCAL = (*RULES, "scored")
-"""Planners that plan in this process."""
+"""Planners that run in this process."""
 PlannerName: TypeAlias = Literal["offline", "noisy", "scored", "openai", "replay"]
 _DEFAULT_MODEL = "gpt-4o-mini"
 _SHARES = (0.25, 0.5, 0.75, 1.0)
@@ -47,14 +47,13 @@ class ModelSettings:
     """The language model of the planners `openai`, `replay` and `scored`."""
 
     name: str = _DEFAULT_MODEL
-    """Name by which the endpoint knows the model; for `scored` a name of `concord models`, a folder or a hub id."""
+    """Name of the model at the endpoint; for `scored` a name of `concord models`, a folder or a hub id."""
     normalisation: Normalisation = "token"
     """Divisor of a sub-goal's log-probability in `scored`: sum, none; token, its number of tokens; word, its number of
     words."""
     folder: str = ""
-    """Folder of the record of all exchanges with the model, and of transcripts, with one folder within for each
-    kitchen: what was asked once is not asked again, and `replay` reads from there. By default it is one in the user's
-    cache."""
+    """Folder of the record of all exchanges with the model, and of transcripts, with one folder in it for each kitchen:
+    recorded questions are not sent again, and `replay` reads from there. By default it is one in the user's cache."""
     concurrency: PositiveInt = field(default=4, metadata=MAY_CHANGE)
     """Largest number of concurrent calls of all trials together."""
     chat: ChatSettings = field(default_factory=ChatSettings)
@@ -63,20 +62,20 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerConfig(ExperimentConfig):
-    """One run under a planner."""
+    """One run with a planner."""
 
     planner: PlannerName = "offline"
     """Planner: offline, rules written by hand; noisy, these rules with errors on purpose; scored, a language model on
     this machine (--model.name), which scores the sub-goals that are possible now; openai, a language model behind an
     endpoint; replay, the record of one."""
     noise: Literal["weak", "weaker"] = "weak"
-    """How often the noisy planner errs: weak, or weaker, which errs more often."""
+    """Error rate of the noisy planner: weak, or weaker, which is higher."""
     goals: Literal["sama", "deps", "plan4mc"] = "sama"
-    """Method that names the goals: sama, deps or plan4mc."""
+    """Method of goal generation: sama, deps or plan4mc."""
     reflections: Annotated[int, Field(ge=0, le=MAX_REFLECTIONS)] = MAX_REFLECTIONS
-    """Largest number of further tries after a failed round, from 0 to 3, each after a reflection."""
+    """Maximum number of retries after a failed round, from 0 to 3, each after a reflection."""
     after_failure: Literal["reflect", "retry"] = "reflect"
-    """Preparation of such a try: reflect, the planner reflects and remembers; retry, the control of reflection, a
+    """Preparation of a retry: reflect, the planner reflects and remembers; retry, the control of reflection, a
     planner with another seed and an empty memory plans again."""
     random_share: UnitInterval = 0.0
     """Share of the commands, from 0 to 1, that are replaced by random ones in the test."""
@@ -99,15 +98,13 @@ class PlannerConfig(ExperimentConfig):
     """Folder in which all questions and answers are saved, those of rules and scores, too; empty: only those of a
     language model behind an endpoint are saved, in `--model.folder`."""
     replay: str = ""
-    """Folder that --record or --model.folder has written; its answers replace those of the planner."""
+    """Folder of --record or --model.folder of another run; its answers replace those of the planner."""
 
     def __post_init__(self) -> None:
         """Check the values, and make paths absolute: trials run and continue in other folders."""
         super().__post_init__()
         if self.record and self.replay:
-            raise UserError(
-                "--record and --replay exclude each other, because a replay has nothing new to record: leave one out"
-            )
+            raise UserError("--record and --replay exclude each other: leave one out")
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
         name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name
@@ -119,11 +116,11 @@ class PlannerConfig(ExperimentConfig):
 
     @property
     def pretrained_model(self) -> str:
-        """The model that a run records, if one on this machine plans; a replay computes with none."""
+        """The model that a run records, if the planner uses one on this machine."""
         return self.model.name if self.planner == "scored" and not self.replay else ""
 
     def _check_scored(self) -> None:
-        """Refuse `--planner scored` without a model, and what only a model that writes can do."""
+        """Check that `--planner scored` has a model, and no setting that needs generated text."""
         if self.planner != "scored":
             return
         if self.model.name in ("", _DEFAULT_MODEL):
@@ -141,7 +138,7 @@ class PlannerConfig(ExperimentConfig):
             self.refuse_scored(flag)
 
     def refuse_scored(self, flag: str) -> None:
-        """Refuse a flag that needs a planner that writes text, where the planner only scores.
+        """Check that a flag that needs generated text is not used with `--planner scored`.
 
         Raises:
             UserError: The planner is `scored`.
@@ -162,16 +159,16 @@ Planned = TypeVar("Planned", bound=PlannerConfig)
 
 
 def as_loaded(config: Planned) -> Planned:
-    """The configuration with which a stored run is loaded, perhaps one of another user.
+    """The configuration with which a stored run is loaded, perhaps from another user.
 
     It names no folder to write and no paid endpoint: answers of a language model are replayed from their record. A
-    model on this machine scores again, which gives the same plans.
+    model on this machine scores again, with the same plans.
     """
     return dataclasses.replace(config, planner=config.planner if config.planner in LOCAL else "replay", record="")
 
 
 def absolute(path: str) -> str:
-    """A path that means the same in every folder; "" stays."""
+    """The absolute path; "" is not changed."""
     return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
@@ -181,7 +178,7 @@ def absolute(path: str) -> str:
 def erring_tests(config: Planned, noise: Literal["weak", "weaker"], name: str) -> dict[str, Planned]:
     """Noisy rules with 0 to 3 reflections, and with as many retries without a memory, by condition.
 
-    A language model's record does not hold their answers, so it is not replayed.
+    No replay, because a language model's record does not contain their answers.
     """
     replay = config.replay if config.planner in RULES else ""
     noisy = dataclasses.replace(config, planner="noisy", noise=noise, replay=replay, after_failure="reflect")
@@ -192,17 +189,17 @@ def erring_tests(config: Planned, noise: Literal["weak", "weaker"], name: str) -
 
 
 def random_tests(config: Planned) -> dict[str, Planned]:
-    """Shares of random commands, without reflection, which would judge them and have them replaced."""
+    """Shares of random commands, without reflection."""
     return {f"random commands {n}": dataclasses.replace(config, random_share=n, reflections=0) for n in _SHARES}
 
 
 def goal_tests(config: Planned) -> dict[str, Planned]:
-    """The other methods that name goals."""
+    """Other methods of goal generation."""
     return {"DEPS": dataclasses.replace(config, goals="deps"), "Plan4MC": dataclasses.replace(config, goals="plan4mc")}
 
 
 def prompt_tests(config: Planned) -> dict[str, Planned]:
-    """Other prompts, for language models only: rules read none."""
+    """Other prompts, only for language models."""
     if config.planner in RULES:
         return {}
     found = {f"{_MANY_SHOTS} shots": dataclasses.replace(config, shots=_MANY_SHOTS)}

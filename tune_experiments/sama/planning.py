@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from rl_models.llm.phrase_scorer import PhraseScorer
 
 MANUAL_FILE = "manual.txt"
-"""File in a trial's folder: the manual that the planner's model has written from a paper, when the trial began."""
+"""File in a trial's folder: the manual that the planner's model writes from a paper at the trial's start."""
 _MAX_MANUAL_BYTES = 100_000
 _RETRIES_APART = 1_000_000_000
-"""Distance of the seeds of a planner and of its retries, larger than that of the planners of any two trials."""
+"""Distance of the seeds of a planner and of its retries, larger than between any two trials."""
 
 
 def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
@@ -77,15 +77,15 @@ def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path
 
 @functools.cache
 def game_code(source: Path) -> CodeIndex:
-    """Index of the source code of a game, to be searched by words."""
+    """Index of the source code of a game, for search by words."""
     return CodeIndex.from_folder(source)
 
 
 def check_planner(config: PlannerConfig) -> None:
-    """Refuse a planner that could not answer, without a call to it.
+    """Check the planner without calling it.
 
     Raises:
-        InputError: What is missing: package or key of the endpoint, record, paper, or model.
+        InputError: A missing package or key of the endpoint, record, paper, or model.
     """
     if config.manual:
         _read_paper(config)
@@ -123,14 +123,14 @@ def make_planning_loop(
 
 
 def warn_about_fallbacks(loop: PlanningLoop, config: PlannerConfig) -> None:
-    """Warn if rules answered in place of a language model whose record lacks the questions."""
+    """Warn if rules answered questions that are not in a language model's record."""
     counts = loop.question_counts
     is_replayed = config.planner == "replay" or (config.planner == "scored" and config.replay)
     if is_replayed and counts["fallback"]:
         warnings.warn(
             f"{counts['fallback']} of {counts['asked']} questions were answered by rules, because the record of "
             f"{config.model.name} in {config.replay or record_folder(config.model)} does not hold them; "
-            "`sama_retest.py` asks a model with `--planner openai` or `--planner scored`",
+            "`sama_retest.py` queries a model with `--planner openai` or `--planner scored`",
             stacklevel=2,
         )
 
@@ -157,7 +157,7 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 
 
 def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
-    """Rules or scores answer, or the record of what they have answered; what it does not hold rules answer."""
+    """Caller of rules, scores, or their record; rules answer what is not in the record."""
     transport: Transport = OfflineBackend(domain)
     name = MODEL
     prepare: Callable[[Sequence[ChatRequest]], None] | None = None
@@ -170,7 +170,7 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
             scored = ScoredBackend(domain, scorer(config.model.name, config.model.normalisation))
             transport, prepare = scored, scored.prepare
     if config.replay:
-        otherwise = None if config.planner == "scored" else transport  # its rules would be asked for scores
+        otherwise = None if config.planner == "scored" else transport  # the fallback is the rules
         transport = Replay(Path(config.replay) / RECORD, otherwise)
     elif config.record:
         transport = Recorded(Path(config.record) / RECORD, transport)
@@ -179,14 +179,14 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 
 @functools.cache
 def scorer(name: str, normalisation: Normalisation) -> PhraseScorer:
-    """The model that scores in this process, with all its answers so far."""
+    """The scoring model of this process, with its cache."""
     from rl_models.llm.phrase_scorer import PhraseScorer  # torch is slow to import
 
     return PhraseScorer(name, normalisation)
 
 
 def _new_transcript(folder: Path) -> Path:
-    """A file of its own: trials plan at the same time, and no trial may overwrite another's transcript."""
+    """A file of its own: concurrent trials must not overwrite each other's transcripts."""
     folder.mkdir(parents=True, exist_ok=True)
     file, path = tempfile.mkstemp(".md", time.strftime("planner_%Y%m%d-%H%M%S_", time.gmtime()), folder)
     os.close(file)
@@ -194,7 +194,7 @@ def _new_transcript(folder: Path) -> Path:
 
 
 def _read_paper(config: PlannerConfig) -> list[str]:
-    """Paragraphs of the paper that `--manual` names."""
+    """Paragraphs of the paper of `--manual`."""
     found = read_paragraphs(Path(config.manual))
     if not found:
         raise UserError(f"{config.manual} holds no paragraph of prose: give --manual the LaTeX of a paper's text")
@@ -202,7 +202,7 @@ def _read_paper(config: PlannerConfig) -> list[str]:
 
 
 def _prepare_manual(config: PlannerConfig, caller: Caller, domain: GameDomain, trial_folder: Path | None) -> None:
-    """Let the planner's model write the trial's manual from the paper, once."""
+    """Generate the trial's manual from the paper, once."""
     path = _manual_path(config, trial_folder)
     if path is None or path.exists():
         return

@@ -1,4 +1,4 @@
-"""Records of the planner in a test: number of questions, share that rules answered, and transcript."""
+"""Records of the planner in a test: number of questions, share answered by rules, and transcript."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from tune_experiments.play.trial_figures import Trials
 
 TRANSCRIPT = "_transcript"
-"""Key of a test's transcript, one text; it is written beside the numbers."""
+"""Key of a test's transcript, one text; stored with the results."""
 QUESTIONS, BY_RULE = "questions", "answered_by_rule"
 """Metrics of a test, one number of all its episodes: questions to the planner an episode, and the share of them that
 rules answered and no language model."""
 
 MODEL_COSTS = ("calls", "tokens", "refused")
-"""Metrics of a test under a language model, an episode each: its calls, those whose answer is asked again among them;
-tokens that it read and wrote; replies that were refused."""
+"""Metrics of a test with a language model, per episode: calls, repeated ones included;
+tokens read and written; rejected replies."""
 
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
-    """The transcript, `QUESTIONS` and `BY_RULE` of a test that a loop has planned."""
+    """The transcript, `QUESTIONS` and `BY_RULE` of a test with a planning loop."""
     counts = loop.question_counts
     by_rule, costs = 1.0, Episodes()
     if config.planner not in RULES:
@@ -45,7 +45,7 @@ def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -
 
 
 def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], unit: str) -> str:
-    """Sentence on the planner of tests and its questions; rules plan for the `ruled` methods or conditions anyway."""
+    """Sentence on the planner of tests and its questions; the `ruled` methods or conditions always use rules."""
     asked = [line.value for line in lines if line.metric == QUESTIONS]
     by_rule = [line for line in lines if line.metric == BY_RULE]
     if not asked or not by_rule:
@@ -56,13 +56,13 @@ def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], un
         return f"{by_hand} {questions}"
     others = ", ".join(f"`{name}`" for name in ruled if any(name in line.method for line in lines))
     return (
-        f"Planner: a language model, except in {others or 'no method'}; rules written by hand answered in its place "
+        f"Planner: a language model, except in {others or 'no method'}; rules written by hand answered "
         f"{min(shares):.1f} to {max(shares):.1f} % of the questions. {questions}"
     )
 
 
 def format_transcript(loop: PlanningLoop) -> str:
-    """Every call, goal and reflection in Markdown, with the sums in front."""
+    """Every call, goal and reflection in Markdown, with totals at the top."""
     sums = ", ".join(f"{name} {number}" for name, number in vars(loop.counts).items())
     calls = ", ".join(f"{how} {number}" for how, number in loop.question_counts.items())
     title, _, rest = loop.planner.caller.transcript.text.partition("\n")
@@ -70,7 +70,7 @@ def format_transcript(loop: PlanningLoop) -> str:
 
 
 def write_transcripts(out: Path, trials: Trials) -> Iterable[Path]:
-    """Write the transcripts that tests have left in the trials' folders, as Markdown."""
+    """Write the transcripts in the trials' folders as Markdown."""
     from tune_experiments.run.final_evaluation import figure_data_files
 
     for method, seeds in trials.items():

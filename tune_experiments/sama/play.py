@@ -1,6 +1,6 @@
-"""The play loop of all games under a planner: agents act, rounds are judged, the planner replans (SAMA, section 3.4).
+"""The play loop of all games with a planner: acting, judging rounds, replanning (SAMA, section 3.4).
 
-A round that is tried again starts from a snapshot with the same clock and chance, so equal actions repeat it.
+A repeated round starts from a snapshot with the same clock and random stream, so equal actions repeat it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PlayAdapter(ABC, Generic[Env]):
     Attributes:
         metrics: metrics of an episode, in the order of the results; those of `PlannedPlay` among them.
         undone_metric: name of the number of env steps of undone rounds.
-        world: the environments, which do not reset themselves.
+        world: the environments, without auto-reset.
     """
 
     metrics: ClassVar[tuple[str, ...]]
@@ -53,7 +53,7 @@ class PlayAdapter(ABC, Generic[Env]):
 
     @abstractmethod
     def states(self, worlds: Sequence[int]) -> list[str]:
-        """States of these environments as the planner reads them."""
+        """States of these environments as text."""
 
     @abstractmethod
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
@@ -83,7 +83,7 @@ class PlayAdapter(ABC, Generic[Env]):
 
     @abstractmethod
     def outcome(self, played: Array) -> Arrays:
-        """Metrics of the episodes as if they ended now, name -> [B]."""
+        """Metrics of the episodes so far, name -> [B]."""
 
     def save(self, worlds: Sequence[int]) -> None:
         """Save the states in which the rounds of these environments begin."""
@@ -92,7 +92,7 @@ class PlayAdapter(ABC, Generic[Env]):
             values[worlds] = now[name][worlds]
 
     def restore(self, worlds: Sequence[int]) -> None:
-        """Reset these environments to the beginning of their rounds; the others continue."""
+        """Restore these environments to the beginning of their rounds; the others continue."""
         now = self.world.snapshot()
         for name, values in now.items():
             values[worlds] = self._starts[name][worlds]
@@ -154,7 +154,7 @@ class PlannedPlay:
             self._is_playing &= ~ended
 
     def _end_rounds(self) -> None:
-        """Judge rounds that are over; a round that the end of the episode cut off is not judged."""
+        """Judge rounds that are over; a round cut off by the end of the episode is not judged."""
         game, is_lost = self._game, self._game.is_lost()
         reached = game.reached(self._is_playing) & ~is_lost[:, None]
         is_over = is_lost | (reached.all(1) & (self._in_round >= self._min_steps)) | (self._in_round >= self._max_steps)
@@ -186,7 +186,7 @@ class PlannedPlay:
 
 
 def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
-    """Actions of a feedforward policy, sampled with the environments' own chance, so that an undone round repeats."""
+    """Actions of a feedforward policy, sampled with the environments' own uniforms, so that an undone round repeats."""
     device = get_device(policy)
 
     def choose(world: World) -> Any:
@@ -203,7 +203,7 @@ def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
 
 
 class TeamWithSeed(TeamPolicy):
-    """A team with the seed of its trial, from which its tests draw games, a planner's errors and random commands.
+    """A team with the seed of its trial, which its tests use for games, planner errors and random commands.
 
     Attributes:
         seed: seed of the trial.

@@ -1,4 +1,4 @@
-"""Domains whose rules weigh every combination of sub-goals, and allocate sub-goals by their cost for each agent."""
+"""Domains whose rules score all combinations of sub-goals, and allocate them by their cost for each agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
     Attributes:
         agent, everybody: names of one agent and of all of them, such as `chef` and `both chefs`.
         far: cost from which on an agent cannot begin a sub-goal.
-        goal_order: goals, the one that names a combination of sub-goals of several goals first.
+        goal_order: goals by priority for naming a combination of sub-goals.
         agents: names of the agents.
         kinds: the sub-goals, by text.
     """
@@ -46,14 +46,14 @@ class RuleDomain(ABC, Generic[AnyKind]):
     kinds: dict[str, AnyKind]
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """See `Domain.diverse_states`: drawn from everything that can be the case."""
+        """See `Domain.diverse_states`: randomly drawn."""
         numbers, found = random.Random(seed), dict[str, None]()
         while len(found) < count:
             found[self._draw(numbers)] = None
         return list(found)
 
     def decompose(self, state: str, goal: str | None, failed: Collection[SubgoalTexts]) -> Decomposition:
-        """See `Domain.decompose`; sub-goals have the order of the valid ones, which does not tell whose they are."""
+        """See `Domain.decompose`; sub-goals are in the order of the valid ones, not of the agents."""
         scene, first, fresh = self._scene(state), None, None
         for chosen in self._choices(scene, goal):
             first = first or chosen
@@ -82,7 +82,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
         return Allocation(thoughts, order)
 
     def find_fault(self, state: str, subgoals: Sequence[str], order: Sequence[int]) -> Fault:
-        """See `Domain.find_fault`: some agent must be able to begin each sub-goal, and so must the one that has it."""
+        """See `Domain.find_fault`: a sub-goal must be possible for some agent, and for its own."""
         costs = self._costs(state, subgoals)
         for which, text in enumerate(subgoals):
             if all(own[which] >= self.far for own in costs):
@@ -97,7 +97,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
         return Fault(f"Each {self.agent} could begin, so other sub-goals may be easier to reach.", "decomposition")
 
     def _allocations(self, state: str, subgoals: Sequence[str]) -> list[tuple[tuple[int, ...], int]]:
-        """All allocations with their costs, the best first: here the cheapest."""
+        """All allocations with their costs, the cheapest first."""
         return sorted(_assignments(self._costs(state, subgoals)), key=lambda one: one[1])
 
     @abstractmethod
@@ -110,7 +110,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
 
     @abstractmethod
     def _scene(self, state: str) -> Any:
-        """A state as the rules read it."""
+        """A state for the rules."""
 
     @abstractmethod
     def _choices(self, scene: Any, goal: str | None) -> Iterable[tuple[AnyKind, ...]]:
@@ -122,7 +122,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
 
     @abstractmethod
     def _thoughts(self, scene: Any, goal: str, texts: SubgoalTexts) -> str:
-        """Why this goal and these sub-goals."""
+        """Reasons for this goal and these sub-goals."""
 
 
 def ranked(options: Sequence[Sequence[tuple[AnyKind, float]]]) -> list[tuple[AnyKind, ...]]:

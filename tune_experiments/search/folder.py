@@ -1,6 +1,6 @@
 """Files of a search in its folder, beside its trials.
 
-    DIR/search.json     what is searched, so that the folder continues this search and no other
+    DIR/search.json     definition of the search, so that the folder continues this search only
     DIR/search.jsonl    one line per method and setting: rank, objective, values, flags of the full run
     DIR/search.md       the same for people
     DIR/plots/search.png, DIR/hparams/    settings against scores, also for TensorBoard's tab HParams (`figure.py`)
@@ -67,17 +67,17 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
 
 
 def refuse_search_folder(out: Path) -> None:
-    """Refuse the folder of a search for a run.
+    """Check that a folder is not of a search.
 
     Raises:
-        UserError: It is one.
+        UserError: It is a search's.
     """
     if (out / SEARCH_FILE).exists():
         raise UserError(f"{out} holds a search; repeat its --search to continue it or give --out another folder")
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """Lines of an append-only file; the torn last line of a killed process is cut off."""
+    """Lines of an append-only file; the incomplete last line of a killed process is cut off."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -88,7 +88,7 @@ def whole_lines(path: Path) -> list[bytes]:
 
 
 def rank(tried: Sequence[Ranked]) -> list[Ranked]:
-    """The best first; of equals, the one that was drawn first."""
+    """Sort by score, the best first; of equals the first drawn."""
     return sorted(tried, key=lambda one: (-one.score, one.setting.number))
 
 

@@ -34,7 +34,7 @@ _SETTING = "setting"
 
 
 class OptunaSearch:
-    """A `SearchScheduler` of settings that follow from the scores of earlier ones."""
+    """A `SearchScheduler` of settings drawn by TPE from the scores of earlier ones."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class OptunaSearch:
                 self._tell(method)
         except UserError:
             raise
-        except Exception as error:  # any error of Optuna on a file that it has not written
+        except Exception as error:  # any error of Optuna on another file
             raise UserError(
                 f"{journal} is no journal of this search ({error!r}); restore it or give --out another folder"
             ) from error
@@ -75,11 +75,11 @@ class OptunaSearch:
         return found[: self._count]
 
     def dropped(self, method: str) -> list[int]:
-        """Numbers of settings that are never drawn, because the space has fewer."""
+        """Numbers of settings that do not exist, because the space has fewer."""
         return list(range(len(self.settings(method)), self._count)) if method in self._exhausted else []
 
     def next_request(self) -> Request | None:
-        """Next trial of a known setting; a new setting when all trials have been handed out."""
+        """Next trial of a known setting, else of a new setting."""
         for method in self._starts:
             for setting in self.settings(method):
                 for seed in self._seeds:
@@ -96,7 +96,7 @@ class OptunaSearch:
         self._tell(request["method"])
 
     def _ask(self, method: str) -> bool:
-        """Ask for one more setting, different from all others; whether there is one."""
+        """Draw one more setting, different from all others; returns whether there is one."""
         from optuna.samplers import TPESampler
         from optuna.trial import TrialState
 
@@ -137,14 +137,14 @@ class OptunaSearch:
         study, settings = self._studies[method], {one.number: one for one in self.settings(method)}
         for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             number = trial.user_attrs.get(_SETTING)
-            if number is None:  # the process was killed while it drew its values
+            if number is None:  # the process was killed during the draw
                 study.tell(trial.number, state=TrialState.FAIL)
             elif number in settings and (value := self._value(method, settings[number])) is not None:
                 study.tell(trial.number, value)
 
 
 def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
-    """Studies in a journal, whose last line may be torn and whose lock may be of a killed process."""
+    """Studies in a journal; repairs an incomplete last line and removes the lock of a killed process."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend

@@ -57,9 +57,9 @@ class Part:
 
     Attributes:
         requests: Requests of its trials.
-        scheduler: Hands them out, where they depend on the results of earlier ones.
+        scheduler: Scheduler of requests that depend on the results of earlier ones.
         tune_scheduler: Scheduler of Ray Tune.
-        dropped: From the failed trials, names of the trials that are not trained to their end.
+        dropped: Failed trials -> names of the trials that are not trained to their end.
     """
 
     requests: Sequence[Request]
@@ -115,7 +115,7 @@ class Search:
         """
         options, document = self._options, dict[str, Any]()
         domains = {path: _words(domain) for path, domain in self.space.domains.items()}
-        # The configuration as well: scores outlive a run folder's trials that have left no checkpoint.
+        # The configuration as well: scores are kept when trials without a checkpoint are reset.
         document |= {"by": self.by, "search_seed": options.search_seed, "space": domains}
         document |= {"config": config_to_json(self._config)}
         if self.by not in ("random", "grid"):  # the ranking is made at the end, by the objective of that session
@@ -181,7 +181,7 @@ class Search:
         return Part(requests, search, None, dropped)
 
     def show(self, folder: RunFolder, console: Console) -> None:
-        """Rank what has finished, write the report and print the best setting of each method."""
+        """Rank finished settings, write the report and print the best setting of each method."""
         objective, out = self.space.objective, folder.path
         script = None if self.by == "pbt" else f"-m tune_experiments {self._experiment.entry_point}"
         ranking = {method: rank(self._finished(method, out / "trials")) for method in self._methods}
@@ -263,7 +263,7 @@ class Search:
 def _space(experiment: BaseExperiment[Config], config: Config, options: RunOptions) -> SearchSpace:
     declared = experiment.search_space()
     if options.search_over:
-        # Without a space of its own: the first validation metric of its live line.
+        # Without a search space: the first validation metric of the live line.
         shown = (key for key in experiment.columns.values() if key.startswith("valid/"))
         space = parse_search_space(options.search_over, config, declared, next(shown, DEFAULT_OBJECTIVE))
     elif declared is not None:

@@ -3,8 +3,8 @@
 Tune's state of a killed session is pickled, so a continued search is a new session: ASHA judges the recorded
 validations again, and members of a population continue with the values of their checkpoints.
 
-Both judge single trials. Learning rates and loss weights fall with the budget, so an early rank says little about the
-end: searches stop early only if asked to.
+Both judge single trials. Learning rates and loss weights fall with the budget, so early ranks are unreliable: searches
+stop early only on request.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
 
 
 def _named(name: str) -> Any:
-    """A stand-in for a trial with the attributes that ASHA reads."""
+    """An object with the attributes of a trial that ASHA reads."""
     return SimpleNamespace(trial_id=name)
 
 
@@ -117,7 +117,7 @@ def population(
         values = config["request"]["values"]
         for path, domain in domains.items():
             if finite_choices(domain) is None:
-                top = domain.upper - isinstance(values[path], int)  # Tune's whole numbers end before it
+                top = domain.upper - isinstance(values[path], int)  # Tune excludes the upper bound of integers
                 values[path] = rounded(min(max(values[path], domain.lower), top), domain)
         return config
 

@@ -1,4 +1,4 @@
-"""Settings that a search tries with one method: points of its space, which a command line may give.
+"""Settings of a search for one method: points of its space, which may come from the command line.
 
     --search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13 symbolic.hidden_sizes=grid:[64],[64,64]
 
@@ -61,7 +61,7 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
     if len(configs) < count:
         raise UserError(
             f"{method} has {len(configs)} different settings in the search space; lower --search to that, or name with "
-            f"--methods those that use what is searched"
+            f"--methods those that use the searched fields"
         )
     return [Setting(number, each, space.values(each, method)) for number, each in enumerate(configs)]
 
@@ -128,7 +128,7 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
-    """Search space from the command line, with objective and users of the declared one.
+    """Search space from the command line, with objective and `uses` of the declared one.
 
     Raises:
         UserError: No such field or kind, or a value that the field cannot take.

@@ -1,1 +1,1 @@
-"""Shared code of experiments on environments of others: configuration, worlds, teams and evaluation."""
+"""Shared code of experiments on any environment: configuration, worlds, teams and evaluation."""

@@ -66,7 +66,7 @@ class DivisionConfig:
     goal_features: PositiveInt = 16
     """Width of the grounded goal for each of the two sides, the agent's own and the nearest other agent's."""
     regulariser_coef: NonNegativeFloat = 1.0
-    """Weight of the distances of all entities to those whose they are, at least 0; EnDi's release has 1."""
+    """Weight of the distances of all entities to their agents, at least 0; EnDi's release has 1."""
     modelling_coef: NonNegativeFloat = 1.0
     """Weight of the prediction of the other agents' actions, at least 0; EnDi's release has 1."""
 
@@ -82,14 +82,14 @@ _SMALL_TEAM = LanguageTeamSettings(
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageSettings:
-    """How the methods `lora` and `lora_blind` play and learn; what is not here is `learner`'s."""
+    """How the methods `lora` and `lora_blind` act and learn; `learner` has all other constants."""
 
     team: LanguageTeamSettings = _SMALL_TEAM
     """The team's language model, adapters and critic; the fields of messages and of the situation have no effect."""
     learning_rate: PositiveFloat = 5e-3
     """Learning rate of adapter and critic at the start, above 0; a large model needs about 0.0005."""
     corpus_worlds: PositiveInt = 8
-    """Number of games of random play whose texts the small default model reads."""
+    """Number of games of random play for the corpus of the small default model."""
     corpus_env_steps: PositiveInt = 24
     """Number of env steps of each of those games."""
 
@@ -105,15 +105,15 @@ class Config(
     """One run."""
 
     env: ModuleName = "mpe2.simple_spread_v3"
-    """Environment to play: an id of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function of
-    your own."""
+    """Environment to play: an id of `concord envs`, a PettingZoo module, gymnasium:ID, or package.module:function for a
+    custom one."""
     env_arguments: str = "{}"
     """Keyword arguments of the environment as a JSON object, such as '{"max_cycles": 50}'."""
     agents_leave: bool = False
-    """Whether agents can leave before an episode ends; it is set where random play before the run shows one that
+    """Whether agents can leave before an episode ends; set automatically if random play before the run shows one that
     does."""
     max_episode_steps: NonNegativeInt = 0
-    """Number of env steps until an episode is truncated; 0 takes what the environment declares."""
+    """Number of env steps until an episode is truncated; 0: the environment's own limit."""
     max_words: PositiveInt = 64
     """Largest number of words (or of an encoder's tokens) of a text, or of one of its sentences."""
     max_sentences: PositiveInt = 1
@@ -139,10 +139,10 @@ class Config(
     division: DivisionConfig = DivisionConfig()
     """How the method endi_dis divides entities."""
     language: LanguageSettings = LanguageSettings()
-    """How the methods lora and lora_blind play and learn."""
+    """How the methods lora and lora_blind act and learn."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_precision_of_values(self, "qmix.precision")
         self.arguments()

@@ -1,7 +1,7 @@
 """Names of environments that are given as Python objects, and the name of a run folder.
 
-A worker, and whoever opens a run folder, imports an environment by its name. An object that has none (a lambda, a
-function in a function, or of the main script) trains in this process under a name that is known here alone.
+Workers and run folders import an environment by its name. An object without one (a lambda, a nested function, or one of
+the main script) trains in this process under a temporary name.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tune_experiments.experiment.finding import UNNAMED
 __all__ = ["EnvironmentName", "find_name", "how_to_name", "run_label", "unnamed_callable"]
 
 _USUAL = ("parallel_env", "env", "raw_env")
-"""Names of functions that say nothing about an environment."""
+"""Names of functions that do not identify an environment."""
 _CALLABLES: dict[str, Callable[..., Any]] = {}
 
 
 class EnvironmentName(NamedTuple):
-    """Name of an environment, and the keyword arguments that came with it.
+    """Name of an environment, and its keyword arguments.
 
     Attributes:
         name: what `--env` takes.
         arguments: keyword arguments of a `functools.partial`.
-        why_unnamed: why no other process can find it; empty for one that can be found.
+        why_unnamed: why no other process can import it; empty if it can be imported.
     """
 
     name: str
@@ -43,7 +43,7 @@ def find_name(env: Any) -> EnvironmentName:
     """Name of an environment that is given as a text, a module, a class or a function.
 
     Raises:
-        UserError: it is none of these.
+        UserError: another type.
     """
     if isinstance(env, str):
         return EnvironmentName(env, {})
@@ -94,18 +94,18 @@ def _remember(name: str, env: Callable[..., Any]) -> str:
 
 
 def unnamed_callable(name: str) -> Callable[..., Any]:
-    """The function of a name that only this process knows.
+    """The function of a temporary name.
 
     Raises:
-        UserError: this process does not know it.
+        UserError: the name is not of this process.
     """
     if name not in _CALLABLES:
-        raise UserError(f"the environment {name!r} was known to the process that trained it alone: {how_to_name()}")
+        raise UserError(f"the environment {name!r} only existed in the process that trained it: {how_to_name()}")
     return _CALLABLES[name]
 
 
 def how_to_name() -> str:
-    """Advice for whoever wants to open a run of an environment without a name, or to train it on several processes."""
+    """Advice on naming an environment, to open its runs or to train it on several processes."""
     return (
         "put the function that builds it into a module, as parallel_env in my_env.py, and name it: "
         "env='my_env:parallel_env' in Python, --env my_env:parallel_env on the command line"
@@ -113,7 +113,7 @@ def how_to_name() -> str:
 
 
 def run_label(env: str) -> str:
-    """Name of an environment as it stands in the name of a run folder: `simple_spread_v3`, `rescue`, `CartPole-v1`."""
+    """Name of an environment in the name of a run folder: `simple_spread_v3`, `rescue`, `CartPole-v1`."""
     module, _, name = env.rpartition(":")
     if not module:
         label = name.rpartition(".")[2]

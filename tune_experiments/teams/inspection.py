@@ -1,4 +1,4 @@
-"""What a run finds out about its environment before it starts, and what follows from it."""
+"""Inspection of a run's environment before it starts, and the settings that follow."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["inspect_environment", "probed"]
 
 
 def probed(config: Config) -> Probe:
-    """Random play in the environment of a configuration, with all checks; once for all rows.
+    """Random play in the environment of a configuration, with all checks; once for all methods.
 
     Raises:
-        CustomEnvError: what the environment gives does not fit.
+        CustomEnvError: the environment violates its spaces.
     """
     fields = ("env", "env_arguments", "max_episode_steps", "max_words", "max_sentences")
     plain = Config(agents_leave=True)
@@ -33,15 +33,15 @@ def _probed(config: Config) -> Probe:
 
 
 def inspect_environment(config: Config, say: Callable[[str], None], have_left: bool) -> Config:
-    """Say what was seen in an episode of random play and what follows; the configuration with what follows.
+    """Print what an episode of random play shows; returns the adapted configuration.
 
     Args:
-        config: what the user chose.
+        config: configuration of the user.
         say: prints a line.
         have_left: whether agents may leave according to an earlier session of the run.
 
     Raises:
-        CustomEnvError: what the environment gives does not fit.
+        CustomEnvError: the environment violates its spaces.
     """
     say(f"an episode of random play in {config.env}:")
     is_team = DIVIDED_ROW in config.methods and takes_argument(config, "num_agents") and len(probed(config).agents) == 1
@@ -58,7 +58,7 @@ def inspect_environment(config: Config, say: Callable[[str], None], have_left: b
 
 
 def _consequences(config: Config, seen: Probe) -> Iterator[str]:
-    """Sentences on what is done because of what was seen, each with its flag."""
+    """Sentences on automatic settings, each with its flag."""
     if seen.left or (config.agents_leave and not seen.is_own):
         flag = "" if seen.is_own else " (--agents-leave)"
         yield f"so: agents may leave before the end, and no loss sees one that has left{flag}"
@@ -71,4 +71,4 @@ def _consequences(config: Config, seen: Probe) -> Iterator[str]:
     if seen.waits:
         yield "so: agents that wait do not choose, and returns are discounted by the env steps between two choices"
     if seen.is_zero_sum:
-        yield "so: what one agent wins others lose, and only methods with a ratio for each agent learn here"
+        yield "so: rewards are zero-sum, so only methods with a ratio for each agent learn here"

@@ -1,12 +1,12 @@
 """Methods `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
 
-Worlds of these methods number characters, so that the texts can be put before the model as they are. What an action is
-called comes from the environment: `action_texts` in the observations, or its attribute of this name. The action adapter
-and a value head learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and hears
-what its actions are called, but reads nothing: what `lora` earns beyond it is earned by reading.
+Worlds of these methods number characters, so that texts reach the model unchanged. Names of actions come from the
+environment: `action_texts` in the observations, or its attribute of this name. The action adapter and a value head
+learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and the names of actions,
+but no texts: the difference to `lora` is due to reading.
 
-Without a model by name, a small one reads texts of random play first, and learns to say the words of a text again. It
-sees no action that an agent took, and no reward.
+Without a model by name, a small one is first trained on texts of random play, to repeat the words of a text. Its corpus
+contains no chosen action and no reward.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from tune_experiments.teams.worlds import make_world
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
-"""First world and seed of the small model's corpus, whose games training does not play; repeats of each text."""
+"""First world and seed of the small model's corpus, whose games are not in training; repeats of each text."""
 
 
 def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
     """The team of `lora` or `lora_blind` with its initial weights.
 
     Raises:
-        UserError: the game says nothing, does not say what its actions are called, or the model cannot be had.
+        UserError: the game has no texts or no names of actions, or the model cannot be loaded.
     """
     with contextlib.closing(make_world(config, method=method)) as world:
         game = text_game(config, world, method == BLIND)
@@ -70,7 +70,7 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     """Texts of a game for the language model.
 
     Raises:
-        UserError: the world shows no texts, or does not say what its actions are called.
+        UserError: the world has no texts, or no names of actions.
     """
     found = {
         key: GameText(key, spec.length, int(np.prod(spec.rows, dtype=int))) for key, spec in world.text_spec.items()
@@ -79,9 +79,9 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     if phrases is None or not found:
         lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
         raise UserError(
-            f"the methods {' and '.join(LANGUAGE_ROWS)} need a game that shows texts and says what its actions are "
-            f"called, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "
-            f"environment give them (actions that are always called the same may stand in its attribute {ACTION_TEXTS})"
+            f"the methods {' and '.join(LANGUAGE_ROWS)} need a game with texts and names of  "
+            f"actions, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "
+            f"environment provide them (constant names may be in its attribute {ACTION_TEXTS})"
         )
     return TextGame(world.agents, () if is_blind else tuple(found.values()), phrases, Characters().text_of)
 
@@ -96,10 +96,10 @@ def corpus(config: Config) -> tuple[Pair, ...]:
 
 
 def check_lengths(config: Config, method: str) -> None:
-    """Refuse a language model that cannot read what random play shows; it may be shown longer texts later.
+    """Check that a language model can read the texts of random play; later texts may be longer.
 
     Raises:
-        UserError: a prompt is longer than the model's context, or the model cannot be had.
+        UserError: a prompt is longer than the model's context, or the model cannot be loaded.
     """
     language = config.language.team.language
     try:
@@ -131,7 +131,7 @@ def _situations(config: Config, method: str, draws: np.random.Generator) -> Iter
 
 
 def _codes(world: World, game: TextGame, obs: Arrays) -> Array:
-    """Distinct codes of what agents see now, [D, F]."""
+    """Distinct codes of the agents' present observations, [D, F]."""
     shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
     shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
     return situations(shown, game.situation)[0]
@@ -142,10 +142,10 @@ def _shuffled(text: str, draws: np.random.Generator) -> str:
 
 
 def keep_model(config: Config, method: str, folder: Path) -> None:
-    """Copy the small model into the folder of a trial that learns on it.
+    """Copy the small model into a trial's folder.
 
     Raises:
-        UserError: it cannot be had or written.
+        UserError: it cannot be trained or written.
     """
     if method not in LANGUAGE_ROWS or config.language.team.language.model:
         return

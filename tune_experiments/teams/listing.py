@@ -1,4 +1,4 @@
-"""What `concord envs` and `concord methods` print: one line for each environment and each method."""
+"""Output of `concord envs` and `concord methods`: one line for each environment and each method."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["describe_environments", "environment_lines", "method_lines"]
 _END_OF_TITLE = re.compile(r"\s*\(|[.:](?:\s|$)")
 _OTHERS = (
     "others by name: a PettingZoo module, such as mpe2.simple_spread_v3; gymnasium:ID, such as gymnasium:CartPole-v1;",
-    "package.module:function of your own, which builds a PettingZoo or Gymnasium environment; or of a World, its class",
+    "package.module:function that builds a PettingZoo or Gymnasium environment; or package.module:Class of a World",
 )
 
 
 def environment_lines() -> Iterator[str]:
-    """Lines on the worlds of this package and on names of other environments."""
+    """Lines on the environments of this package and on names of others."""
     width = max(map(len, WORLDS)) + 2
     for name in sorted(WORLDS):
         yield f"{name:{width}}{_about(make(name))}"
@@ -30,7 +30,7 @@ def environment_lines() -> Iterator[str]:
 
 
 def describe_environments(names: Sequence[str]) -> Iterator[str]:
-    """What one must do in some worlds of this package, how one wins, and their tables.
+    """Task, success and tables of some environments of this package.
 
     Raises:
         ValueError: an unknown name.

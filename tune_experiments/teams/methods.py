@@ -1,4 +1,4 @@
-"""Methods of `concord train`: what each is, and what it needs of an environment. Importing this loads no torch."""
+"""Methods of `concord train`, and their requirements on an environment. Importing this loads no torch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Method(NamedTuple):
     """One method.
 
     Attributes:
-        summary: what it is.
-        needs: what an environment must have; empty where any will do.
+        summary: description in a few words.
+        needs: requirements on an environment; empty for none.
     """
 
     summary: str
@@ -20,7 +20,7 @@ class Method(NamedTuple):
 
 
 _TEAM = "a team reward that is not always 0"
-_SYNC = "agents that talk and draw one of {} product policies together (A Cordial Sync)"
+_SYNC = "agents that exchange messages and draw one of {} product policies together (A Cordial Sync)"
 _LISTED = "Discrete actions"
 _SETS = f"{_TEAM}, {_LISTED}, sets of coordinated joint actions, and agents that all choose at every env step"
 _VALUES = f"{_TEAM}, {_LISTED}, and agents that all choose at every env step"
@@ -39,4 +39,4 @@ METHODS: dict[str, Method] = {
     "lora": Method("a language model with an adapter that chooses among phrases", _WORDS),
     "lora_blind": Method("the same without the texts, as a baseline", _WORDS),
 }
-"""Name of a method -> what it is."""
+"""Name of a method -> its description."""

@@ -1,4 +1,4 @@
-"""What the networks of a run read of an observation: its parts, their divisors, and what is said about them."""
+"""Observations as inputs of networks: parts, their divisors, and notes about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tune_experiments.teams.config import Config
 from tune_experiments.teams.worlds import make_world
 
 MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
-"""Largest bounds by which numbers are divided; a larger one seldom says how large the numbers are."""
+"""Largest bounds used as divisors; larger ones are rarely informative."""
 _TINY = float(np.finfo(np.float32).eps)
 _ALIKE = 10.0
 """Largest ratio of the bounds of two agents that share a divisor."""
@@ -25,7 +25,7 @@ _NOT_SEEN = ("legal", "alive", "decides", "coordination")
 
 @functools.lru_cache(maxsize=4)
 def example_world(config: Config) -> World:
-    """One world, which says what there is to see and is played no more."""
+    """One world, for its specifications."""
     world = make_world(config)
     world.close()
     return world
@@ -34,7 +34,7 @@ def example_world(config: Config) -> World:
 def make_parts(world: World) -> list[Part]:
     """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
 
-    These are [C, H, W] in the worlds of this package, and [H, W, C] in environments of others.
+    These are [C, H, W] in the worlds of this package, and [H, W, C] in other environments.
     """
     bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
     words = tuple(getattr(world, "vocabulary", ()))
@@ -58,7 +58,7 @@ def make_parts(world: World) -> list[Part]:
 
 
 def scaling_notes(config: Config) -> list[str]:
-    """A sentence for each array of which some entries have no bounds to divide by."""
+    """A note on each array with entries without bounds."""
     said = []
     for part in make_parts(example_world(config)):
         scale = np.broadcast_to(part.scale, part.shape)
@@ -72,7 +72,7 @@ def scaling_notes(config: Config) -> list[str]:
 
 
 def unread_texts(config: Config) -> list[str]:
-    """A sentence on the texts that the network leaves out, if there are any."""
+    """A note on texts that the network does not read, if any."""
     texts = [part.key for part in make_parts(example_world(config)) if part.is_text]
     if not texts or NETWORKS[config.network.name].reads_texts:
         return []
@@ -80,7 +80,7 @@ def unread_texts(config: Config) -> list[str]:
 
 
 def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
-    """Divisors of one agent's entries, of an image of its channels; 0 where there is none.
+    """Divisors of one agent's entries, of an image of its channels; 0 for none.
 
     Args:
         low: lowest value of all entries, or of each, [N, *shape].
@@ -90,7 +90,7 @@ def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
     largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
     if largest.ndim:
         largest = largest.reshape(-1, largest.shape[-1]) if is_image else largest
-        # An entry is 0 for an agent that has none; agents that see it in other sizes must all be able to read it.
+        # An entry is 0 for agents without it; agents with different bounds must share a divisor.
         smallest = np.where(largest > _TINY, largest, np.inf).min(0)
         largest = largest.max(0)
         largest = np.where(largest > _ALIKE * smallest, np.inf, largest)

@@ -1,11 +1,11 @@
 """One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
-From agents on their own to agents that draw together: `ippo` and `mappo` have one policy network that all agents
-share and a probability ratio for each agent; an agent's value is computed from its own observation or from those of all
-(Yu et al., 2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an
-LSTM, `sync_M` draws one of M product policies with them (A Cordial Sync, section 4) and is paid for the entropy of its
-marginals. `endi_dis` is `ippo` with an entity divider (EnDi, section 4). `qmix` mixes action values (Rashid et al.,
-2018), `vdn` adds them up (Sunehag et al., 2018). `lora` is a language model (`language.py`).
+From independent to jointly sampling agents: `ippo` and `mappo` have one policy network that all agents share and a
+probability ratio for each agent; an agent's value is computed from its own observation or from those of all (Yu et al.,
+2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an LSTM,
+`sync_M` draws one of M product policies with them (A Cordial Sync, section 4) with an entropy bonus on its marginals.
+`endi_dis` is `ippo` with an entity divider (EnDi, section 4). `qmix` mixes action values (Rashid et al., 2018), `vdn`
+adds them up (Sunehag et al., 2018). `lora` is a language model (`language.py`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, training_world
 
 CORDIAL = "_cordial"
-"""How the methods that add CORDIAL end."""
+"""Suffix of the methods with CORDIAL."""
 VALIDATION_SEED, TEST_SEED = 101, 202
 
 
@@ -98,7 +98,7 @@ def _entities(config: Config, world: World) -> EntitySpec:
     """Keys of the entities that agents of the method `endi_dis` divide.
 
     Raises:
-        UserError: there are none, or there is nobody to divide them with.
+        UserError: there are no entities, or only one agent.
     """
     if world.entity_spec is None:
         raise UserError(
@@ -115,10 +115,10 @@ def _entities(config: Config, world: World) -> EntitySpec:
 
 
 def check_row(config: Config, method: str) -> None:
-    """Build what a method is trained with, before a run starts.
+    """Build a method's world and team, before a run starts.
 
     Raises:
-        UserError: the row cannot play this environment, and what it lacks.
+        UserError: the method does not support this environment.
     """
     _check_actions(config, method)
     if method in LANGUAGE_ROWS:
@@ -141,7 +141,7 @@ def check_row(config: Config, method: str) -> None:
 
 
 def _check_actions(config: Config, method: str) -> None:
-    """Refuse actions of several parts, or numbers, for a method that chooses from one list of actions."""
+    """Check that actions have one part if the method needs discrete actions."""
     spec = example_world(config).action_spec
     chooses_one = method in (*Q_ROWS, *LANGUAGE_ROWS, DIVIDED_ROW) or method.endswith(CORDIAL)
     if isinstance(spec, dict) and chooses_one:
@@ -153,7 +153,7 @@ def _check_actions(config: Config, method: str) -> None:
 
 
 def action_parts(world: World) -> int | ActionParts:
-    """A world's `action_spec` as teams take it."""
+    """A world's `action_spec` as an argument of teams."""
     if isinstance(world.action_spec, int):
         return world.action_spec
     sizes = {name: size for name, size in world.action_spec.items() if isinstance(size, int)}
@@ -162,7 +162,7 @@ def action_parts(world: World) -> int | ActionParts:
 
 
 def random_team(config: Config) -> TeamPolicy:
-    """A team that draws each legal action with the same probability, and numbers from all over their range."""
+    """A team that draws legal actions and numbers uniformly."""
     team = build_policy(config, "ippo", 0)
     for weights in team.parameters():
         torch.nn.init.zeros_(weights)
@@ -172,8 +172,8 @@ def random_team(config: Config) -> TeamPolicy:
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
     """One episode of each of some worlds with sampled actions: metric -> one value an episode.
 
-    `return` is the sum over the agents; how much they depend on each other, as `measure_dependence` says it; measures
-    of a division where agents divide entities. `method` is the method that plays.
+    `return` is the sum over the agents; also the dependence of agents (`measure_dependence`), and metrics of a division
+    if agents divide entities. `method` is the method of the policy.
     """
     generator = torch.Generator().manual_seed(seed)
 

@@ -1,4 +1,4 @@
-"""Worlds of the configured environment, as each method reads them."""
+"""Worlds of the configured environment, for each method."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import functools
 import inspect
 import sys
 from typing import Any
-
-import numpy as np
 
 from rl_envs import World
 from rl_envs.core.errors import CustomEnvError, did_you_mean
@@ -19,33 +17,39 @@ from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
-from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.experiment.on_device import device_arguments
+from tune_experiments.teams.config import DIVIDED_ROW, LANGUAGE_ROWS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
 _ALL_CHARACTERS = 2**20
 
 
 def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> World:
-    """Worlds of training, which play in processes if the configuration says so.
+    """Training worlds, perhaps stepped in processes.
 
-    A process that Ray has started and that hangs in its environment says where, and ends; it is started again.
+    A process of Ray that hangs in its environment logs its stack and exits; Ray restarts it.
+    Environments may be on a GPU (`device_arguments`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
-        hangs.watch(lambda said: None)  # a trial's own process has a watch already
+        hangs.watch(lambda said: None)  # a trial's own process already has a timeout
+    entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_ROWS, DIVIDED_ROW)
+    if entry_point and not needs_host and "arrays" not in config.arguments():
+        cls = world_class(entry_point)
+        return _own_world(config, cls, num_worlds, first_world, **device_arguments(cls))
     return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
 
 
 def make_world(
     config: Config, num_worlds: int = 1, first_world: int = 0, *, method: str = "", render_mode: str = "", **more: Any
 ) -> World:
-    """Worlds for one method: a language model wants texts as they are, others their words or an encoder's tokens.
+    """Worlds for one method: texts are characters for a language model, else words or an encoder's tokens.
 
     Args:
-        config: environment, its arguments, and how texts are numbered.
+        config: environment, its arguments, and numbering of texts.
         num_worlds: B.
         first_world: number of the first of these worlds.
-        method: the row.
-        render_mode: goes to an environment of another package; worlds of `rl_envs` always draw.
+        method: name of the method.
+        render_mode: passed to an environment of another package; worlds of `rl_envs` can always render.
         more: further options of `from_pettingzoo`.
 
     Raises:
@@ -68,7 +72,7 @@ def make_world(
 
 
 def takes_argument(config: Config, name: str) -> bool:
-    """Whether the environment is a class of `World` with an argument of this name, which the run does not give."""
+    """Whether the environment is a class of `World` with an argument of this name, which the run does not set."""
     entry_point = find_entry_point(config.env)
     is_known = entry_point is not None and name in inspect.signature(world_class(entry_point).__init__).parameters
     return is_known and name not in config.arguments()
@@ -86,8 +90,8 @@ def _numbers(config: Config, method: str) -> dict[str, Any]:
     }
 
 
-def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int) -> World:
-    """Worlds of a class of `World`, in which each agent sees which one it is."""
+def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: Any) -> World:
+    """Worlds of a class of `World`, with the agent's index as an observation; `place`: array library and device."""
     arguments, known = config.arguments(), inspect.signature(cls.__init__).parameters
     if config.max_episode_steps:
         arguments["max_episode_steps"] = config.max_episode_steps
@@ -97,21 +101,21 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
             raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
     if arguments.get("arrays", "numpy") != "numpy":
-        raise UserError("--env-arguments: arrays must be numpy here; rl_envs.make takes torch from Python")
+        raise UserError("--env-arguments: arrays must be numpy or left out; a run uses torch automatically on a GPU")
     if config.env_processes:
         raise UserError(
             f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "
             "raise --workers.runners for more processes"
         )
     try:
-        return with_agent_index(cls)(num_worlds, first_world, **arguments)
+        return with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
     except TypeError as error:
         raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({error})") from error
 
 
 @functools.cache
 def with_agent_index(cls: type[World]) -> type[World]:
-    """The same worlds, whose observations say by `agent`, one-hot, which agent sees them, in a team of several."""
+    """The same worlds with an observation `agent`, the one-hot index, if there are several agents."""
 
     class Indexed(cls):  # type: ignore[misc, valid-type]
         observation_spec: dict[str, ArraySpec]
@@ -126,8 +130,10 @@ def with_agent_index(cls: type[World]) -> type[World]:
         def _observe(self, rows: Array) -> Arrays:
             observations: Arrays = super()._observe(rows)
             if self._adds_index:
-                index = np.eye(self.num_agents, dtype=np.uint8)
-                observations["agent"] = np.repeat(index[None], len(rows), axis=0)
+                index = self.xp.zeros((len(rows), self.num_agents, self.num_agents), dtype=self.xp.uint8)
+                for agent in range(self.num_agents):
+                    index[:, agent, agent] = 1
+                observations["agent"] = index
             return observations
 
     Indexed.__name__ = Indexed.__qualname__ = cls.__name__

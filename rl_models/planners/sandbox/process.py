@@ -1,4 +1,4 @@
-"""A reward function in a process of its own: started, asked, timed, and killed when it does anything but answer."""
+"""A reward function in a process of its own: started, called, timed, and killed at the first failure."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class SandboxLimits:
     cpu_seconds_per_call: float = 0.2
     """Largest CPU time of one call in seconds, for all pairs handed in at once. The sum of all calls has no limit."""
     answer_seconds: float = 20.0
-    """Wall-clock time; generous, because it is there for a process that hangs and not for one that computes."""
+    """Wall-clock time; generous, because it only has to stop a process that hangs."""
 
 
 class SandboxedReward:
-    """One function in its process. Use as a context, or `close()` it; after a failure it stays closed.
+    """One function in its process. Use as a context manager, or `close()` it; after a failure it stays closed.
 
     If it is not closed, its process ends with this object or with Python.
     """
 
     def __init__(self, source: str, limits: SandboxLimits | None = None) -> None:
-        """Check the source, start the process and hand the source over.
+        """Check the source, start the process and send it the source.
 
         Raises:
             UnsafeCodeError: the source is refused; nothing was started.

@@ -11,7 +11,7 @@ from rl_models.planners.sandbox.rules import UnsafeCodeError
 
 Pair = tuple[Any, Any]
 _MIN_RECALL = 0.9
-"""Smallest share of the deserving pairs that must be rewarded."""
+"""Smallest recall: share of the positive pairs that must be rewarded."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class KnownPairs:
 
 
 def qualify(source: str, pairs: KnownPairs) -> str:
-    """Try a function in a process of its own: safe, 0 or 1, the same twice, states left alone, right often enough.
+    """Check a function in its own process: safe syntax, 0 or 1, deterministic, states unchanged, accurate enough.
 
     Returns:
         why it may not be used, a clause; empty if it may.

@@ -1,8 +1,8 @@
-"""Which Python a reward function may be written in: a list of what is allowed, everything else is refused.
+"""Allow-list of the Python that a reward function may be written in.
 
-Allowed is one function `reward(previous, current)` that looks at two JSON values with `if`, `for`, comparisons, small
-arithmetic, comprehensions and a few built-in functions. There is no attribute but four methods of mappings, so no walk
-along double underscores can begin. This file parses and never runs anything.
+Allowed is one function `reward(previous, current)` that reads two JSON values with `if`, `for`, comparisons, small
+arithmetic, comprehensions and a few built-in functions. The only attributes are four methods of mappings, so double
+underscores cannot be reached. This file parses code and never runs it.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ALLOWED: tuple[type[ast.AST], ...] = (
 
 
 class UnsafeCodeError(ValueError):
-    """A source is refused; the text is a clause that says why and where, fit for being shown to the model."""
+    """A source is refused; the message is a clause that says why and where, and may be sent to the model."""
 
 
 def check_source(source: str) -> None:
-    """Refuse whatever is not on the list.
+    """Refuse everything outside the allow-list.
 
     Raises:
         UnsafeCodeError: with the first reason found.
@@ -116,14 +116,14 @@ def _check_node(node: ast.AST, known: set[str]) -> None:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Mod)):
         _check_product(node)
     elif isinstance(node, ast.Expr):
-        raise_unless(isinstance(node.value, ast.Constant), "a line that does nothing is not allowed", node)
+        raise_unless(isinstance(node.value, ast.Constant), "a statement without effect is not allowed", node)
 
 
 def _check_name(node: ast.Name, known: set[str]) -> None:
     raise_unless(not node.id.startswith("_"), "a name that begins with an underscore is not allowed", node)
     raise_unless(node.id in known, f"the name {node.id[:40]} is not known", node)
     taken = isinstance(node.ctx, ast.Store) and node.id in FUNCTIONS | TYPES | set(PARAMETERS)
-    raise_unless(not taken, f"the name {node.id[:40]} must keep its meaning", node)
+    raise_unless(not taken, f"the name {node.id[:40]} must not be redefined", node)
 
 
 def _check_constant(node: ast.Constant) -> None:
@@ -155,7 +155,7 @@ def _check_targets(node: ast.Assign | ast.AugAssign | ast.For | ast.comprehensio
 
 
 def _check_product(node: ast.BinOp) -> None:
-    """Refuse repetition and padding of literal text and lists; through variables they meet the memory limit."""
+    """Refuse repetition and padding of literal text and lists; through variables the memory limit applies."""
     for side in (node.left, node.right):
         is_text = isinstance(side, ast.Constant) and isinstance(side.value, str)
         repeats = is_text or isinstance(side, (ast.List, ast.Tuple, ast.ListComp))
@@ -166,7 +166,7 @@ def raise_unless(is_fine: bool, reason: str, node: ast.AST) -> None:
     """Refuse with a reason and its line.
 
     Raises:
-        UnsafeCodeError: it is not fine.
+        UnsafeCodeError: the condition is False.
     """
     if not is_fine:
         raise UnsafeCodeError(f"{reason}{_where(node)}")

@@ -1,10 +1,10 @@
 """The process in which a reward function runs. Started as a script by `process.py`; imports the standard library alone.
 
-It first gives up what it could reach: no file or socket can be opened, no file grow, no process be forked, memory is
-limited by the kernel, and none of it can be raised again. Started by root, it also shuts itself into its empty
-folder as a user without rights, because root may do everything again. Then it reads one JSON object a line and answers
-each with one: first the source, then lists of state pairs. A call that uses too much CPU time is ended by a signal that
-kills this process, so the limit does not depend on how busy the machine is. Calls have no limit together.
+First it gives up its rights for good: it can open no file or socket, grow no file and fork no process, and the kernel
+limits its memory. Started by root, it also changes root into its empty folder and becomes a user without rights,
+because root could raise the limits again. Then it reads one JSON object a line and answers each with one: first the
+source, then lists of state pairs. A call that uses too much CPU time is ended by a signal that kills this process, so
+the limit does not depend on the load of the machine. The sum of all calls has no limit.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ NOBODY = 65_534
 
 
 class WrongAnswerError(Exception):
-    """The function did what it must not; the text is ours and never the function's."""
+    """The function broke a rule; the message contains no text of the function."""
 
 
 def drop_root() -> None:
@@ -41,7 +41,7 @@ def limit_resources(memory_bytes: int) -> None:
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NPROC: 0,
-        # What is open stays so; with 0 not even the number of a file that was closed can be had again.
+        # Open files stay open; 0 also forbids to reuse the descriptor of a closed one.
         resource.RLIMIT_NOFILE: 0,
     }
     for which, limit in limits.items():
@@ -89,7 +89,7 @@ def evaluate(reward: Callable[..., object], pair: list, checks_arguments: bool) 
 
 
 def answer(reward: Callable[..., object], order: dict) -> dict:
-    """Rewards of all pairs of one line, or why there are none."""
+    """Rewards of all pairs of one line, or the reason of a failure."""
     signal.setitimer(signal.ITIMER_PROF, order["cpu_seconds"])
     try:
         values = [evaluate(reward, pair, order["checks_arguments"]) for pair in order["pairs"]]
@@ -103,7 +103,7 @@ def answer(reward: Callable[..., object], order: dict) -> dict:
 
 
 def main() -> None:
-    """Serve until the other side closes the pipe."""
+    """Answer requests until the pipe is closed."""
     setup = json.loads(sys.stdin.readline())
     if os.getuid() == 0:
         drop_root()

@@ -46,9 +46,9 @@ def learning_curves(
     Args:
         runs: method -> the metrics.jsonl of each of its seeds.
         curves: key of metrics.jsonl -> title of the panel; panels without a number are left out unless all are.
-        bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which calms noise.
+        bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which reduces noise.
         x: What the x axis counts; the paper plots episodes.
-        styles: method -> how its lines look; by default colours that colour-blind readers tell apart.
+        styles: method -> style of its lines; by default colour-blind friendly colours.
         shows_quartiles: Draw the median and the middle half of the seeds instead (Verco's figures).
     """
     rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
@@ -111,7 +111,7 @@ def _binned(rows: Sequence[Row], x: str, key: str, bins: int) -> Points:
 
 
 def _weights(rows: Sequence[Row], key: str) -> np.ndarray:
-    """[rows] what each counts: a mean over episodes as much as there were episodes, any other number once."""
+    """[rows], weight of each row: the number of episodes for means over episodes, else 1."""
     if not key.startswith("episode/"):
         return np.ones(len(rows))
     ended = np.diff([row.get("progress/episodes", np.nan) for row in rows], prepend=0.0)
@@ -159,7 +159,8 @@ def _finish(panel: Axes, title: str, x_title: str) -> None:
     panel.tick_params(labelsize=8)
     panel.set_xlim(left=0)
     values = np.concatenate([np.asarray(line.get_ydata(), float) for line in panel.lines] or [np.zeros(1)])
-    # Shares fill 0 to 1 or its lower half, so that two runs compare at a glance; other metrics need what they need.
+    # Shares have the range 0 to 1 or its lower half, so that runs are comparable; other metrics are scaled to their
+    # data.
     if values.min() >= 0:
         share = 0.5 if 0 < values.max() <= 0.45 else 1.0
         highest = 1.02 * share if values.max() <= 1 else panel.get_ylim()[1]

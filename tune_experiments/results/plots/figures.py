@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""The palette of Okabe and Ito: colour-blind readers tell its colours apart."""
+"""The palette of Okabe and Ito: colour-blind friendly."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a method looks in every panel and in the legend."""
+    """Style of a method in all panels and the legend."""
 
     colour: str
     """Colour of all the method's lines."""
     marker: str = "o"
-    """Marker of its validation points, for readers who cannot tell the colours apart."""
+    """Marker of its validation points, for colour-blind readers."""
     width: float = 1.8
     """Width of its lines in points."""
     is_filled: bool = True
-    """Whether its markers are."""
+    """Whether its markers are filled."""
 
     def line(self) -> dict[str, Any]:
         """Matplotlib's keyword arguments for a line without markers."""
@@ -66,7 +66,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG, PDF and SVG, and its folder where that is missing; equal figures are equal files.
+    """Write a figure as PNG, PDF and SVG, in a new folder if needed; output is deterministic.
 
     Returns:
         `path`, which is the PNG; the others lie beside it.

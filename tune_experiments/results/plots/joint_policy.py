@@ -1,4 +1,4 @@
-"""Joint policy summaries: what pairs of actions teams play (A Cordial Sync, figures 5 and 13)."""
+"""Joint policy summaries: frequencies of pairs of actions (A Cordial Sync, figures 5 and 13)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def joint_policy(
     classes: Mapping[str, Sequence[int]],
     remark: str = "",
 ) -> Figure:
-    """Draw what pairs of actions a team plays, one panel a method; four panels and more make a square.
+    """Draw the frequencies of pairs of actions, one panel a method; four or more panels form a grid.
 
     Args:
         policies: method -> `[A, A] float`, the share of each pair; rows agent 1, columns agent 2. Sums to one.
         action_names: `A` names.
         classes: name -> its actions, consecutive; pairs outside these squares are never coordinated.
-        remark: One line below the panels, such as what a third agent does.
+        remark: One line below the panels, such as about a third agent.
     """
     columns = len(policies) if len(policies) <= _MAX_ROW_LENGTH else math.ceil(math.sqrt(len(policies)))
     rows = math.ceil(len(policies) / columns)

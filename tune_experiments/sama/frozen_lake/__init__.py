@@ -1,1 +1,1 @@
-"""The frozen lake for SAMA's planner: sub-goals, rules instead of a language model, play in rounds."""
+"""The frozen lake for SAMA's planner: sub-goals, rules instead of a language model, the play loop."""

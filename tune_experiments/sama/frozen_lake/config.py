@@ -28,21 +28,21 @@ class LakeConfig(
 ):
     """One run on one map.
 
-    Each test of planners by rule names what they know. Any other planner has two more tests: with the rules of the game
-    alone (`blind`), and with the places of holes and targets (`privileged`).
+    Each test of planners by rule is named by their knowledge. Any other planner has two more tests: with only the rules
+    of the game (`blind`), and with the cells of holes and targets (`privileged`).
     """
 
     methods: tuple[LakeRow, ...] = ("sama", "mappo")
-    """Rows: sama, agents that learn to follow commands, tested under every planner; mappo, agents that learn the game
-    itself, the control; walker, agents that walk by script where the planner sends them, nothing is trained."""
+    """Rows: sama, agents that learn to follow commands, tested with every planner; mappo, agents that learn the game
+    itself, the control; walker, scripted agents that walk to their commands' cells, without training."""
     map: str = "4x4"
     """Name of the map: 4x4 or 8x8, which are Gymnasium's, random-4x4 or random-8x8."""
     map_seed: NonNegativeInt = 0
-    """Seed of the holes and targets of a random map, the same throughout the run."""
+    """Seed of the holes and targets of a random map, constant in a run."""
     slippery: bool = False
     """Whether a move may go at a right angle to the chosen direction, as in Gymnasium's default."""
     reflections: NonNegativeInt = MAX_REFLECTIONS
-    """Number of further tries after a round has failed, at least 0; SAMA has at most three."""
+    """Number of retries after a failed round, at least 0; SAMA has at most three."""
     round_steps: NonNegativeInt = 0
     """Number of env steps after which a round is over; 0 takes 12 on small maps and 30 on large ones."""
     network: PartsConfig = field(default_factory=PartsConfig)
@@ -55,12 +55,12 @@ class LakeConfig(
     """How both methods learn, by PPO with a ratio for each agent."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         if self.map not in MAPS:
             raise UserError(f"--map must be one of {', '.join(MAPS)}, not {self.map!r}")
         if self.reward_source != "builtin":
-            raise UserError("--reward-source must be builtin: the lake itself says which cell an agent has reached")
+            raise UserError("--reward-source must be builtin: the environment tests which cell an agent has reached")
 
     @property
     def max_round_steps(self) -> int:
@@ -68,7 +68,7 @@ class LakeConfig(
         return self.round_steps or (12 if self.map.endswith("4x4") else 30)
 
     def domain(self, task: str) -> GameDomain:
-        """The lake for a planner that knows what the task says, such as `blind`."""
+        """The domain of a planner with the task's knowledge, such as `blind`."""
         from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
 
         return LakeDomain(get_lake(self.map, self.map_seed), cast(Knowledge, task))

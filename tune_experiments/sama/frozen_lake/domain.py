@@ -1,8 +1,8 @@
-"""The frozen lake for the planner: words, and rules instead of a language model.
+"""The frozen lake for the planner: texts, and rules instead of a language model.
 
-The rules know one of three things. `blind`: only the places of the agents, so they send them to far corners, as common
-sense would. `remembering`: they explore near the agents, and avoid all cells of the remembered failed rounds (three, as
-in SAMA). `privileged`: the map. States are the environment's text (`rl_envs/frozen_lake_spread/text.py`).
+The rules have one of three kinds of knowledge. `blind`: only the agents' cells, so they choose far corners.
+`remembering`: they explore near the agents, and avoid all cells of the remembered failed rounds (three, as in SAMA).
+`privileged`: the map. States are the environment's text (`rl_envs/frozen_lake_spread/text.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MAP = "\nHoles are at {holes}. Targets are at {targets}."
 
 
 class LakeDomain:
-    """`GameDomain` of one map, whose rules know as much as `knowledge` says; states are checked against the map."""
+    """`GameDomain` of one map, whose rules have the given knowledge; states are checked against the map."""
 
     title, source = "two-agent FrozenLake", Path(rl_envs.frozen_lake_spread.__file__).parent
     agents: tuple[str, ...] = _AGENTS
@@ -94,7 +94,7 @@ class LakeDomain:
         return frozenset(fact for fact, target in zip(_ON_TARGET, targets, strict=True) if target)
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
-        """See `Domain.diverse_states`: pairs of cells, of which the lake refuses those with an agent in a hole."""
+        """See `Domain.diverse_states`: pairs of cells; the check refuses those with an agent in a hole."""
         numbers, found = random.Random(seed), dict[str, None]()
         while len(found) < count:
             cells = np.array([numbers.randrange(self.lake.side**2) for _ in _AGENTS])
@@ -130,7 +130,7 @@ class LakeDomain:
         return tuple(self.cell_subgoal(cell) for cell in range(self.lake.side**2) if cell != cells[agent])
 
     def allocate(self, state: str, subgoals: Sequence[str], failed: Collection[SubgoalTexts]) -> Allocation:
-        """See `Domain.allocate`: the least sum of ways."""
+        """See `Domain.allocate`: the smallest total distance."""
         orders = sorted(((0, 1), (1, 0)), key=lambda order: self._cost(state, subgoals, order))
         fresh = [order for order in orders if tuple(subgoals[place] for place in order) not in failed]
         return Allocation("Whoever is nearer goes.", (fresh or orders)[0])
@@ -146,7 +146,7 @@ class LakeDomain:
     def _ranked(
         self, cells: Sequence[int], targets: Sequence[int], walkers: Sequence[int], failed: Collection[SubgoalTexts]
     ) -> tuple[str, Iterable[tuple[int, ...]]]:
-        """Thoughts, and cells for the agents that walk, the best first."""
+        """Reasoning, and cells for the agents that move, the best first."""
         if self.knowledge == "privileged":
             return "The map shows safe ways.", [self._next_on_the_way(cells, targets, walkers)]
         if self.knowledge == "blind":

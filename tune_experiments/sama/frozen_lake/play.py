@@ -1,6 +1,6 @@
 """The frozen lake for the play loop, and its scripted executor.
 
-A fall ends the round, and after the last try the episode, so a planner finds holes by trying.
+A fall ends the round, and after the last retry the episode, so a planner finds holes by trial and error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEFT, DOWN, RIGHT, UP = range(len(ACTIONS))
 
 
 def walker(world: CommandedLake) -> Array:
-    """Scripted actions: along the column to the row of the command, then along the row."""
+    """Scripted actions: first along the column, then along the row."""
     side, state = world.lake.side, world.state
     row, column = np.divmod(state["cells"].astype(int), side)
     to_row, to_column = np.divmod(np.where(state["commands"] < side**2, state["commands"], state["cells"]), side)
@@ -40,7 +40,7 @@ class LakePlay(PlayAdapter[CommandedLake]):
         self._domain = domain
 
     def states(self, worlds: Sequence[int]) -> list[str]:
-        """States as text; with an agent in a hole, that of the round's start, as no plan begins in a hole."""
+        """States as text; with an agent in a hole, the state at the round's start."""
         is_lost = self.is_lost()
         return [self._start(index) if is_lost[index] else self.world.in_words(index) for index in worlds]
 

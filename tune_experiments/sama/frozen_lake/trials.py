@@ -1,7 +1,7 @@
-"""Trained methods of the frozen lake, and their tests under every planner.
+"""Trained methods of the frozen lake, and their tests with every planner.
 
-A test of `sama` is a planner (what its rules know, or how goals are named) and an executor: the learned policy, or a
-walker that learns nothing.
+A test of `sama` combines a planner (by knowledge of its rules, or by method of naming goals) and an executor: the
+learned policy, or a scripted walker.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _RULES: dict[str, tuple[Knowledge, dict[str, Any]]] = {
     "plan4mc": ("blind", {"goals": "plan4mc"}),
     RANDOM_COMMANDS: ("blind", {"random_share": 1.0, "reflections": 0}),
 }
-"""Planner by rule -> what its rules know, and changed settings; reflection would replace random commands."""
+"""Planner by rule -> knowledge of its rules, and changed settings; without reflection for random commands."""
 PLANNERS = tuple(_RULES)
 _TOLD: tuple[Knowledge, ...] = ("blind", "privileged")
 """Knowledge of other planners, one test each."""
@@ -79,7 +79,7 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
 
 
 def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
-    """Tests only; the policy is never used."""
+    """Plan without training; its policy is not used."""
     return TrialPlan(
         make_world=functools.partial(make_world, config, WALKER),
         build_policy=lambda: uniform_team(NUM_AGENTS, len(ACTIONS)),
@@ -94,14 +94,14 @@ def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
 
 
 def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world: int = 0) -> FrozenLakeSpread:
-    """Worlds to learn in: the game itself, or rounds with drawn sub-goals."""
+    """Training worlds: the game itself, or rounds with random sub-goals."""
     if method == MAPPO:
         return FrozenLakeSpread(num_worlds, first_world, observations=("one_hot",), **config.world())
     return SubgoalLake(num_worlds, first_world, max_episode_steps=config.max_round_steps, **config.world())
 
 
 def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
-    """The team of a method with its initial weights: agents see both places, and in `sama` their own commands."""
+    """The team of a method with its initial weights: agents observe both cells, and in `sama` their own commands."""
     spec = make_world(config, method).observation_spec
     parts = [Part(key, spec[key].shape) for key in ("one_hot", "command") if key in spec]
     kind: Any = "mappo" if method == MAPPO else "ippo"
@@ -109,13 +109,13 @@ def build_policy(config: LakeConfig, method: str, seed: int) -> TeamPolicy:
 
 
 def validate(config: LakeConfig, method: str, policy: TeamPolicy) -> Episodes:
-    """Episodes of what the method learns, with best actions."""
+    """Greedy episodes in the method's training worlds."""
     with closing(make_world(config, method, config.valid_episodes)) as world:
         return Evaluation(world, policy, is_greedy=True).run(VALIDATION_SEED)
 
 
 def evaluate(config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
-    """The game itself beside random play, or under every planner, by the learned team and by the walker."""
+    """The game itself and random play, or every planner with the learned team and with the walker."""
     if method == MAPPO:
         uniform = uniform_team(NUM_AGENTS, len(ACTIONS))
         return {Tested(GAME): play_game(config, policy), Tested(GAME, method=RANDOM): play_game(config, uniform)}
@@ -142,7 +142,7 @@ def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
 
 
 def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: Path | None = None) -> Episodes:
-    """Whole episodes under one of `planner_names`; only one where nothing is random, as others would equal it."""
+    """Whole episodes with one of `planner_names`; only one episode if everything is deterministic."""
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     episodes = config.test_episodes if has_chance else 1
     knowledge, changes = _RULES.get(planner, (planner.rpartition(" ")[2], None))

@@ -1,8 +1,8 @@
-"""Lakes whose agents get commands: for play under a planner, and for learning to follow commands.
+"""Lakes whose agents get commands: for tests with a planner, and for learning to follow commands.
 
-In `CommandedLake` each agent has a cell to go to. One that is there, or whose command is to stay, rests until its next
-command: the game has no action for that. `SubgoalLake` makes an episode of a single round with drawn cells, pays an
-agent for reaching its own, and is over when both have or one has fallen in.
+In `CommandedLake` each agent's command is a cell. An agent at this cell, or with the command to stay, does not move
+until its next command: the game has no action for that. An episode of `SubgoalLake` is a single round with random
+cells; it rewards an agent for reaching its own, and is over when both have or one has fallen in.
 
 State beyond the lake's: `commands` [2], cells, or side * side for `stay`, and `reached` [2].
 """
@@ -85,7 +85,7 @@ class SubgoalLake(CommandedLake):
         self.state["reached"][rows] = cells[:, :NUM_AGENTS] == cells[:, NUM_AGENTS:]
 
     def _moves(self) -> Array:
-        """Also off a target: in a round it is ice like any other."""
+        """Moves of agents; in a round a target is like any other cell."""
         return np.asarray(~self.state["out"] & ~self.state["reached"])
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:

@@ -26,22 +26,22 @@ _OPPONENTS = {2: "medium_two", 3: "medium_three"}
 
 @dataclass(frozen=True, kw_only=True)
 class RtsConfig(PlannerConfig):
-    """One run; nothing is trained in it, and an env step is a decision of 50 ticks."""
+    """One run, without training; an env step is a decision of 50 ticks."""
 
     methods: tuple[RtsRow, ...] = ("scripted_2", "scripted_3")
-    """Teams that play under the planner: scripted_2 and scripted_3, two or three agents whose commands fixed rules
-    carry out; learned_2 and learned_3, agents that RED has trained (--team)."""
+    """Teams with a planner: scripted_2 and scripted_3, two or three agents with a scripted executor of commands;
+    learned_2 and learned_3, agents that RED has trained (--team)."""
     team: str = ""
-    """Run folder, trial folder or checkpoint of red_minirts.py, whose team carries commands out in the rows learned_2
+    """Run folder, trial folder or checkpoint of red_minirts.py, whose team executes commands in the methods learned_2
     and learned_3."""
     tests: tuple[Test, ...] = ("plain", "commanders", "sights", "reflections", "erring", "random", "goals")
-    """Groups of tests: plain, the planner as configured; commanders, RED's oracle and silence; sights, what the planner
-    sees; reflections, fewer of them; erring, a planner that errs, with reflections and with retries; random, shares of
-    random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (a language model alone); rewards,
-    tests of sub-goals in Python that the planner's model writes."""
+    """Groups of tests: plain, the planner as configured; commanders, RED's oracle and silence; sights, other
+    information for the planner; reflections, fewer of them; erring, a noisy planner, with reflections and with retries;
+    random, shares of random commands; goals, DEPS and Plan4MC; prompts, no objects and three shots (only for a language
+    model); rewards, tests of sub-goals in Python that the planner's model writes."""
     sight: Sight = "fair"
-    """Information that the planner gets: fair, what the team sees or remembers; full, everything; types, as fair, and
-    the types that the enemy trains."""
+    """Information that the planner gets: fair, observations and memory of the team; full, everything; types, as fair,
+    and the types that the enemy trains."""
     opponents: tuple[str, ...] = ()
     """Names of the opponents, of which each game draws one; by default medium_two against two agents and medium_three
     against three."""
@@ -54,16 +54,16 @@ class RtsConfig(PlannerConfig):
     test_seed: NonNegativeInt = 42
     """Seed of the test games of seed 0; those of seed k have this number plus k."""
     budget_env_steps: PositiveInt = 1
-    """This flag has no effect, because the script trains nothing."""
+    """Not used, because the script trains nothing."""
     validate_every_env_steps: PositiveInt = 1
-    """This flag has no effect, because the script trains nothing."""
+    """Not used, because the script trains nothing."""
     checkpoint_every_env_steps: PositiveInt = 1
-    """This flag has no effect, because the script trains nothing."""
+    """Not used, because the script trains nothing."""
     valid_episodes: PositiveInt = 1
-    """This flag has no effect, because the script trains nothing."""
+    """Not used, because the script trains nothing."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         object.__setattr__(self, "team", stored_path(self.team))
         check_some(self, "tests")
@@ -88,7 +88,7 @@ class RtsConfig(PlannerConfig):
                 raise UserError(f"--opponents: {error}") from error
 
     def domain(self, task: str) -> GameDomain:
-        """MiniRTS for so many agents."""
+        """The domain of MiniRTS for a number of agents."""
         from tune_experiments.sama.minirts.domain import get_domain
 
         return get_domain(int(task))
@@ -98,6 +98,6 @@ class RtsConfig(PlannerConfig):
         return self.opponents or (_OPPONENTS[num_agents],)
 
     def red(self, num_agents: int) -> RedConfig:
-        """The same games as RED's configuration names them."""
+        """RED's configuration of the same games."""
         limit = self.max_episode_steps
         return RedConfig(num_agents=num_agents, opponents=self.get_opponents(num_agents), max_episode_steps=limit)

@@ -1,4 +1,4 @@
-"""MiniRTS for the planner: words, and rules instead of a language model; `scene.py` has the text of states."""
+"""MiniRTS for the planner: texts, and rules instead of a language model; `scene.py` has the text of states."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class RtsDomain(RuleDomain[Subgoal]):
         return frozenset(fact for fact, holds in tests.items() if holds)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
-        """See `Domain.goal_list`: one army after another, beginning with what this state is nearest to."""
+        """See `Domain.goal_list`: one army after another, beginning with the nearest goal."""
         facts = self.facts(state)
         first = [EARN] * (MONEY not in facts) + [SCOUT] * (KNOWN not in facts) + [EQUIP] * (EQUIPPED not in facts)
         whole = [*[TRAIN] * ENOUGH_TO_ATTACK, FIGHT, FIGHT]
@@ -173,7 +173,7 @@ def _describe_team(num_agents: int) -> str:
 
 
 def _situation(scene: Scene) -> str:
-    """The decision, money, own objects, what is seen of the map and of the enemy."""
+    """The decision, money, own objects, and visible parts of the map and of the enemy."""
     idle = sum(hand.idle_peasants for hand in scene.hands)
     parts = [
         f"Decision {scene.decision}. Money {scene.money}",
@@ -195,7 +195,7 @@ def _statuses(scene: Scene) -> tuple[str, ...]:
 
 
 def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str], wanted: Sequence[int]) -> str:
-    """Why this goal and these sub-goals."""
+    """Reasons for this goal and these sub-goals."""
     threats = ", ".join(UNITS[kind] for kind in scene.threats) or NOBODY
     beats = ", ".join(UNITS[kind] for kind in wanted) or "not known yet"
     return (
@@ -225,7 +225,7 @@ def _averages(scene: Scene) -> list[float]:
 
 
 def _by_name(numbers: Any) -> dict[str, int]:
-    """Every type's number, by its word in states as JSON."""
+    """Numbers of all types, by their names in states as JSON."""
     return {type_word(kind): int(numbers[kind]) for kind in range(PEASANT, NUM_TYPES)}
 
 
@@ -260,4 +260,4 @@ def _place(kind: int, numbers: random.Random) -> str:
 
 
 get_domain = functools.cache(RtsDomain)
-"""The domain of a team of so many agents."""
+"""The domain of a team with a number of agents."""

@@ -1,6 +1,6 @@
-"""Records of a run: a video of a game under the planner, and games for the page.
+"""Records of a run: a video of a game with the planner, and games for the page.
 
-The commands of all agents stand above the map, with the round and its goal. Rounds that are undone are seen, too.
+The commands of all agents are above the map, with the round and its goal. Undone rounds are shown, too.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.nd
 
 
 def record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
-    """A game under the planner, with its undone decisions."""
+    """A game with the planner, with its undone decisions."""
     recorder = _Recorder(f"seed {seed}", most)
     found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder, loaded.trial_folder)
     episode = recorder.episode
     assert episode is not None
     if len(episode.steps) > 1:
-        last = episode.steps.pop()  # what was seen after the last decision is no step
+        last = episode.steps.pop()  # the observation after the last decision is no step
         episode.last_picture, episode.last_notes = last.picture, last.notes
     if not recorder.is_cut:
         episode.metrics = {name: float(np.mean(values)) for name, values in found.items() if name[0] != "_"}

@@ -37,13 +37,12 @@ _TRIAL_SEED = 17
 _DRAWN_EVERY = 3
 """Every third round has drawn phrases; in the others a world's agents build a factory and train its unit."""
 METRICS = ("win_rate", "win_rate_of_standing", "decisions", "undone_decisions", "rounds", "reached_rounds", "ticks")
-"""Metrics of a game: won within its limit of decisions, undone ones counted; won in the decisions that stand, as
-the paper counts; decisions that stand; decisions that were undone; rounds judged; rounds with all sub-goals reached;
-length."""
+"""Metrics of a game: won within its limit of decisions, undone ones included; won, undone ones excluded (the paper's
+count); decisions without undone ones; undone decisions; finished rounds; rounds with all sub-goals reached; length."""
 
 
 def scripted(world: PlannedRts) -> Arrays:
-    """The 17 phrases by fixed rules (`red/scripted.py`); nothing is learned."""
+    """Scripted executor of the 17 phrases (`red/scripted.py`)."""
     tables = np.zeros((world.num_worlds, world.num_agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     tables[..., 0] = C_CONTINUE
     for index in np.flatnonzero(world.games["result"] == RUNNING).tolist():
@@ -72,11 +71,11 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         self._before = {name: value.copy() for name, value in self._moment.items()}
 
     def states(self, worlds: Sequence[int]) -> list[str]:
-        """What the planner sees of each game."""
+        """Text of each game for the planner."""
         return self.world.states(worlds)
 
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
-        """Tell all agents their phrases."""
+        """Give all agents their phrases."""
         for index, each in rounds.items():
             self._rounds[index] += 1
             again = " again" * each.recovers
@@ -89,7 +88,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
                 self.world.tell(index, agent, OF_TEXT[text].phrase)
 
     def reached(self, is_playing: Array) -> Array:
-        """Judge the moment; an agent that has made the thing of its command gets no further command."""
+        """Test the present state; an agent that has completed its command gets no command."""
         self._moment = self._now()
         asked = np.where(is_playing[:, None] & ~self._reached, self._commands, -1)
         fresh = self._book.reached(asked, self._before, self._moment)
@@ -104,7 +103,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         return done
 
     def outcome(self, played: Array) -> Arrays:
-        """Who has won, and when."""
+        """Winner, and time."""
         world = self.world
         won = (world.games["winner"] == 0).astype(float)
         return {
@@ -115,11 +114,11 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         }
 
     def save(self, worlds: Sequence[int]) -> None:
-        """Keep games one by one: their tables of distances grow."""
+        """Save games one by one, because their tables of distances grow."""
         self._round_starts |= {index: self.world.snapshot_game(index) for index in worlds}
 
     def restore(self, worlds: Sequence[int]) -> None:
-        """Put games back, and look at them."""
+        """Restore games, and observe them."""
         for index in worlds:
             self.world.restore_game(index, self._round_starts[index])
         self.world.observe()
@@ -136,7 +135,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
 
 
 def open_book(source: RewardSource, planner: Planner) -> RewardBook:
-    """Tests of all sub-goals; close it, for tests in Python run in processes."""
+    """Tests of all sub-goals; close it, because tests in Python run in processes."""
     domain = get_domain(len(planner.domain.agents))
     designed = [] if source == "builtin" else design_rewards(planner)
     return RewardBook(builtin_rewards(domain, designed), domain, TESTS, _texts)
@@ -151,7 +150,7 @@ def design_rewards(planner: Planner) -> list[DesignedReward]:
 
 
 def transitions(num_agents: int) -> Transitions:
-    """Moments at the beginning and the end of short rounds of N agents, one pair for each world and round."""
+    """States at the beginning and the end of short rounds of N agents, one pair for each world and round."""
     numbers, befores, afters, texts = random.Random(_TRIAL_SEED), list[Any](), list[Any](), list[tuple[str, str]]()
     with closing(PlannedRts(_WORLDS, agents_per_side=num_agents, actions=FORMS[False])) as world:
         world.reset(_TRIAL_SEED)

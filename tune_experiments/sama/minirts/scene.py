@@ -1,4 +1,4 @@
-"""Facts for the planner's rules on one moment of MiniRTS: the world's sentences, parsed and counted.
+"""A state of MiniRTS for the planner's rules: the environment's sentences, parsed and counted.
 
 The state's text is that of `rl_envs/minirts/text.py`, with one more line: the number of the decision and the running
 average of enemies seen.
@@ -23,16 +23,16 @@ NOBODY = "nobody"
 _SHARE = re.compile(r"(\d+) % ([a-z]+)")
 _MIN_SHARE = 1
 NEAR = 9
-"""Cells from a building within which an enemy fighter threatens it."""
+"""Distance in cells at which an enemy fighter threatens a building."""
 
 
 def in_words(view: View, decision: int) -> str:
-    """A moment as text: a view of the whole team (`text.team_view`) and the number of decisions before this one."""
+    """A state as text: a view of the whole team (`text.team_view`) and the number of decisions before this one."""
     return f"{describe(view)}\n{last_line(decision, view['enemy_average'])}"
 
 
 def last_line(decision: int, average: Array | Sequence[float]) -> str:
-    """The line that the world's sentences do not have; averages [16] in hundredths of a unit, army types alone."""
+    """The additional line; averages [16] in hundredths of a unit, only of army types."""
     shares = {kind: round(100 * float(average[kind])) for kind in ARMY}
     seen = ", ".join(f"{share} % {UNITS[kind]}" for kind, share in shares.items() if share >= _MIN_SHARE)
     return f"Decision {decision}. Seen lately: {seen or NOBODY}."
@@ -63,17 +63,17 @@ class Hand:
 
 
 class Scene:
-    """One moment.
+    """A state.
 
     Attributes:
-        view: arrays of the world's text.
+        view: arrays of the environment's text.
         decision: decisions before this one.
         lately: army type -> hundredths of a unit, running average.
         hands: objects of each agent.
         coming: type -> objects that are being trained or built.
         own: type -> finished objects of the team.
-        enemies: type -> enemy objects that are known now.
-        threats: army types that the enemy seems to train, the commonest first; those of its factories where none was
+        enemies: type -> known enemy objects.
+        threats: probable army types of the enemy, the commonest first; those of its factories if none was
             seen.
     """
 

@@ -1,7 +1,7 @@
-"""The sub-goals of MiniRTS: RED's 17 phrases and to wait; when each is reached, its cost, and which to choose.
+"""The sub-goals of MiniRTS: RED's 17 phrases and to wait; tests, costs, and the rules' choice.
 
-Tests compare a moment (`world.compute_features`) with the one in which the round began. SAMA's prompt allows one
-building of each type and six units of each; the engine has no such caps, so they are checked here.
+Tests compare the present state (`world.compute_features`) with that at the round's beginning. SAMA's prompt allows one
+building of each type and six units of each; the engine has no such limits, so they are checked here.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST = (
 GOALS = (EARN, SCOUT, EQUIP, TRAIN, FIGHT, REST)
 WAIT = "wait"
 FAR = 1_000
-"""Price of a sub-goal that an agent cannot begin with."""
+"""Cost of a sub-goal that an agent cannot begin."""
 MAX_UNITS, MAX_BUILDINGS = 6, 1
 """Largest number of units and of buildings of each type (SAMA's prompt)."""
 NEW_CELLS = 60
-"""Cells that are newly seen when scouting was of use."""
+"""Number of newly seen cells that completes scouting."""
 _MANY = 9
 
 
 @dataclass(frozen=True)
 class Subgoal:
-    """One thing for one agent to do.
+    """A sub-goal of one agent.
 
     Attributes:
         text: the planner's name; a phrase of the world, or `WAIT`.
         goal: the team's goal that it belongs to.
-        made: the type that it asks for, `NO_TYPE` for none.
+        made: the type to make, `NO_TYPE` for none.
     """
 
     text: str
@@ -73,7 +73,7 @@ class Subgoal:
 
     @property
     def phrase(self) -> str:
-        """The command that the agent gets; nothing where it waits."""
+        """The agent's command; empty for waiting."""
         return "" if self.text == WAIT else self.text
 
     @property
@@ -86,7 +86,7 @@ _GOALS = {ATTACK: FIGHT, MINE: EARN, MINE_ALL: EARN, KEEP_SCOUTING: SCOUT, SEND_
 
 
 def type_word(kind: int) -> str:
-    """A type as states as JSON write it."""
+    """Name of a type in states as JSON."""
     return UNITS[kind].replace(" ", "_")
 
 
@@ -146,7 +146,7 @@ _TESTS_OF_DEEDS: dict[str, SubgoalTest] = {
 TESTS: dict[str, SubgoalTest] = {
     one.text: _TESTS_OF_DEEDS.get(one.text, functools.partial(_made, one.made)) for one in SUBGOALS
 }
-"""Text of a sub-goal -> whether each agent has reached it, of moments at the round's beginning and now."""
+"""Text of a sub-goal -> whether each agent has reached it, from the states at the round's beginning and now."""
 
 
 # ------------------------------------------------------------------------------- price
@@ -189,11 +189,11 @@ def _training_price(scene: Scene, hand: Hand, kind: int) -> int:
 
 ENOUGH_PEASANTS, ENOUGH_UNITS, ENOUGH_TO_ATTACK = 6, 5, 6
 _OF_THE_GOAL = 200.0
-"""Score of belonging to a goal that is given, where a sub-goal is of any use."""
+"""Bonus for useful sub-goals of a given goal."""
 
 
 def choices(scene: Scene, goal: str | None = None) -> Iterator[tuple[Subgoal, ...]]:
-    """All compatible ways to occupy the agents, in their order, the best first; ties by the order of sub-goals."""
+    """All compatible combinations of sub-goals, one for each agent, the best first; ties by the order of sub-goals."""
     kinds = wanted(scene)
     scores = {one.text: _score(scene, kinds, one) for one in SUBGOALS}
     for one in SUBGOALS:
@@ -206,7 +206,7 @@ def choices(scene: Scene, goal: str | None = None) -> Iterator[tuple[Subgoal, ..
 
 
 def wanted(scene: Scene) -> list[int]:
-    """Types that beat what the enemy trains, the most urgent first; what beats most where nothing is known."""
+    """Types that beat what the enemy trains, the most urgent first; the strongest types if nothing is known."""
     if not scene.threats:
         return [DRAGON]
     found = [_foot(scene) if kind in (ARCHER, CATAPULT) else COUNTER[kind] for kind in scene.threats]
@@ -214,7 +214,7 @@ def wanted(scene: Scene) -> list[int]:
 
 
 def _foot(scene: Scene) -> int:
-    """A type on foot or horse that can be trained already, else the first of them."""
+    """A foot or horse type that can be trained now, else the first of them."""
     own = scene.own
     return next((kind for kind in FOOT if own[FACTORY[kind]] + scene.coming[FACTORY[kind]]), FOOT[0])
 
@@ -269,9 +269,9 @@ _TESTS = {
 
 
 def reward_code(one: Subgoal) -> str:
-    """Python that says over `as_json` what the test says, as a language model would write it.
+    """The test as Python over `as_json`, in the form of a language model's reply.
 
-    It is data: it runs in the sandbox alone.
+    It only runs in the sandbox.
     """
     if one.made != NO_TYPE:
         name = type_word(one.made)

@@ -1,4 +1,4 @@
-"""Games won under every planner and commander, one table a team; the caption names planner and executor."""
+"""Games won with every planner and commander, one table a team; the caption names planner and executor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ COLUMNS = (*_WON, "decisions", "undone_decisions", "rounds", "reached_rounds")
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, "ticks"), COUNT) | dict.fromkeys(_WON, SHARE) | {BY_RULE: PROPORTION}
 COUNTING = (
     "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
-    "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A fight that is lost in an undone "
-    "round is undone, too. Planners see what the team sees (fair sight) unless a method says otherwise."
+    "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A lost fight in an undone "
+    "round is undone, too. Planners have the team's information (fair sight) unless the method names another."
 )
 ERRING = "weak rules"
-"""Prefix of the names of tests with rules that err on purpose, whatever the planner of the run is."""
+"""Prefix of the names of tests with noisy rules, for any planner of the run."""
 BY_HAND = "Planner: rules, written by hand; they use no prompts, manual or few-shot examples."
 EXECUTORS = {
-    "scripted": "Executor: a script of fixed rules, written by hand; nothing was trained.",
+    "scripted": "Executor: a script of fixed rules, written by hand, without training.",
     "learned": "Executor: one team that RED has trained, the same for all seeds, which are those of the games.",
 }
 

@@ -1,4 +1,4 @@
-"""Teams under planners and their tests; nothing is trained.
+"""Tests of teams with planners; nothing is trained.
 
 Tests of a team differ in planner, sight, reflections and replaced commands. All tests of a seed play the same games.
 """
@@ -36,7 +36,7 @@ COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
 """Tests without a planner -> RED's commander."""
 FAIR = "fair"
 SIGHTS: dict[Sight, str] = {"fair": "fair sight", "full": "full sight", "types": "told the types"}
-"""Information that a planner gets, in words; tables name every sight but the fair one."""
+"""Descriptions of a planner's information; tables name all except the fair one."""
 _TEAM_OF = "red_minirts"
 
 
@@ -46,7 +46,7 @@ def team_size(method: str) -> int:
 
 
 def is_learned(method: str) -> bool:
-    """Whether a trained team carries commands out."""
+    """Whether a trained team executes commands."""
     return method.startswith(LEARNED)
 
 
@@ -67,16 +67,16 @@ def plan(config: RtsConfig, method: str, seed: int) -> TrialPlan:
 
 
 def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
-    """The trained team, or a policy that is never used where rules carry commands out."""
+    """The trained team, or an unused policy for scripted executors."""
     agents = team_size(method)
     return TeamWithSeed(load_policy(config.team).policy if is_learned(method) else uniform_team(agents, 1), seed)
 
 
 def check_team(config: RtsConfig) -> None:
-    """Refuse a team of another game or another number of agents.
+    """Check that a team fits the game and the number of agents.
 
     Raises:
-        UserError: What does not fit.
+        UserError: The team does not fit.
     """
     for method in filter(is_learned, config.methods):
         found = load_policy(config.team)
@@ -103,7 +103,7 @@ def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world:
 
 
 def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
-    """Test under a planner, in words -> its settings."""
+    """Name of a test with a planner -> its settings."""
     name, most = planner_name(config), config.reflections
     reflecting = _changed(config, after_failure="reflect")
     found: dict[str, dict[str, RtsConfig]] = {
@@ -136,7 +136,7 @@ def plain_test(config: RtsConfig) -> str:
 
 
 def planner_name(config: RtsConfig) -> str:
-    """Short name of the planner, with all that differs from SAMA's."""
+    """Short name of the planner, with its differences from SAMA's."""
     model = config.model.name
     names = {"offline": "rules", "noisy": f"{config.noise} rules", "scored": f"scores of {model}"}
     name = names.get(config.planner, model)
@@ -168,14 +168,14 @@ def planned(
     watch: Watch | None = None,
     trial_folder: Path | None = None,
 ) -> Episodes:
-    """Games under the configured planner.
+    """Games with the configured planner.
 
     Args:
         config: Planner, reflections and limits.
         method: Method of the team.
         policy: The team.
         seed: Seed of the games and of the planner's errors.
-        episodes: B, played side by side; 0 for the number of test episodes.
+        episodes: B, in parallel; 0 for the number of test episodes.
         watch: Observer.
         trial_folder: Folder of the trial's written manual.
 
@@ -196,7 +196,7 @@ def planned(
 
 
 def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str, seed: int) -> Episodes:
-    """The same games under one of RED's commanders, which commands every agent at every decision."""
+    """The same games with one of RED's commanders, which commands every agent at every decision."""
     red = config.red(team_size(method))
     if is_learned(method):
         found = play_learned(red, policy, commander, config.test_episodes, seed)

@@ -1,7 +1,7 @@
-"""MiniRTS under a planner: agents get commands, the planner sees so much of the game, and rounds can be undone.
+"""MiniRTS with a planner: commands for agents, information for the planner, and undoing of rounds.
 
-`sight` is what the planner sees: `fair`, what the team sees or remembers; `full`, all enemies and resources, in the
-fog, too; `types`, what the team sees and, instead of recently seen enemies, the types that the enemy's script trains.
+`sight` is the planner's information: `fair`, what the team sees or remembers; `full`, all enemies and resources, also
+in the fog; `types`, like `fair`, but with the types that the enemy's script trains instead of recently seen enemies.
 The executor never sees through the fog.
 """
 
@@ -44,8 +44,8 @@ class PlannedRts(CommandedRts):
     Args:
         num_worlds: B.
         first_world: Number of the first world in the run.
-        sight: What the planner sees: `fair`, `full` or `types`.
-        is_read: Whether a network reads observations; without them a step costs less.
+        sight: The planner's information: `fair`, `full` or `types`.
+        is_read: Whether a network needs observations; a step without them costs less.
         game: Further arguments of `CommandedRts`.
 
     Attributes:
@@ -106,7 +106,7 @@ class PlannedRts(CommandedRts):
         return with_lines(super().render(index), [Line(self.headlines[index])])
 
     def _checked(self, actions: Any) -> Any:
-        """A script's 351 factors are right by construction; to look at each of them costs as much as the game."""
+        """Unchecked: a script's 351 factors are valid, and checking them takes as long as the game."""
         return super()._checked(actions) if self._is_read else actions
 
     def _observe(self, rows: Array) -> Arrays:

@@ -59,15 +59,15 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
     def plan(
         self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
-        """States, sub-goals and rewards from the planner, then PPO; rounds of fine-tuning where there are any."""
+        """States, sub-goals and rewards from the planner, then PPO; perhaps rounds of fine-tuning."""
         return fine_tuning.plan(config, method, seed, trial_folder)
 
     def evaluate_trial(self, config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Tests:
-        """Whole episodes under the planner."""
+        """Whole episodes with the planner."""
         return evaluation.evaluate(config, method, policy, trial_folder)
 
     def evaluation_seeds(self, config: SamaConfig) -> Sequence[int]:
-        """Those of validation and test."""
+        """Seeds of validation and test."""
         return sama_trials.VALIDATION_SEED, evaluation.EVALUATION_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -82,11 +82,11 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         ]
 
     def training_results(self, method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        """How much of the rewards that a model wrote fell back on built-in ones."""
+        """Shares of model-written rewards that fell back on built-in ones."""
         return training_results(method, rows)
 
     def deviation_notes(self, config: SamaConfig) -> Sequence[str]:
-        """Deviations from the paper that no flag says."""
+        """Deviations from the paper that no flag shows."""
         weight, clip = config.learner.entropy_coef, config.learner.clip_range
         notes = [
             "the paper gives no numbers for its figures, and neither budget nor network sizes",
@@ -106,21 +106,21 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         return dataclasses.replace(super().as_loaded(config), encoder=dataclasses.replace(config.encoder, folder=""))
 
     def check(self, config: SamaConfig) -> None:
-        """See that the planner can answer where a method has one."""
+        """Check the planner, if a method has one."""
         if set(config.methods) - set(sama_trials.UNPLANNED):
             super().check(config)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The beginning of an episode under the planner."""
+        """The beginning of an episode with the planner."""
         return episode_records.video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """Episodes under the planner, with its goals and reflections; of others the game itself.
+        """Episodes with the planner, its goals and reflections; without planner the game itself.
 
         Raises:
-            UserError: chefs walk by script.
+            UserError: chefs are scripted.
         """
         row = sama_trials.split_method(loaded.method)[0]
         if row == sama_trials.SCRIPTED:
@@ -135,7 +135,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         return super().page(run_folder, shown)
 
     def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
-        """Rounds in the method's kitchen, or the run's first; of a method without a planner, the game itself."""
+        """Rounds in the method's kitchen, or the run's first; without planner, the game itself."""
         row, layout = sama_trials.split_method(method or f"{sama_trials.SAMA}-{config.tasks[0]}")
         if row in sama_trials.UNPLANNED:
             return sama_trials.UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
@@ -145,11 +145,11 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
 def _planner_in_words(config: SamaConfig) -> str:
     """Description of the planner of a run."""
     if config.planner == "scored":
-        return f"scores of the language model {config.model.name}, which writes nothing; the paper's writes its plans"
+        return f"scores of the language model {config.model.name}, which only scores; the paper's writes its plans"
     if config.planner not in RULES:
         how = "recorded answers of" * (config.planner == "replay")
         return f"{how} the language model {config.model.name}, the paper names GPT-3.5 and GPT-4".strip()
-    errs = f", which err on purpose ({config.noise})" if config.planner == "noisy" else ""
+    errs = f", with errors on purpose ({config.noise})" if config.planner == "noisy" else ""
     return (
         f"rules, written by hand (tuned scores, exhaustive search over structured state){errs}; they use no "
         "prompts, manual or few-shot examples; the paper has a language model"

@@ -1,8 +1,8 @@
 """Choice of the chefs' sub-goals: all pairs that can begin now, ranked by their value per env step.
 
-A pair is worth the work that it does on the next soups, by env step of the round, which lasts as long as the longer of
-its two sub-goals (SAMA, section 3.2: goals that lead to the reward). Work on a soup is three onions, a dish, to fill it
-and to serve it; a thing that is handed over is half done.
+The value of a pair is its work on the next soups, by env step of the round, which lasts as long as the longer of its
+two sub-goals (SAMA, section 3.2: goals that lead to the reward). Work on a soup is three onions, a dish, to fill it and
+to serve it; a handed-over thing counts half.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tune_experiments.sama.overcooked.subgoals import Subgoal, cost, emptied_pot
 
 _ONION, _DISH, _FILL, _SERVE = 1.0, 0.8, 1.5, 1.5
 _OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5
-"""Added for each onion that lies in the pot already, and for the one that lets it cook."""
+"""Bonus for each onion already in the pot, and for the one that starts the cooking."""
 _HANDED_OVER = 0.5
-"""Share of the work that is done when a thing lies on the middle counter."""
+"""Share of the work done for a thing on the middle counter."""
 _TIDY, _AT_HAND = 0.02, 0.0001
-"""Values of empty hands or a free counter where nothing else can be done, and of waiting at the middle counter."""
+"""Values of empty hands or a free counter if nothing else can be done, and of waiting at the middle counter."""
 _TURNS = 2
-"""Env steps on a way from a pot to the hatch beside its length."""
+"""Env steps from a pot to the hatch in addition to the distance."""
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
     """All compatible combinations of sub-goals, one for each chef, the best first; ties by the order of sub-goals.
 
-    Those of the `goal`, if one is given, come before all others.
+    Those of a given `goal` come first.
     """
     emptied = frozenset(scene.ways.pots)
     options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]
@@ -54,7 +54,7 @@ def _steps(scene: Scene, chosen: Sequence[Subgoal]) -> list[int]:
 
 
 class _Work:
-    """What a pair of sub-goals does for the next soups."""
+    """Work of a pair of sub-goals on the next soups."""
 
     def __init__(self, scene: Scene, chosen: Sequence[Subgoal]) -> None:
         self._scene, self._chosen, self._ways = scene, chosen, scene.ways
@@ -66,7 +66,7 @@ class _Work:
         return sum(self._pot_values()) + sum(self._subgoal_value(chef, one) for chef, one in enumerate(self._chosen))
 
     def _pot_values(self) -> list[float]:
-        """Of the onions that go into pots."""
+        """Value of the onions that go into pots."""
         emptied, found = emptied_pots(self._chosen), []
         for name, number in self._onions.items():
             before = 0 if name in emptied else self._scene.pot(name).onions
@@ -83,7 +83,7 @@ class _Work:
             return self._dish_value(chef, one)
         if one.thing == "onion":
             return self._onion_handover_value(chef) if one.kind == "bring" else self._freeing_value()
-        if one.kind == "fetch":  # a soup that lies somewhere
+        if one.kind == "fetch":  # a soup on a counter
             return _FILL * _HANDED_OVER if self._ways.reaches(self._scene.at[chef], "hatch") else 0.0
         if one.kind == "fill":
             return _FILL * self._aptitude(chef)
@@ -92,7 +92,7 @@ class _Work:
         return _AT_HAND if one.target == MIDDLE_COUNTER else 0.0
 
     def _aptitude(self, chef: int) -> float:
-        """How well a chef is placed to serve, from 0 to 1 for the shortest way from a pot to the hatch."""
+        """Suitability of a chef for serving, from 0 to 1 for the shortest way from a pot to the hatch."""
         ways = [_TURNS + self._ways.trip(at, "pot", "hatch") for at in self._scene.at]
         return (min(ways) / ways[chef]) ** 2
 
@@ -105,7 +105,7 @@ class _Work:
         return _HANDED_OVER * _ONION * (1.0 if stock < room else 0.5)
 
     def _freeing_value(self) -> float:
-        """Value of clearing a middle counter that is full of things without use now, or that a chef needs."""
+        """Value of clearing a middle counter that is full of useless things, or that a chef needs."""
         is_full = self._ways.hands_over and self._on_middle.total() == len(self._ways.cells[MIDDLE_COUNTER])
         has_room = any(pot.has_room for pot in self._scene.pots)
         is_needed = self._on_middle["soup"] or (self._on_middle["onion"] and has_room)
@@ -113,7 +113,7 @@ class _Work:
         return _TIDY if is_full and (self._blocks_hands() or not is_needed) else -_TIDY
 
     def _blocks_hands(self) -> bool:
-        """Whether a chef holds something without use now and has no counter to put it on."""
+        """Whether a chef holds something useless and has no counter to put it on."""
         scene, ways = self._scene, self._ways
         free = tuple(cell for cell in ways.cells[COUNTER] if cell not in scene.lying)
         return any(
@@ -146,7 +146,7 @@ class _Work:
         return sum(not pot.has_room or pot.onions + self._onions[name] == POT_ONIONS for name, pot in pots)
 
     def _is_useless(self, chef: int, thing: str) -> bool:
-        """Whether the thing that a chef holds blocks the kitchen."""
+        """Whether a chef's held thing blocks the kitchen."""
         scene, ways = self._scene, self._ways
         if thing == "soup":
             return not ways.reaches(scene.at[chef], "hatch")
@@ -162,7 +162,7 @@ class _Work:
 
 
 def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
-    """Whether all can be done in the same round without one taking the other's onion, pot or dish."""
+    """Whether all can be done in the same round without conflicts over onions, pots or dishes."""
     into_pots = Counter(one.target for one in chosen if one.kind == "bring" and one.target in scene.ways.pots)
     emptied = emptied_pots(chosen)
     for pot, number in into_pots.items():
@@ -192,10 +192,10 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
 
 
 def _lays(one: Subgoal, kind: str) -> bool:
-    """Whether a sub-goal may lay something on the middle counter."""
+    """Whether a sub-goal may put something on the middle counter."""
     return one.kind == kind and one.target in (COUNTER, MIDDLE_COUNTER)
 
 
 def _on_middle(scene: Scene) -> Counter[str]:
-    """How many of each thing lie on the middle counter."""
+    """Number of each thing on the middle counter."""
     return Counter(thing for cell, thing in scene.lying.items() if cell in scene.ways.cells[MIDDLE_COUNTER])

@@ -1,7 +1,7 @@
 """Every setting of a run of SAMA in Overcooked, with the laptop's values as defaults.
 
-The paper's constants are the preset `paper`; docs/papers/sama.md says where it gives none. How settings become a trial
-is `trials.py`.
+The paper's constants are the preset `paper`; docs/papers/sama.md lists those that it does not give. `trials.py` builds
+a trial from it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scri
 
 @dataclass(frozen=True)
 class FineTuningSettings:
-    """Further training on the states that a trained team meets under the planner."""
+    """Further training on the states that a trained team visits with the planner."""
 
     rounds: NonNegativeInt = 0
-    """Number of further rounds in which the team plays and then learns, at least 0; 0: no fine-tuning."""
+    """Number of rounds of rollouts and further training, at least 0; 0: no fine-tuning."""
     episodes: PositiveInt = 10
     """Number of episodes per round in which the team collects states."""
     share: PositiveFloat = 0.1
@@ -62,7 +62,7 @@ class SamaConfig(
     methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
     """Methods of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
     planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
-    of overcooked_selfplay; `scripted`, chefs that walk by script where the planner sends them, nothing is trained."""
+    of overcooked_selfplay; `scripted`, scripted chefs with the planner, without training."""
     tasks: tuple[str, ...] = field(default=("cramped_room",), metadata=MAY_GAIN)
     """Names of the kitchens, each with policies of its own: cramped_room, asymmetric_advantages, coordination_ring,
     forced_coordination and counter_circuit_o_1order."""
@@ -75,7 +75,7 @@ class SamaConfig(
     )
     """How the methods that learn sub-goals learn (PPO)."""
     share: UnitInterval = 0.5
-    """Share of the reward, from 0 to 1, that a chef gets when the other has reached its sub-goal; 1 is a team's
+    """Share of the reward, from 0 to 1, for a chef when the other has reached its sub-goal; 1 is a team's
     reward."""
     states: PositiveInt = 1_000
     """Number of diverse states, with sub-goals, from which training rounds begin."""
@@ -90,14 +90,14 @@ class SamaConfig(
     is_greedy: bool = True
     """Whether tests take the most likely actions, as in the paper; `sampled_soups` has sampled ones beside them."""
     weights: Literal["validated", "last"] = "validated"
-    """Weights that are tested: validated, those with most soups in whole validation episodes, the later of equals;
+    """Tested weights: validated, those with most soups in whole validation episodes, the later of equals;
     last, the last ones."""
     also_tests: tuple[Condition, ...] = ()
-    """Further tests of the rows `sama` and `scripted`: random_commands, and random_possible_commands, which the chef
-    can begin; reflections and retries, three of them after each failed round."""
+    """Additional tests of the methods `sama` and `scripted`: random_commands; random_possible_commands, among those
+    that the chef can begin; reflections and retries, three of them after each failed round."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no run can have."""
+        """Check values."""
         super().__post_init__()
         check_some(self, "tasks")
         for task in self.tasks:

@@ -1,4 +1,4 @@
-"""Overcooked's kitchens for the planner: words, and rules instead of a language model; states are the world's text."""
+"""Overcooked's kitchens for the planner: texts (states are the environment's), and rules instead of a model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SCENES_KEPT = 4096
 _MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
 _LYING = ("onion", "onion", "onion", "dish", "dish", "soup")
-"""Things to draw for counters of diverse states; a repeated one is more likely."""
+"""Things to sample for counters of diverse states; repeated ones are more likely."""
 
 
 class KitchenDomain(RuleDomain[Subgoal]):
@@ -120,7 +120,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         return frozenset(fact for fact, holds in zip(FACTS, tests, strict=True) if holds)
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
-        """See `Domain.goal_list`: soup after soup, beginning with what this state is nearest to."""
+        """See `Domain.goal_list`: soup after soup, beginning with the nearest goal."""
         facts = self.facts(state)
         if "a soup is at hand" in facts:
             first = [SERVE]
@@ -146,7 +146,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         return [[cost(scene, chef, one, emptied) for one in kinds] for chef in range(len(self.agents))]
 
     def _allocations(self, state: str, subgoals: Sequence[str]) -> list[tuple[tuple[int, ...], int]]:
-        """Those that both chefs can begin with first; of these the one that is worth most."""
+        """All allocations: first those that both chefs can begin, by their value."""
         kinds, scene = [self.kinds[text] for text in subgoals], self._scene(state)
         found = super()._allocations(state, subgoals)
         worth = {order: value_per_step(scene, [kinds[which] for which in order]) for order, _ in found}
@@ -160,7 +160,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
 
 
 def _describe_map(ways: Reachability) -> str:
-    """Rooms and what can be used from each."""
+    """Rooms and their reachable places."""
     names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
     lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
     if ways.hands_over:
@@ -169,7 +169,7 @@ def _describe_map(ways: Reachability) -> str:
 
 
 def _usable(ways: Reachability, room: Array) -> list[str]:
-    """Places that can be used from a room, with how many of them there are."""
+    """Reachable places of a room, with their numbers."""
     beside = frozenset(np.flatnonzero(ways.kitchen.neighbours[room].any(0)).tolist())
     found = []
     for place in (ONION_STORE, DISH_STORE, HATCH):
@@ -190,13 +190,13 @@ def _situation(scene: Scene) -> str:
         for name, is_middle in (("middle counter", True), ("other counters", False))
         if middle or not is_middle
     ]
-    # The step makes no two moments of an episode alike: a model that errs would else err the same way for ever.
+    # The step makes all states of an episode different, so that a model does not repeat an error forever.
     step, soups = scene.state["episode_length"], scene.state["soups"]
     return f"Step {step}. {pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {soups}."
 
 
 def _statuses(scene: Scene) -> tuple[str, ...]:
-    """Sentence on each chef: its place, and what it holds."""
+    """Sentence on each chef: its cell, and the held thing."""
     return tuple(
         f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
         "at row {}, column {}".format(*scene.ways.kitchen.place(cell))
@@ -205,7 +205,7 @@ def _statuses(scene: Scene) -> tuple[str, ...]:
 
 
 def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str]) -> str:
-    """Why this goal and these sub-goals."""
+    """Reasons for this goal and these sub-goals."""
     ready = sum(pot.is_ready for pot in scene.pots)
     cooking = sum(not pot.has_room and not pot.is_ready for pot in scene.pots)
     onions = ", ".join(str(pot.onions) for pot in scene.pots if pot.has_room)
@@ -227,7 +227,7 @@ def _counted(things: Iterable[str]) -> str:
 
 
 def _draw(ways: Reachability, numbers: random.Random) -> str:
-    """A legal state: chefs stand in the room they began in."""
+    """A legal state: chefs are in their initial rooms."""
     kitchen = ways.kitchen
     contents = kitchen.contents.copy()
     for pot in kitchen.pots:

@@ -1,4 +1,4 @@
-"""Videos and records of episodes under a planner, with the transcript of its rounds (SAMA, section 3.4)."""
+"""Videos and records of episodes with a planner, with the transcript of its rounds (SAMA, section 3.4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VIDEO_STEPS = 160
 
 
 class PlannerSpectator(Spectator):
-    """Shows what has been added to the transcript since the last step."""
+    """Shows new entries of the transcript at each step."""
 
     def __init__(self, loaded: LoadedPolicy, loop: PlanningLoop) -> None:
         super().__init__(loaded)
@@ -43,7 +43,7 @@ class PlannerSpectator(Spectator):
 
 
 def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
-    """An episode of a team under its planner, with the steps of undone rounds."""
+    """An episode of a team with its planner, with the steps of undone rounds."""
     config, (row, layout) = loaded.config, split_method(loaded.method)
     loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
     limit = min(config.max_episode_steps, most_steps)

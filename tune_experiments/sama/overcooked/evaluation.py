@@ -1,8 +1,8 @@
-"""Tests of SAMA in Overcooked: whole episodes under a planner, soups counted within the env steps of an episode.
+"""Tests of SAMA in Overcooked: whole episodes with a planner, soups counted within the env steps of an episode.
 
-`reward` is 20 a soup, in 400 env steps. Rounds that are undone take their share of these (`PlannedPlay`); the paper's
-count, without them, is `standing_soups`. Methods that learn the game itself have no planner. `RULES_SCRIPTED` has no
-policy: the planner by rule and chefs who walk by script show what is served without anything learned.
+`reward` is 20 a soup, in 400 env steps. Undone rounds count in these (`PlannedPlay`); the paper's count, without them,
+is `standing_soups`. Methods that learn the game itself have no planner. `RULES_SCRIPTED` has no policy: the offline
+planner with scripted chefs shows the number of soups without learning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor, planner_seed
 
 EVALUATION_SEED = 400
-"""Seed of every evaluation: it fixes the chance that cells are drawn with."""
+"""Seed of every evaluation: it fixes the random numbers of the choice of cells."""
 _RANDOM = {"random_share": 1.0, "reflections": 0, "planner": "offline", "manual": "", "record": "", "replay": ""}
 _CHANGES: dict[Condition, dict[str, Any]] = {
     "random_commands": _RANDOM,
@@ -34,7 +34,7 @@ _CHANGES: dict[Condition, dict[str, Any]] = {
     "reflections": {"reflections": MAX_REFLECTIONS, "after_failure": "reflect"},
     "retries": {"reflections": MAX_REFLECTIONS, "after_failure": "retry"},
 }
-"""What a further test changes in the settings."""
+"""Changed settings of additional tests."""
 
 
 def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
@@ -51,13 +51,13 @@ def evaluate(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
     for name in config.also_tests:
         changed = dataclasses.replace(config, **_CHANGES[name])
         tests[Tested(layout, name.replace("_", " "))] = _planned(changed, method, policy, trial_folder)
-    if row == SCRIPTED and config.planner == "offline":  # the same chefs under the same rules
+    if row == SCRIPTED and config.planner == "offline":  # the same chefs with the same rules
         return tests
     return tests | scripted_episodes(config, layout)
 
 
 def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: Path | None) -> Episodes:
-    """Episodes under the planner, with the soups of as many with sampled actions."""
+    """Episodes with the planner, and the soups of as many with sampled actions."""
     found = planned_episodes(config, method, policy, config.test_episodes, trial_folder)
     if split_method(method)[0] == SCRIPTED:
         return found
@@ -69,7 +69,7 @@ def _planned(config: SamaConfig, method: str, policy: TeamPolicy, trial_folder: 
 
 
 def scripted_episodes(config: SamaConfig, layout: str) -> dict[Tested, Episodes]:
-    """Episodes in which nothing is learned: sub-goals by rule, and scripted chefs."""
+    """Episodes of the offline planner with scripted chefs."""
     ruled = dataclasses.replace(config, planner="offline", manual="")
     found = planned_episodes(ruled, f"{SCRIPTED}-{layout}", None, config.test_episodes)
     return {Tested(layout, method=RULES_SCRIPTED): found}
@@ -83,13 +83,13 @@ def planned_episodes(
     trial_folder: Path | None = None,
     watch: Watch | None = None,
 ) -> Episodes:
-    """Episodes under the configured planner.
+    """Episodes with the configured planner.
 
     Args:
         config: Planner, reflections and limits.
         method: Method and kitchen.
         team: The chefs; None for scripted ones.
-        episodes: B, played side by side.
+        episodes: B, in parallel.
         trial_folder: Folder of the trial's written manual.
         watch: Observer.
 
@@ -116,7 +116,7 @@ def play_under(
     watch: Watch | None = None,
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
-    """Episodes under a given planning loop, with a given seed; other arguments as for `planned_episodes`."""
+    """Episodes with a given planning loop, with a given seed; other arguments as for `planned_episodes`."""
     row, layout = split_method(method)
     world = CommandedKitchen(
         episodes, layout=layout, sees_commands=row != BLIND, max_episode_steps=config.max_episode_steps

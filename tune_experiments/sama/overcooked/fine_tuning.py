@@ -1,8 +1,8 @@
-"""Fine-tuning on visited states: a trained team plays under the planner, and trains on from the states of that play.
+"""Fine-tuning on visited states: further training from the states that a team visits with the planner.
 
-SAMA, section 3.3. Each round of fine-tuning is a stage: episodes under the run's planner, whose states are kept with
+SAMA, section 3.3. Each round of fine-tuning is a stage: episodes with the run's planner, whose states are stored with
 their plans, then PPO on rounds that start from visited and from generated states, about equally often. A checkpoint
-holds the visited states of its stage, so a killed trial continues with the same ones.
+contains the visited states of its stage, so a killed trial resumes with the same ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.play import learned_executor
 
 MEETING_SEED = 600
-"""Added to the stage's own, for the play in which states are met; tests and validation play others."""
+"""Added to the stage's seed for the episodes that collect states, which differ from tests and validation."""
 _MET, _PAIRS, _STEPS = "met", "pairs", "steps"
 
 
@@ -79,20 +79,20 @@ def fine_tuning_settings(config: SamaConfig) -> SamaConfig:
 def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
 ) -> tuple[list[Pair], int]:
-    """Visited states with the commands in them, and the env steps of that play, undone ones included.
+    """Visited states with the commands in them, and the env steps of these episodes, undone ones included.
 
     Equal seeds give equal episodes.
     """
     met = SubgoalData()
     loop = make_planning_loop(config, trials.split_method(method)[1], seed, trial_folder, met)
-    chefs = learned_executor(team)  # sampled, for equal episodes would meet the same states
+    chefs = learned_executor(team)  # sampled, because equal episodes visit the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
     return met.take_out(), steps
 
 
 def mixed(made: Sequence[Pair], met: Sequence[Pair]) -> list[Pair]:
-    """Pairs in which rounds begin: visited states are repeated to make up about half."""
+    """Pairs that rounds begin from: visited states are repeated to make up about half."""
     return [*made, *list(met) * max(1, round(len(made) / max(1, len(met))))]
 
 
@@ -113,7 +113,7 @@ class FineTuning:
         else:
             self._met, self._played = self._meet(tensors["weights"])
         config, layout = self._config, self._layout
-        # What a model was asked before, it is not asked again.
+        # Recorded answers of a model are reused.
         planner = make_planner(config, layout, self._seed, self._trial_folder)
         made = prepare_training_data(planner, layout, config.states, config.reward_source, self._seed)
         pairs = mixed(made.pairs, self._met)
@@ -123,20 +123,20 @@ class FineTuning:
         self._algorithm.restore(tensors, progress)
 
     def train(self) -> dict[str, float]:
-        """Train the algorithm, and log what fine-tuning has gathered."""
+        """Train the algorithm, and log the collected states."""
         counted = {"met_states": len(self._met), "played_env_steps": self._played}
         return self._inner.train() | {f"fine_tuning/{name}": float(number) for name, number in counted.items()}
 
     def progress(self) -> Progress:
-        """How far this stage has come."""
+        """Progress of this stage."""
         return self._inner.progress()
 
     def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
-        """The algorithm's."""
+        """The algorithm's policy."""
         return self._inner.policy(weights)
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """The algorithm's, with the states that were met."""
+        """The algorithm's checkpoint, with the visited states."""
         tensors, progress = self._inner.checkpoint()
         return tensors | {_MET: {_PAIRS: pack_pairs(self._met), _STEPS: np.array(self._played)}}, progress
 
@@ -157,7 +157,7 @@ class FineTuning:
 
 
 def pack_pairs(pairs: Sequence[Pair]) -> Array:
-    """JSON as [K] uint8, for checkpoints hold arrays."""
+    """JSON as [K] uint8, because checkpoints hold arrays."""
     return np.frombuffer(json.dumps(pairs).encode(), np.uint8).copy()
 
 

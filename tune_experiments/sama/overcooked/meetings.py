@@ -1,12 +1,11 @@
-"""Cross-play of two chefs: one may follow a planner, or choose cells while the other chooses moves.
+"""Cross-play of two chefs: perhaps with a planner, and with different action spaces.
 
-A chef of `selfplay` and of the population methods has the game's actions and sees its planes. One of SAMA or `mappo`
-chooses the cell to go to and sees symbols. They meet in one kitchen (`MeetingKitchen`), each with its own actions.
+A chef of `selfplay` and of the population methods has the game's actions and observes its planes. One of SAMA or
+`mappo` chooses the cell to go to and observes symbols. `MeetingKitchen` gives each chef its own actions.
 
-A planner commands its own team's chefs alone. If both chefs are of one trained team, its planner commands both, and a
-round is over when both have reached their sub-goals; else each follows a planner of its own, if it has one, and does
-not know what the other is told. Nothing is undone in a meeting, so planners do not reflect, also where a team plays by
-itself.
+A planner commands only its own team's chefs. If both chefs are of one trained team, its planner commands both, and a
+round is over when both have reached their sub-goals; else each follows its own planner, if it has one, which does not
+get the other's commands. Nothing is undone, so planners do not reflect, also where a team plays with itself.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ KITCHENS: Kitchens = {
     SELF_PLAY_OF: lambda team: str(team.config.task),
     SAMA_OF: lambda team: split_method(team.method)[1],
 }
-"""Experiments whose teams can meet -> the kitchen of one of its teams."""
+"""Experiments whose teams can be paired -> the kitchen of one of its teams."""
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Commander:
 
 
 class MeetingKitchen(CommandedKitchen):
-    """Kitchens with at most one planner a chef: chefs without one have no sub-goal and see no command.
+    """Kitchens with at most one planner a chef; chefs without one have no sub-goal and no command.
 
     Planners command in the first episode of each kitchen. Their rounds and memories are not part of a snapshot.
     """
@@ -84,7 +83,7 @@ class MeetingKitchen(CommandedKitchen):
             one.in_round += 1
             reached = self.state["reached"]
             over = np.flatnonzero(is_playing & (reached[:, one.chefs].all(1) | (one.in_round >= one.round_steps)))
-            # What a chef of another team has not reached is no failure of this planner's.
+            # Failures of another team's chef do not count for this planner.
             ends = {
                 world: RoundEnd(
                     self.in_words(world),
@@ -109,7 +108,7 @@ class MeetingKitchen(CommandedKitchen):
 
 
 def meet(first: LoadedPolicy, second: LoadedPolicy, episodes: int) -> Episodes:
-    """Episodes of one team's chef 0 with another's chef 1, side by side, as `play_team`."""
+    """Episodes of one team's chef 0 with another's chef 1, as for `play_team`."""
     pair = first, second
     layout, limit = KITCHENS[first.experiment.name](first), first.config.max_episode_steps
     if not any(map(_relocates, pair)):
@@ -132,7 +131,7 @@ def _is_commanded(team: LoadedPolicy) -> bool:
 
 
 def _who_is_commanded(pair: Sequence[LoadedPolicy]) -> list[tuple[int, ...]]:
-    """Chefs that have a planner, those of one planner together."""
+    """Chefs with a planner, grouped by planner."""
     if pair[0] is pair[1]:
         return [tuple(range(NUM_CHEFS))] if _is_commanded(pair[0]) else []
     return [(chef,) for chef, team in enumerate(pair) if _is_commanded(team)]

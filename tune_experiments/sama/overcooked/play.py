@@ -1,6 +1,6 @@
 """Overcooked for the play loop, and its scripted chefs; soups are counted twice.
 
-`soups` are those after an episode's number of env steps, undone ones included. `standing_soups` is the paper's count,
+`soups` are those within an episode's number of env steps, undone ones included. `standing_soups` is the paper's count,
 which leaves undone env steps out.
 """
 
@@ -36,7 +36,7 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
         self._soups = np.zeros(self.world.num_worlds)
 
     def states(self, worlds: Sequence[int]) -> list[str]:
-        """The world's own sentences."""
+        """The environment's sentences."""
         return [self.world.in_words(index) for index in worlds]
 
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
@@ -44,12 +44,12 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
         self.world.command(list(rounds), [each.plan.commands for each in rounds.values()])
 
     def has_changed(self, worlds: Sequence[int]) -> Array:
-        """Whether a thing was moved or has cooked; if not, both chefs wait for ever."""
+        """Whether a thing was moved or has cooked; if not, both chefs are stuck."""
         changed = [(self.world.state[name][worlds] != self._starts[name][worlds]).any(-1) for name in _THINGS]
         return np.logical_or.reduce(changed)
 
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
-        """Whether the episode's clock, which undone rounds put back, has run out."""
+        """Whether the episode's clock, which undone rounds reset, has run out."""
         is_at_limit = is_playing & (played == self.world.max_episode_steps)
         np.copyto(self._soups, self.world.state["soups"], where=is_at_limit)
         return done
@@ -66,12 +66,12 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
 class ScriptedExecutor:
     """Scripted chefs: each walks the shortest way to the next thing of its sub-goal, and uses it.
 
-    Chance is the kitchens' own, so that an undone round repeats. A chef that holds something else, or whose pot is not
-    ready, rests.
+    Random numbers are the kitchens' own, so that an undone round repeats. A chef that holds something else, or whose
+    pot is not ready, waits.
     """
 
     def __init__(self, layout: str) -> None:
-        """Know the sub-goals of a named kitchen."""
+        """Set up the sub-goals of a named kitchen."""
         self._kinds = tuple(get_domain(layout).kinds.values())
         self._ways: ShortestPaths | None = None
 
@@ -84,7 +84,7 @@ class ScriptedExecutor:
         return np.stack(chosen)
 
     def _targets(self, world: CommandedKitchen, index: int, chef: int) -> Array:
-        """Cells that a chef would use next, [H * W] bool; none if it is done, waits or cannot begin."""
+        """Cells to use next, [H * W] bool; none if it is done, waits or cannot begin."""
         state, nothing = world.state, np.zeros(world.kitchen.size, bool)
         if state["reached"][index, chef]:
             return nothing
@@ -99,9 +99,9 @@ class ScriptedExecutor:
         if held != one.thing or one.kind == "fetch":
             return nothing
         cells = world.kitchen.place_cells(one.target)
-        if one.target.startswith("pot"):  # which is not ready for it yet: make way
+        if one.target.startswith("pot"):  # not ready yet: make way
             return cells & ((contents >= FULL) == (one.kind == "fill"))
-        if one.kind == "clear":  # rather not where things are handed over
+        if one.kind == "clear":  # preferably not at the middle counter
             aside = (
                 cells & ~world.kitchen.place_cells(MIDDLE_COUNTER) & world.kitchen.reach[chef] & (contents == NOTHING)
             )
@@ -110,7 +110,7 @@ class ScriptedExecutor:
 
 
 def _faces(world: CommandedKitchen, index: int, chef: int, one: Subgoal) -> bool:
-    """Whether a chef already faces the place of its sub-goal, where it must wait."""
+    """Whether a chef waits, facing the place of its sub-goal."""
     state, kitchen = world.state, world.kitchen
     front = kitchen.front[state["agent_cells"][index, chef] * STAY + state["headings"][index, chef]]
     return bool(kitchen.place_cells(one.target)[front])

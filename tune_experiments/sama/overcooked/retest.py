@@ -1,6 +1,6 @@
-"""Trained teams of SAMA tested again, under other planners and conditions, without training.
+"""Trained teams of SAMA tested again, with other planners and conditions, without training.
 
-Weights do not depend on the planner of the test, so a finished run serves every table of tests.
+Weights do not depend on the planner of the test, so a finished run is enough for all tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
 _OTHERWISE_ALIKE = ("methods", "tasks", "workers", "record", "replay", "model")
-"""Fields that may differ between tests of one kind; of the model, name and normalisation may not."""
+"""Fields that may differ between tests of one kind; except name and normalisation of the model."""
 _OWN = {RESULTS_FILE, TABLE_FILE, TRANSCRIPTS, KIND}
 
 
@@ -88,18 +88,18 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
 
 
 def check_out(out: Path) -> None:
-    """Refuse a folder that holds other files than tests of teams.
+    """Check that a folder holds only tests of teams.
 
     Raises:
         UserError: There are others.
     """
     refuse_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
-        raise UserError(f"{out} has results and no {KIND} that says how they came about; give --out a new folder")
+        raise UserError(f"{out} has results without {KIND}, the description of their tests; give --out a new folder")
 
 
 def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
-    """Write down in a new folder of what kind its tests are, or check that an old one is of the same kind."""
+    """Describe the kind of tests in a new folder, or check that of an existing one."""
     settings = {name: value for name, value in config_to_json(config).items() if name not in _OTHERWISE_ALIKE}
     kind = {"experiment": experiment.name} | settings
     if config.planner not in RULES:

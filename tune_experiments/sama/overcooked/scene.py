@@ -1,6 +1,6 @@
-"""One state of a kitchen as the planner's rules ask about it: the world's own parser and tables, with names.
+"""A state of a kitchen for the planner's rules: the environment's parser and tables, with names.
 
-A cell is a number as in the world, row * W + column.
+A cell is a number as in the environment, row * W + column.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from rl_models.planners.domain import StateTextError
 ONION_STORE, DISH_STORE, HATCH = "onion store", "dish store", "hatch"
 COUNTER, MIDDLE_COUNTER = "counter", "middle counter"
 _HANDING_OVER_PAYS = 3
-"""Steps that a middle counter must save on the way from the onions to a pot, for chefs who could walk."""
+"""Number of saved steps from which a middle counter is used."""
 FAR = 10_000
 
 
 class Reachability:
-    """Places of a kitchen, and the shortest ways of its chefs to them.
+    """Places of a kitchen, and shortest paths of its chefs.
 
     Attributes:
         kitchen: the world's tables.
         pots: names of the pots.
         cells: cells of each place, in reading order.
-        to_nearest: (start, cells) -> steps to stand beside the nearest of the cells, and where one then stands; `FAR`
-            steps if there is no way.
-        trip: (start, place, place) -> steps between standing beside two places, for a chef that is at `start`; `FAR` if
-            there is no way.
+        to_nearest: (start, cells) -> steps to a cell beside the nearest of the cells, and that cell; `FAR` steps if
+        there is no way.
+        trip: (start, place, place) -> steps between cells beside two places, for a chef at `start`; `FAR` if there is
+        no way.
     """
 
     def __init__(self, kitchen: Kitchen) -> None:
@@ -60,7 +60,7 @@ class Reachability:
         return int(self.kitchen.distances[np.ix_(*ends)].min(initial=FAR))
 
     def _stands(self, cells: Iterable[int]) -> Array:
-        """Floor cells from which some of these cells are used, in reading order."""
+        """Floor cells beside some of these cells, in reading order."""
         return np.flatnonzero(self.kitchen.neighbours[:, list(cells)].any(1))
 
     def reaches(self, start: int, place: str) -> bool:
@@ -80,7 +80,7 @@ class Reachability:
 
     @cached_property
     def hands_over(self) -> bool:
-        """Whether things should be passed over the middle counter: a chef must, or it saves steps."""
+        """Whether to use the middle counter: if a chef must, or if it saves steps."""
         if not self.cells[MIDDLE_COUNTER]:
             return False
         needed = (ONION_STORE, DISH_STORE, HATCH, *self.pots)
@@ -96,7 +96,7 @@ class Reachability:
 
 
 class Pot(NamedTuple):
-    """A pot, by the number of what is in it."""
+    """A pot, by the number of its content."""
 
     contents: int
 
@@ -122,7 +122,7 @@ class Pot(NamedTuple):
 
     @property
     def steps_left(self) -> int:
-        """Until a full pot's soup is done."""
+        """Steps until a full pot's soup is done."""
         return COOK_STEPS - self.cooked
 
 
@@ -149,19 +149,19 @@ class Scene:
         self.holds = [THINGS[held] for held in self.state["held"]]
 
     def check(self) -> None:
-        """Refuse states that play never reaches."""
+        """Check that a state is reachable."""
         reach = self.ways.kitchen.reach & self.ways.kitchen.is_floor
         if len(set(self.at)) < len(self.at):
             raise StateTextError("two chefs stand on one cell")
         if not all(reach[chef, cell] for chef, cell in enumerate(self.at)):
-            raise StateTextError("a chef stands where it can never be")
+            raise StateTextError("a chef is in an unreachable cell")
 
     def pot(self, place: str) -> Pot:
         """The pot of a name."""
         return self.pots[self.ways.pots.index(place)]
 
     def as_json(self, agent: int) -> dict[str, Any]:
-        """Scene as a model-written reward function sees it; `me` is the chef it is for."""
+        """The state for a model-written reward function; `me` is the chef to reward."""
 
         def at(cell: int) -> list[int]:
             return list(self.ways.kitchen.place(cell))

@@ -1,6 +1,6 @@
 """The sub-goals of a kitchen: their text, the event that completes them, their reward in Python, and their cost.
 
-Words and events are ours; the kinds are those of SAMA's listing 23 without duplicates.
+Texts and events are ours; the kinds are those of SAMA's listing 23 without duplicates.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Kind = Literal["bring", "fetch", "fill", "serve", "clear", "wait"]
 
 @dataclass(frozen=True)
 class Subgoal:
-    """One thing for one chef to do.
+    """A sub-goal of one chef.
 
     Attributes:
         text: the chef's command.
@@ -39,7 +39,7 @@ class Subgoal:
         kind: `bring` a thing from one place to another, `fetch` a thing into the hands, `fill` a dish at a pot, `serve`
             a soup, `clear` the hands, `wait` somewhere.
         thing: carried object.
-        origin, target: places; empty where there is none.
+        origin, target: places; empty if there is none.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Subgoal:
 
 
 def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
-    """All sub-goals that some chef of a kitchen can do, in a fixed order."""
+    """All sub-goals that are possible in a kitchen, in a fixed order."""
     pots = ways.pots
     found = [_bring("onion", ONION_STORE, pot, MAKE) for pot in pots]
     if ways.hands_over:
@@ -71,7 +71,7 @@ def make_subgoals(ways: Reachability) -> tuple[Subgoal, ...]:
 
 
 def _somebody_can(ways: Reachability, one: Subgoal) -> bool:
-    """Whether one room has all that a sub-goal needs; a dish that is taken into the hands needs a pot to go to."""
+    """Whether one room has everything for a sub-goal; to take a dish also needs a pot."""
     needed = [one.origin or one.target] if COUNTER in (one.origin, one.target) else [one.origin, one.target or "pot 0"]
     needed = [place for place in needed if place]
     return any(all(ways.reaches(start, place) for place in needed) for start in ways.kitchen.starts.tolist())
@@ -119,7 +119,7 @@ def emptied_pots(subgoals: Iterable[Subgoal]) -> frozenset[str]:
 def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = frozenset()) -> int:
     """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin now.
 
-    `emptied` are pots that another chef empties in the same round, so that an onion fits in afterwards.
+    `emptied` are pots that another chef empties in the same round.
     """
     ways, here, holds = scene.ways, scene.at[agent], scene.holds[agent]
     if one.kind == "wait":
@@ -134,14 +134,14 @@ def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = froze
         pot, steps = scene.pot(one.target), _to_act(scene, here, ways.cells[one.target])
         return FAR if pot.has_room else max(steps, pot.steps_left)
     free = _free(scene, one.target)
-    # A thing without use now is put down aside from the middle counter, if there is room.
+    # Useless things are preferably not put on the middle counter.
     aside = tuple(cell for cell in free if cell not in ways.cells[MIDDLE_COUNTER]) if ways.hands_over else free
     steps = _to_act(scene, here, aside)
     return steps if steps < FAR else _to_act(scene, here, free)
 
 
 def _bringing(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str]) -> int:
-    """Steps from the chef to the origin and on to the target; the first part is 0 if the thing is in hand."""
+    """Steps from the chef to the origin, and from there to the target; the first part is 0 for a held thing."""
     here, steps, holds, until_empty = scene.at[agent], 0, scene.holds[agent], 0
     if one.target in scene.ways.pots and not (pot := scene.pot(one.target)).has_room:
         if one.target not in emptied:
@@ -167,7 +167,7 @@ def _free(scene: Scene, place: str) -> tuple[int, ...]:
 
 
 def _with_thing(scene: Scene, one: Subgoal) -> tuple[int, ...]:
-    """Cells at which one gets a thing: a store, or counters of the place on which it lies."""
+    """Cells that provide a thing: a store, or counters of the place."""
     cells = scene.ways.cells[one.origin]
     if one.origin in (ONION_STORE, DISH_STORE):
         return cells
@@ -188,9 +188,9 @@ def reward(previous, current):
 
 
 def reward_code(ways: Reachability, one: Subgoal) -> str:
-    """Python that says over `Scene.as_json` whether the event has happened, as a language model would write it.
+    """The event's test as Python over `Scene.as_json`, in the form of a language model's reply.
 
-    It is data: it runs in the sandbox alone.
+    It only runs in the sandbox.
     """
     cells = str([list(ways.kitchen.place(cell)) for cell in ways.cells[one.target or one.origin]])
     if one.kind == "wait":

@@ -1,6 +1,6 @@
 """Soups and reward per episode, one table a kitchen: methods, or the conditions of an ablation.
 
-The caption names the planner, how soups are counted, and how many written rewards were replaced by built-in ones.
+The caption names the planner, the count of soups, and the number of rewards that fell back on built-in ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIO
 STEPS_NEEDED = "env_steps_to_80_percent"
 RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
 RANDOM_TESTS = ("random commands", "random possible commands")
-"""Conditions in which every command is random, so that no model is asked."""
+"""Conditions with only random commands, without queries of a model."""
 COLUMNS = (
     "soups",
     SAMPLED_SOUPS,
@@ -31,9 +31,9 @@ COLUMNS = (
     *MODEL_COSTS,
 )
 ERRING = ("weak planner", "weaker planner")
-"""Conditions of the ablations with noisy rules, whatever the planner of the run."""
+"""Conditions of the ablations with noisy rules, for any planner of the run."""
 _BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
-"""Methods and conditions under which rules plan, whatever the planner of the run."""
+"""Methods and conditions with the offline planner, for any planner of the run."""
 _VALID_SOUPS, _NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
@@ -49,7 +49,7 @@ PLANNED_BY_RULES = (
 
 
 def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Env steps that a trial needed, and how often built-in rewards replaced written ones.
+    """Env steps that a trial needed, and the share of rewards that fell back on built-in ones.
 
     Sub-goals are the largest mean of a row of the log; queries are the mean over rows.
     """
@@ -60,7 +60,7 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
 
 
 def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Env steps until validation first served 80 % of the most soups that it ever served; nothing where it was none."""
+    """Env steps until validation first served 80 % of its maximum; empty if that is 0."""
     curve = [(row["env_steps"], row[_VALID_SOUPS]) for row in rows if _VALID_SOUPS in row]
     best = max((soups for _, soups in curve), default=0.0)
     if not best > 0:
@@ -106,7 +106,7 @@ def _fallen_back(lines: Sequence[Result]) -> str:
         {(line.method, line.seed): line.value for line in lines if line.metric == name} for name in FALLEN_BACK
     )
     return "".join(
-        f" Rewards of {method}, seed {seed}: built-in ones stood in for the model's in {subgoals[method, seed]:g} "
+        f" Rewards of {method}, seed {seed}: built-in ones replaced the model's in {subgoals[method, seed]:g} "
         f"sub-goals, {100 * share:.1f} % of the queries in training."
         for (method, seed), share in queries.items()
         if (method, seed) in subgoals

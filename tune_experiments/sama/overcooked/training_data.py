@@ -1,4 +1,4 @@
-"""Training data: states with sub-goals planned for them, and tests that tell when one is reached.
+"""Training data: states with sub-goals planned for them, and tests of their completion.
 
 SAMA, sections 3.1 to 3.3. It is made once, in the trial's own process; the environments get pairs and tests.
 """
@@ -29,7 +29,7 @@ _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Data from which policies learn.
+    """Training data of policies.
 
     Attributes:
         pairs: states with the chefs' commands.
@@ -52,7 +52,7 @@ def prepare_training_data(planner: Planner, layout: str, states: int, source: Re
 
 
 def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
-    """The best plan of every state, and for every other one what would be tried after it had failed."""
+    """The best plan of every state, and for every other state also the next best."""
     first = planner.plan(states)
     failed = first[::2]
     memories = [Memory() for _ in failed]
@@ -63,7 +63,7 @@ def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
 
 
 def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
-    """Tests by the model for the sub-goals that are planned, without doubles."""
+    """Model-written tests of the planned sub-goals, without duplicates."""
     domain, play = get_domain(layout), random_play(layout, seed)
     designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
     planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
@@ -71,7 +71,7 @@ def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -
 
 
 def random_play(layout: str, seed: int) -> Transitions:
-    """Steps of chefs who go anywhere, from diverse states."""
+    """Random transitions from diverse states."""
     world = CommandedKitchen(_TRIAL_WORLDS, layout=layout, actions="any")
     world.reset(seed)
     world.restore(read_states(world.kitchen, get_domain(layout).diverse_states(_TRIAL_WORLDS, seed)))
@@ -90,6 +90,6 @@ def random_play(layout: str, seed: int) -> Transitions:
 
 
 def offline_planner(layout: str) -> Planner:
-    """The planner by rule."""
+    """The offline planner."""
     domain = get_domain(layout)
     return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)

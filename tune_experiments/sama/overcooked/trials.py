@@ -1,6 +1,6 @@
 """Plan of a trial: one method in one kitchen, `sama-cramped_room`.
 
-The planner is asked when the trial begins, in its own process; environments that are only shown have pairs by rule.
+The trial's own process queries the planner at its start; environments for display have pairs of the offline planner.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_execut
 
 SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 VALIDATION_SEED = 500
-"""Seed of the states on which weights are chosen, and of the actions there; training and tests have other seeds."""
+"""Seed of validation states and actions; training and tests have other seeds."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
@@ -51,7 +51,7 @@ def method_names(config: SamaConfig) -> list[str]:
 
 
 def split_method(method: str) -> tuple[str, str]:
-    """Row and kitchen of a method."""
+    """Name and kitchen of a method."""
     row, _, layout = method.partition("-")
     return row, layout
 
@@ -93,7 +93,7 @@ def make_rounds(
     pairs: Sequence[Pair] | None = None,
     **arguments: Any,
 ) -> SubgoalKitchen:
-    """Training environments; without pairs they get a few by rule."""
+    """Training environments; by default with a few pairs of the offline planner."""
     return SubgoalKitchen(
         num_worlds,
         first_world,
@@ -106,7 +106,7 @@ def make_rounds(
 
 
 def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
-    """Rounds from states that training does not have, and `soups` of whole episodes, all planned by rule.
+    """Rounds from states that are not in training, and `soups` of whole episodes, all with the offline planner.
 
     Nothing is undone in these episodes.
     """
@@ -128,7 +128,7 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
-    """Algorithm on states, sub-goals and rewards of the planner."""
+    """Algorithm with states, sub-goals and rewards of the planner."""
     planner = make_planner(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
     return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
@@ -137,7 +137,7 @@ def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | No
 def with_training_data(
     trial: TrialPlan, manual: str, pairs: Sequence[Pair], rewards: Sequence[DesignedReward]
 ) -> TrialPlan:
-    """The plan with its training data: processes need neither a planner nor the trial's folder."""
+    """The plan with its training data: so that processes need neither a planner nor the trial's folder."""
     build_policy: Callable[..., TeamPolicy] = trial.build_policy
     return dataclasses.replace(
         trial,
@@ -154,7 +154,7 @@ def make_symbol_kitchen(
 
 
 UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
-"""Methods that learn the game itself, whole episodes for soups and shaped points, and are tested without a planner."""
+"""Methods that learn the game itself with shaped rewards, and are tested without a planner."""
 
 
 def play_unplanned(
@@ -187,7 +187,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 
 def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
-    """Tests only; the policy is never used."""
+    """Plan without training; its policy is not used."""
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
         make_world=functools.partial(make_rounds, config, layout),
@@ -199,7 +199,7 @@ def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
 
 
 def _weight_selection(config: SamaConfig) -> dict[str, Any]:
-    """Weights that are tested, chosen alike for all methods: most soups in validation, the later of equals."""
+    """Selection of the tested weights, the same for all methods: most soups in validation, the later of equals."""
     return {"chosen_by": "soups" if config.weights == "validated" else None, "chooses_last": True}
 
 
@@ -212,7 +212,7 @@ def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> Overcooke
 def commanded_team(
     config: SamaConfig, layout: str, seed: int, trial_folder: Path | None = None, manual: str | None = None
 ) -> TeamPolicy:
-    """Policy of chefs that read their commands and a manual, by default the trial's own."""
+    """Policy of chefs that read commands and a manual, by default the trial's own."""
     commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
     sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
     sentences = (*commands, *manual_sentences(manual or read_manual(config, layout, trial_folder)))

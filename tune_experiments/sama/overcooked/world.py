@@ -1,11 +1,10 @@
-"""Kitchens whose chefs get commands: for play under a planner, and for learning to follow commands.
+"""Kitchens whose chefs get commands: for tests with a planner, and for learning to follow commands.
 
-`SymbolKitchen` is Overcooked with relocations, as SAMA's network sees it, without commands.
+`SymbolKitchen` is Overcooked with relocations, as the input of SAMA's network, without commands.
 In `CommandedKitchen` each chef has a sub-goal and observes when it is reached. Until its next command it may then walk,
-to make way, but use nothing, by the mask of legal cells in training and in play. (A chef that stood still would block a
-kitchen with one way to its pot.)
-`SubgoalKitchen` makes an episode of a single round: it begins in a drawn state with the sub-goals planned for it, pays
-for reaching them, and ends when both chefs have, or at its time limit. No planner is asked here.
+to make way, but use nothing, by the mask of legal cells. (A chef that stood still could block the way to a pot.) An
+episode of `SubgoalKitchen` is a single round: it begins in a random state with the sub-goals planned for it, rewards
+reaching them, and ends when both are reached, or at its time limit. It does not query the planner.
 
 State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2]; `queries`, number of tests of
 sub-goals in this episode, and `fallen_back`, number of those that a built-in test answered instead of a written one.
@@ -29,11 +28,11 @@ from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 
 NUM_CHEFS = 2
 FALLEN_BACK = ("rewards_fallen_back", "queries_fallen_back")
-"""Metrics of environments with written rewards: sub-goals with the built-in test instead, and its share of an episode's
+"""Metrics of environments with written rewards: sub-goals with the built-in test, and its share of an episode's
 queries."""
 _COUNTS = ("queries", "fallen_back")
 _DRAWN = ("agent_cells", "headings", "held", "contents")
-"""Arrays of the environment that a random state sets; a round does not depend on its clock."""
+"""Arrays that a random state sets; the clock has no effect on a round."""
 
 
 class SymbolKitchen(Overcooked):
@@ -54,7 +53,7 @@ class SymbolKitchen(Overcooked):
 
 
 class CommandedKitchen(SymbolKitchen):
-    """Overcooked with sub-goals; `command` gives them, observation `commands` [2] holds them, one's own first.
+    """Overcooked with sub-goals; set by `command`; observation `commands` [2] has the chef's own first.
 
     Args:
         num_worlds: B.
@@ -83,7 +82,7 @@ class CommandedKitchen(SymbolKitchen):
         self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._in_words)
         if any(one.was_asked_for for one in rewards or ()):
             self.metric_names = (*self.metric_names, *FALLEN_BACK)
-        # Told sentences and tests have the same order, so a number means the same to both.
+        # Sentences and tests have the same order, so they share numbers.
         assert self._book.texts == sentences[:-1]
 
     def command(

@@ -1,0 +1,16 @@
+"""Environments on the GPU of a trial's own process, for classes that also support torch."""
+
+from __future__ import annotations
+
+from rl_envs import World
+from rl_models.runtime.device import building_device
+
+
+def device_arguments(world: type[World]) -> dict[str, str]:
+    """Array library and device of environments that are built for a device (`building_for`) and can be there.
+
+    On a CPU there are no such arguments: NumPy, the default, is faster.
+    """
+    device = building_device()
+    can_be_there = device.type != "cpu" and "torch" in world.array_libraries
+    return {"arrays": "torch", "device": str(device)} if can_be_there else {}
