@@ -175,9 +175,9 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
     whole = [1 / (1 / one + 1 / other) for one, other in zip(acting, learning, strict=True)]
     if name.endswith("torch"):
         with torch.no_grad(), Traffic() as traffic:
-            collector.collect()
-        yield Measurement(f"gpu.{name}.operations", traffic.operations / collector.fragment_length, "operations")
-        yield Measurement(f"gpu.{name}.bytes", traffic.bytes / collector.fragment_length, "bytes")
+            steps = collector.collect().steps["reward"].shape[1]
+        yield Measurement(f"gpu.{name}.operations", traffic.operations / steps, "operations")
+        yield Measurement(f"gpu.{name}.bytes", traffic.bytes / steps, "bytes")
     for part, rates in (("acting", acting), ("learning", learning), ("loop", whole)):
         yield Measurement(f"gpu.{name}.{part}", median(rates), PER_SECOND)
     if target := TARGETS.get(name.removesuffix("_bfloat16")):

@@ -35,7 +35,7 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
     entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_ROWS, DIVIDED_ROW)
     if entry_point and not needs_host and "arrays" not in config.arguments():
         cls = world_class(entry_point)
-        return _own_world(config, cls, num_worlds, first_world, **device_arguments(cls))
+        return _own_world(config, cls, num_worlds, first_world, **device_arguments(cls, **config.arguments()))
     return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
 
 

@@ -58,6 +58,8 @@ def test_rllib_trains_in_environments_on_an_emulated_device_as_on_the_cpu(monkey
         ({}, "endi_dis", False),
         ({"env": "rtfm-v0", "env_arguments": "{}"}, "ippo", False),
         ({"env_arguments": '{"arrays": "numpy"}'}, "ippo", False),
+        ({"env": "furnmove-v0", "env_arguments": '{"rooms": "floorplan229"}'}, "sync_4", True),
+        ({"env": "furnmove-v0", "env_arguments": '{"observations": ["frame"]}'}, "ippo", False),
     ],
 )
 def test_environments_are_on_the_device_where_nothing_needs_the_host(changes, method, is_there):
