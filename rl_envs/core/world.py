@@ -101,11 +101,6 @@ class World(ABC):
         self.texts = {key: TextStore(spec) for key, spec in self.text_spec.items()}
         self._is_running = False
 
-    @classmethod
-    def offers_torch(cls, **arguments: Any) -> bool:
-        """Whether worlds with these arguments take `arrays="torch"`."""
-        return "torch" in cls.array_libraries
-
     @property
     def num_agents(self) -> int:
         """N."""

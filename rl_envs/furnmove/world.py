@@ -128,18 +128,11 @@ class FurnMove(World):
         self._bootstrap_at_limit = bootstrap_at_limit
         check_observations(observations)
         self._observations, self._frame_pixels = tuple(observations), frame_pixels
-        refusal = _torch_refusal(num_agents, len(self.rooms), observations)
-        if self.xp.has_fixed_shapes and refusal:
-            raise ValueError(f"{refusal}: leave out arrays='torch', or write arrays='numpy'")
+        if self.xp.has_fixed_shapes:
+            _check_for_torch(num_agents, len(self.rooms), observations)
         self._prepare_maps()
         self._prepare_starts()
         self._path = self.xp.zeros((num_worlds, max_episode_steps, 2), dtype=self.xp.int16)
-
-    @classmethod
-    def offers_torch(cls, **arguments: Any) -> bool:
-        """See `World`; rooms that have a name are few enough."""
-        asked = _torch_refusal(arguments.get("num_agents"), 0, arguments.get("observations", ()))
-        return super().offers_torch() and not asked
 
     def _resolve(
         self,
@@ -359,15 +352,16 @@ class FurnMove(World):
         return render.draw(self.rooms[int(state["room"])], *(state[name] for name in names), path=path)
 
 
-def _torch_refusal(num_agents: int | None, num_rooms: int, observations: Sequence[str]) -> str:
-    """What torch does not offer among these, or nothing."""
-    if "frame" in observations:
-        return "observations: frames are drawn on the CPU alone"
-    if (num_agents or 0) > MAX_TORCH_AGENTS:
-        return f"num_agents: torch plays at most {MAX_TORCH_AGENTS}, got {num_agents}"
-    if num_rooms > MAX_TORCH_ROOMS:
-        return f"rooms: torch keeps all of them on the device, at most {MAX_TORCH_ROOMS:,}, got {num_rooms:,}"
-    return ""
+def _check_for_torch(num_agents: int, num_rooms: int, observations: Sequence[str]) -> None:
+    """Refuse what torch does not offer."""
+    offered = {
+        "observations without frames, which are drawn on the CPU": "frame" not in observations,
+        f"num_agents of at most {MAX_TORCH_AGENTS}": num_agents <= MAX_TORCH_AGENTS,
+        f"at most {MAX_TORCH_ROOMS:,} rooms, which all lie on the device": num_rooms <= MAX_TORCH_ROOMS,
+    }
+    for needed, holds in offered.items():
+        if not holds:
+            raise ValueError(f"arrays='torch' needs {needed}: change them, or write arrays='numpy'")
 
 
 def check_observations(observations: Sequence[str]) -> None:

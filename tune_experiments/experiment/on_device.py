@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Callable
+from typing import TypeVar
 
 from rl_envs import World
 from rl_models.runtime.device import building_device
 
+_World = TypeVar("_World", bound=World)
 
-def device_arguments(world: type[World], **arguments: Any) -> dict[str, str]:
-    """Array library and device of environments with these arguments if they can be where they are built for.
 
-    On a CPU there are no such arguments: NumPy, the default, is faster.
+def build_on_device(world: type[World], build: Callable[..., _World]) -> _World:
+    """Training environments on the device of the policy (`building_for`) if they can be there, else in NumPy.
+
+    Args:
+        world: their class.
+        build: `(**place) -> environments`, where `place` is empty or an array library and a device. A ValueError with
+            the latter, such as for frames that are drawn on the CPU, means that they cannot be there.
     """
     device = building_device()
-    can_be_there = device.type != "cpu" and world.offers_torch(**arguments)
-    return {"arrays": "torch", "device": str(device)} if can_be_there else {}
+    if device.type != "cpu" and "torch" in world.array_libraries:
+        with contextlib.suppress(ValueError):
+            return build(arrays="torch", device=str(device))
+    return build()

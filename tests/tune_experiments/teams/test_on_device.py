@@ -9,9 +9,8 @@ from rl_models.rllib.workers import Workers
 from rl_models.runtime import device as devices
 from rl_models.runtime.device import building_for
 from tests.emulated_device import DEVICE, emulated_device
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import make_team_algorithm
-from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.overcooked.trials import plan as selfplay_plan
 from tune_experiments.teams.trials import plan
 from tune_experiments.train import SMOKE
 
@@ -57,9 +56,9 @@ def test_rllib_trains_in_environments_on_an_emulated_device_as_on_the_cpu(monkey
         ({}, "sync_4", True),
         ({}, "endi_dis", False),
         ({"env": "rtfm-v0", "env_arguments": "{}"}, "ippo", False),
+        ({"env": "furnmove-v0", "env_arguments": '{"rooms": "valid"}'}, "ippo", True),
+        ({"env": "furnmove-v0", "env_arguments": '{"rooms": "valid", "observations": ["frame"]}'}, "ippo", False),
         ({"env_arguments": '{"arrays": "numpy"}'}, "ippo", False),
-        ({"env": "furnmove-v0", "env_arguments": '{"rooms": "floorplan229"}'}, "sync_4", True),
-        ({"env": "furnmove-v0", "env_arguments": '{"observations": ["frame"]}'}, "ippo", False),
     ],
 )
 def test_environments_are_on_the_device_where_nothing_needs_the_host(changes, method, is_there):
@@ -71,7 +70,13 @@ def test_environments_are_on_the_device_where_nothing_needs_the_host(changes, me
     assert world.gives_tensors is is_there
 
 
-def test_kitchens_of_selfplay_are_on_the_device_where_runs_of_the_paper_are():
-    make_world = selfplay_plan(OvercookedConfig(workers=Workers()), "selfplay", 1).make_world
+@pytest.mark.parametrize(
+    ("script", "method", "changes"),
+    [("overcooked_selfplay", "selfplay", {}), ("furnmove_sync", "sync_13_cordial", {"train_rooms": "valid"})],
+)
+def test_environments_of_a_papers_script_are_on_the_device(script, method, changes):
+    experiment = find_experiment(script)
+    config = dataclasses.replace(experiment.presets["smoke"], **changes)
+    make_world = experiment.plan(config, method, 1).stages[0].plan.make_world
     with emulated_device(), building_for(DEVICE):
         assert make_world(num_worlds=2, first_world=0).gives_tensors
