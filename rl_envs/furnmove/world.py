@@ -17,7 +17,7 @@ agent can walk around the TV but cannot let go of it.
 | recorded draws | none: only the start of an episode is random, and `restore` sets it |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
 | metrics | `success`, `final_distance` (metres), `md_spl` (eq. 7), `start_distance` (cells) |
-| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts` and `observations` came later and change nothing without them |
+| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts`, `observations` and `arrays` came later and change nothing without them |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
