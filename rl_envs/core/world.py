@@ -85,8 +85,7 @@ class World(ABC):
 
         Args:
             num_worlds: B.
-            first_world: number of the first of these worlds in the whole run. So two runners together play exactly
-                the worlds of a single one.
+            first_world: number of the first of them in the run. So two runners play exactly the worlds of a single one.
             xp: array library of state, actions and results, one of `array_libraries`.
         """
         if xp.name not in self.array_libraries:
@@ -230,11 +229,7 @@ class World(ABC):
         return self._observe(self._all_rows)
 
     def compact_texts(self) -> None:
-        """Remove every text that this world no longer needs; earlier row numbers become invalid.
-
-        A world that stores row numbers has them in `state[key]`, where they are renumbered. A world that composes its
-        texts at every observation stores none. Call `observe` for observations with the new row numbers.
-        """
+        """Remove the texts that are no longer needed. Row numbers change, also in `state`: call `observe` again."""
         for key, store in self.texts.items():
             kept = self.state.get(key, np.empty(0, np.int32))
             renumbered = store.compact(kept)

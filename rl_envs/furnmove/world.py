@@ -17,7 +17,7 @@ agent can walk around the TV but cannot let go of it.
 | recorded draws | none: only the start of an episode is random, and `restore` sets it |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
 | metrics | `success`, `final_distance` (metres), `md_spl` (eq. 7), `start_distance` (cells) |
-| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts` and `observations` came later and change nothing without them |
+| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts`, `observations` and `arrays` came later and change nothing without them |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -354,13 +354,14 @@ class FurnMove(World):
 
 def _check_for_torch(num_agents: int, num_rooms: int, observations: Sequence[str]) -> None:
     """Refuse what torch does not offer."""
-    if "frame" in observations:
-        raise ValueError("observations 'frame' needs arrays='numpy', because the camera draws on the CPU")
-    if num_agents > MAX_TORCH_AGENTS:
-        raise ValueError(f"num_agents must be at most {MAX_TORCH_AGENTS} with arrays='torch', got {num_agents}")
-    if num_rooms > MAX_TORCH_ROOMS:
-        most = f"{MAX_TORCH_ROOMS:,} with arrays='torch', which keeps all of them on the device"
-        raise ValueError(f"rooms must be at most {most}, got {num_rooms:,}")
+    offered = {
+        "observations without frames, which are drawn on the CPU": "frame" not in observations,
+        f"num_agents of at most {MAX_TORCH_AGENTS}": num_agents <= MAX_TORCH_AGENTS,
+        f"at most {MAX_TORCH_ROOMS:,} rooms, which all lie on the device": num_rooms <= MAX_TORCH_ROOMS,
+    }
+    for needed, holds in offered.items():
+        if not holds:
+            raise ValueError(f"arrays='torch' needs {needed}: change them, or write arrays='numpy'")
 
 
 def check_observations(observations: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ from benchmarks.harness.clock import Stopwatches, median_ratio
 from benchmarks.harness.measurements import part_names
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
 from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from rl_envs.core.array_library import NUMPY
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -145,7 +146,7 @@ def test_worlds_are_stepped_with_episodes_out_of_phase():
 
 
 def test_spread_episodes_fills_the_horizon_evenly():
-    world = SimpleNamespace(state={"episode_length": np.zeros(4, int)}, num_worlds=4)
+    world = SimpleNamespace(state={"episode_length": np.zeros(4, int)}, num_worlds=4, xp=NUMPY)
     world.max_episode_steps = 100
     spread_episodes(world)
     assert world.state["episode_length"].tolist() == [0, 25, 50, 75]
