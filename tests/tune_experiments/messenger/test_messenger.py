@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.corpus_file import FOLDER_VARIABLE
-from rl_models.networks.emma import Emma, GameId
 from rl_models.schedule import Progress
 from rl_models.teams.constant_team import constant_team
 from rl_models.text.choice import TextEncoderConfig
@@ -14,7 +13,6 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tests.rl_models.text.small import save_bert
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.launch.experiment import main
@@ -69,37 +67,12 @@ def test_the_grounding_loss_is_its_own_row_and_no_row_of_reference_and_paper():
             assert all(not stage.plan.objective.extra_losses for stage in plan(PRESETS[preset], row, 0).stages)
 
 
-def test_the_reference_preset_has_the_released_constants():
-    stages = plan(REFERENCE, "emma", 0).stages
-    assert [stage.plan.objective.gamma for stage in stages] == [0.8, 0.99, 0.99]
-    assert [stage.plan.budget_env_steps for stage in stages] == [30_000_000, 50_000_000, 50_000_000]
-    for trial in (stage.plan for stage in stages):
-        objective, optimiser, workers = trial.objective, trial.optimiser, trial.workers
-        assert (objective.clip_range, objective.num_epochs, objective.num_minibatches, objective.gae_lambda) == (
-            0.1,
-            4,
-            1,
-            1.0,
-        )
-        for moment in (Progress(), Progress(env_steps=trial.budget_env_steps)):
-            assert optimiser.learning_rate.at(moment) == pytest.approx(5e-5)
-            assert objective.entropy_coef.at(moment) == pytest.approx(0.01)
-        assert objective.value_coef == 0.5
-        assert workers.worlds_per_runner * workers.fragment_length == 64
-
-
 def test_the_reference_preset_has_the_released_network_but_for_symbols_that_no_world_shows():
     """1,942,984 with tokens of 768 and a table of 25 symbols; 17 are in use, so eight rows of 256 are left out."""
     policy = plan(small(REFERENCE), "emma", 0).stages[0].plan.build_policy()
     words = policy.network.encoder.words.weight.numel()
     narrow = (768 - 4) * (2 * 256 + 2)  # projections and scores see tokens of 768 in place of 4
     assert sum(weights.numel() for weights in policy.parameters()) - words + narrow == 1_942_984 - 8 * 256
-
-
-def test_the_paper_preset_learns_from_4096_env_steps_in_minibatches_of_256():
-    trial = plan(PRESETS["paper"], "emma", 0).stages[0].plan
-    update = trial.workers.runners * trial.workers.worlds_per_runner * trial.workers.fragment_length
-    assert (update, update // trial.objective.num_minibatches) == (4096, 256)
 
 
 def test_attention_is_frozen_after_the_first_stage_where_that_is_asked_for():
@@ -111,17 +84,6 @@ def test_attention_is_frozen_after_the_first_stage_where_that_is_asked_for():
     assert len(frozen) == 5
     assert all(not stage.frozen for stage in plan(small(REFERENCE), "game_id", 0).stages)
     assert all(not stage.frozen for stage in plan(SMOKE, "emma", 0).stages)
-
-
-@pytest.mark.parametrize("row", ROWS)
-def test_every_weight_is_handed_from_stage_to_stage(row):
-    teams = [stage.plan.build_policy().state_dict() for stage in plan(SMOKE, row, 0).stages]
-    assert all({n: w.shape for n, w in team.items()} == {n: w.shape for n, w in teams[0].items()} for team in teams)
-
-
-def test_rows_read_manuals_or_are_told_roles():
-    networks = {row: plan(SMOKE, row, 0).stages[0].plan.build_policy().network for row in ROWS}
-    assert [type(network) for network in networks.values()] == [GameId, Emma, Emma, Emma]
 
 
 def test_weights_are_chosen_by_the_win_rate_in_games_of_validation():
@@ -238,39 +200,12 @@ def test_the_last_table_says_what_games_are_lost_to():
 # ------------------------------------------------------------------------------------------- what is told and refused
 
 
-def test_deviations_name_the_grounding_loss_our_sentences_and_the_movement_contrast():
-    laptop, paper = (" ".join(EXPERIMENT.deviation_notes(PRESETS[name])) for name in ("laptop", "paper"))
-    assert "emma_grounding" in laptop and "grounding" not in paper
-    moving = dataclasses.replace(PRESETS["stages"], methods=("emma_movement_grounding",))
-    without = dataclasses.replace(moving, movement_grounding_coef=0.0)
-    with_contrast, rest = (
-        [note for note in EXPERIMENT.deviations(config) if "emma_movement_grounding" in note]
-        for config in (moving, without)
-    )
-    assert rest and len(with_contrast) == len(rest) + 1
-
-
 def test_the_movement_contrast_has_a_weight_and_0_leaves_it_out():
     row = "emma_movement_grounding"
     halved, without = (dataclasses.replace(SMOKE, movement_grounding_coef=weight) for weight in (0.5, 0.0))
     losses = plan(halved, row, 0).stages[1].plan.objective.extra_losses
     assert [loss.weight.at(Progress()) for loss in losses] == [1.0, 0.5]
     assert len(plan(without, row, 0).stages[1].plan.objective.extra_losses) == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"stages": (2, 1)}, "--stages must be some of 1, 2, 3 in this order"),
-        ({"stages": (1, 4)}, "--stages must be some of 1, 2, 3"),
-        ({"stages": ()}, "--stages must be one or more"),
-        ({"validate_every_env_steps": 0}, "--validate-every-env-steps must be"),
-        ({"max_sentences_per_cell": 0}, "--max-sentences-per-cell must be"),
-    ],
-)
-def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, sentence):
-    with pytest.raises(UserError, match=sentence):
-        dataclasses.replace(SMOKE, **changes)
 
 
 @pytest.fixture
@@ -300,7 +235,7 @@ def test_a_run_on_the_published_corpus_says_which_folder_it_had(monkeypatch, tmp
 
 
 def test_the_published_corpus_without_its_folder_is_one_sentence(complaint, tmp_path):
-    assert f"set {FOLDER_VARIABLE} to the folder" in complaint("--texts", "published")
+    assert FOLDER_VARIABLE in complaint("--texts", "published")
     assert "text_train.json" in complaint("--texts", str(tmp_path / "nowhere"))
 
 
@@ -309,9 +244,7 @@ def test_an_encoder_that_cannot_be_had_is_one_sentence(complaint, monkeypatch):
         raise OSError("there is no network here")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
-    said = complaint("--encoder.name", "nobody/no-such-encoder")
-    assert "no text encoder 'nobody/no-such-encoder'" in said
-    assert "check the name and the network" in said
+    assert "nobody/no-such-encoder" in complaint("--encoder.name", "nobody/no-such-encoder")
 
 
 def test_folders_that_are_given_relative_are_the_same_ones_from_everywhere(tmp_path, monkeypatch):

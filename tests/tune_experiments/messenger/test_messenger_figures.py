@@ -9,29 +9,18 @@ from PIL import Image
 
 from rl_envs.messenger import render
 from rl_envs.messenger.symbols import ENTITIES
-from tune_experiments.experiment.finding import find_experiment
+from tests.tune_experiments.play.teams import untrained as team
 from tune_experiments.messenger.figures import (
     draw_attention,
     mean_attention,
     video,
     watch_reading,
 )
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, chosen_episode, failed_episode, record_episode
-
-EXPERIMENT = find_experiment("messenger_emma")
-SMOKE = EXPERIMENT.presets["smoke"]
 
 
 def untrained(row):
-    """A team at the beginning of its last stage."""
-    made = EXPERIMENT.plan(SMOKE, row, 0)
-    names = [stage.name for stage in made.stages]
-    progress = {"env_steps": 0, "episodes": 0, "updates": 0}
-    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:-1]]
-    curriculum = {"stage": names[-1], "progress": progress, "values": [], "ended": ended}
-    state = {"seed": 0, "progress": progress, "validated_at": 0, "method": row, "curriculum": curriculum}
-    return LoadedPolicy(made.stages[-1].plan.build_policy(), EXPERIMENT, SMOKE, state)
+    return team("messenger_emma", row)
 
 
 @pytest.mark.long

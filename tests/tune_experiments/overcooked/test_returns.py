@@ -23,12 +23,6 @@ def test_points_are_the_validations_of_the_log(tmp_path):
     assert curve_points(trained, 2) == [(800, 20.0), (1_600, 60.0)]
 
 
-def test_a_trial_alone_is_a_run_of_one_curve(tmp_path):
-    (trained,) = find_trials(run_of(tmp_path / "run", {800: 20.0}), KNOWN)
-    assert main([str(trained.folder), "--out", str(tmp_path / "out")]) == 0
-    assert (tmp_path / "out/points/selfplay-seed0-selfplay-seed0.jsonl").exists()
-
-
 def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeypatch):
     (trained,) = find_trials(run_of(tmp_path / "run", {}), KNOWN)
     asked = []
@@ -41,16 +35,6 @@ def test_stored_teams_are_tested_where_the_log_knows_no_reward(tmp_path, monkeyp
     monkeypatch.setattr("tune_experiments.overcooked_selfplay.OvercookedSelfplay.evaluate_trial", evaluate)
     assert curve_points(trained, 3) == [(800, 10.0), (1_600, 30.0)]
     assert asked == [(3, "selfplay", trained.folder)] * 2
-
-
-def test_points_of_stored_teams_are_in_the_order_of_training(tmp_path, monkeypatch):
-    team = stubborn_team(SMOKE, STAY)
-    (trained,) = find_trials(write_run(tmp_path / "run", [{900_000: team, 1_000_000: team, 10_000_000: team}]), KNOWN)
-    played = {"cramped_room": {"reward": np.zeros(1)}}
-    monkeypatch.setattr(
-        "tune_experiments.overcooked_selfplay.OvercookedSelfplay.evaluate_trial", lambda *arguments: played
-    )
-    assert [env_steps for env_steps, _ in curve_points(trained, 1)] == [900_000, 1_000_000, 10_000_000]
 
 
 def test_runs_of_one_name_are_told_apart(tmp_path, capsys):

@@ -15,9 +15,8 @@ from rl_models.training.loop import Learner
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
-from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS
+from tune_experiments.overcooked.role_config import Q_METHODS
 from tune_experiments.overcooked.role_trials import play
-from tune_experiments.overcooked.trials import ROWS
 
 EXPERIMENT = find_experiment("overcooked_roles")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -99,17 +98,3 @@ def test_tests_also_sample_actions_in_the_rows_of_q_learning_as_in_those_of_ppo(
     assert all(len(values) == 40 for values in rewards.values())
     beside = EXPERIMENT.evaluate(SMOKE, "selfplay", EXPERIMENT.plan(SMOKE, "selfplay", 0).build_policy())
     assert all(played["reward_sampled"] is played["reward"] for played in beside.values())
-
-
-def test_published_constants_are_those_of_the_releases():
-    roles = PAPER.roles
-    assert (roles.optimiser, roles.learning_rate, roles.gamma, roles.max_grad_norm) == ("rmsprop", 5e-4, 0.99, 10.0)
-    assert (roles.batch_size, roles.buffer_size, roles.update_target_every_updates) == (32, 5000, 200)
-    assert (roles.exploration_env_steps, roles.exploration_final_epsilon) == (50_000, 0.05)
-    assert PAPER.workers.fragment_length == roles.train_every_env_steps == 400
-
-
-def test_rows_of_ppo_stand_beside_those_of_q_learning():
-    assert not set(Q_ROWS) & set(ROWS)
-    trial = EXPERIMENT.plan(SMOKE, "selfplay", 0)
-    assert type(trial.objective).__name__ == "Ppo"
