@@ -117,13 +117,6 @@ def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_sessi
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], methods=["sync"], callbacks=[Fails()], **SMALL)
 
 
-def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching, "run_local_trials", lambda *_, **__: {"sync-seed0": "it broke"})
-    config = dataclasses.replace(SMOKE, methods=("sync",), **SMALL)
-    with pytest.raises(UserError, match="sync-seed0"):
-        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], config=config, local=True)
-
-
 def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_path):
     notes, config = Diary(), dataclasses.replace(SMOKE, **SMALL)
 

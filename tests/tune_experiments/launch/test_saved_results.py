@@ -67,12 +67,6 @@ def test_a_run_without_a_row_is_refused(run, capsys):
         assert f"{run} has no results yet; the experiment's command" in capsys.readouterr().err
 
 
-def test_the_same_run_gives_the_same_bytes_again(run, file):
-    before = file.read_bytes()
-    assert main(["table", str(run), "--save", str(file)]) == 0
-    assert file.read_bytes() == before
-
-
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
     announced = [one.announcement() for one in EXPERIMENT.main_comparisons(SMOKE)]
     late = "in the script, not announced before the run"

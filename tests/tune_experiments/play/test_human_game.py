@@ -146,24 +146,12 @@ def test_an_episode_that_cannot_be_kept_is_over_all_the_same(tmp_path, monkeypat
     game.leave()
 
 
-@pytest.mark.parametrize(("name", "number"), [("agent_1", 1), ("chef_0", 0), ("chef_1", 1)])
-def test_an_agent_is_named_as_its_world_or_by_its_number(name, number, tmp_path):
-    assert HumanGame(untrained("overcooked_selfplay", "selfplay"), name, 0, tmp_path).agent == number
-
-
 @pytest.mark.parametrize("row", ["sama", "blind", "mappo", "selfplay"])
 def test_a_team_of_any_kitchen_is_played_with_in_its_own(row, tmp_path):
     tasks = ("cramped_room", "coordination_ring")
     found = HumanGame(untrained("sama_overcooked", f"{row}-{tasks[1]}", methods=(row,), tasks=tasks), "0", 0, tmp_path)
     found.choose(next(number for number, action in enumerate(found.view()["actions"]) if action["legal"]))
     assert found.view()["step"] == 1 and found.world.kitchen.height == 5
-
-
-@pytest.mark.parametrize("row", ["sama", "mappo"])
-def test_rows_that_see_a_lake_differently_are_both_played_with(row, tmp_path):
-    found = HumanGame(untrained("sama_frozen_lake", row), "agent_1", 0, tmp_path)
-    found.choose(1)
-    assert found.view()["step"] == 1
 
 
 def test_an_agent_that_is_not_there_is_refused(tmp_path, capsys):

@@ -87,14 +87,6 @@ def test_equal_seeds_and_intervals_beyond_one_give_a_range_in_one_line_and_the_c
     assert "`each` and one number" in same.caption
 
 
-def test_a_number_without_an_interval_says_so():
-    table = make_table(
-        [line("marginal", "value_against_adversary", -0.6569)], "unseen rooms", ("value_against_adversary",)
-    )
-    assert "| marginal | -0.657 |" in table.markdown()
-    assert "one seed, none" in table.caption
-
-
 def drawn(table, width):
     """The lines of a table on a terminal."""
     stream = io.StringIO()

@@ -340,10 +340,3 @@ def test_as_many_trials_begin_as_ray_can_place(workers, has_gpus, expected):
 def test_several_learners_are_not_put_on_one_gpu():
     with pytest.raises(UserError, match=r"--workers.gpus-per-learner"):
         least_gpus(Workers(learners=2, gpus_per_learner=0.5), 1)
-
-
-def test_a_configuration_keeps_its_gpus_and_a_trial_takes_those_that_it_was_given():
-    one = matrix_game.EXPERIMENT.plan(GAME, "sync", 0).with_gpus(0.9, 0.5)
-    assert (one.workers.gpus_per_learner, one.workers.gpus_per_runner) == (0.9, 0.5)
-    staged = verco_plan(verco_salad.SMOKE, "verco", 0).with_gpus(0.9, 0.0)
-    assert {stage.plan.workers.gpus_per_learner for stage in staged.stages} == {0.9}

@@ -165,14 +165,6 @@ def test_a_slice_in_which_nothing_is_learned_is_refused(tmp_path, capsys):
     assert "--slice-seconds" in capsys.readouterr().err
 
 
-def test_the_script_in_python_says_that_a_slice_is_not_all(tmp_path, seconds):
-    result = matrix_game.EXPERIMENT.run(
-        "smoke", out=tmp_path, seeds=[0], methods=("marginal",), local=True, slice_seconds=4
-    )
-    assert not result.is_complete
-    assert not result.tables
-
-
 NO_RAY = """
 import sys
 sys.modules["ray"] = None  # importing it, or anything of it, fails

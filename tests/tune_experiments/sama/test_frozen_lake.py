@@ -40,14 +40,6 @@ def test_only_the_privileged_are_told_where_holes_and_targets_are():
     assert "row 4, column 4" in domain("privileged").manual  # a target
 
 
-def test_there_is_a_subgoal_for_every_cell_and_one_to_stay():
-    for name, number in (("4x4", 17), ("8x8", 65)):
-        own = domain("blind", name)
-        assert len(own.subgoals) == number
-        cells = [own.subgoal_cell(text) for text in own.subgoals]
-        assert cells == [*range(number - 1), None]
-
-
 def test_blind_rules_send_agents_to_far_corners_and_never_repeat_a_failure():
     own = domain("blind")
     failed, seen = set(), []
@@ -79,10 +71,6 @@ def test_an_agent_on_its_target_is_told_to_stay():
         assert found.subgoals[order[0]] == STAY and found.subgoals[order[1]] != STAY
     assert own.facts(state) == {"agent 1 is on a target"}
     assert own.situation(state) == "Agent 1 is on a target."
-
-
-def test_drawn_states_differ():
-    assert len(set(domain("blind").diverse_states(30, 1))) == 30
 
 
 # ------------------------------------------------------------------------------------------------- worlds

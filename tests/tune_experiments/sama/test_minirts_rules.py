@@ -26,7 +26,6 @@ from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.scene import Scene
 from tune_experiments.sama.minirts.subgoals import (
     ATTACK,
-    ENOUGH_TO_ATTACK,
     EQUIP,
     FAR,
     FIGHT,
@@ -73,27 +72,6 @@ def test_the_subgoals_are_the_17_phrases_and_to_wait():
     assert [one.text for one in SUBGOALS] == [*PHRASES, WAIT]
     assert [one.phrase for one in SUBGOALS] == [*PHRASES, ""]
     assert {one.goal for one in SUBGOALS} == set(DOMAIN.goals)
-
-
-def test_a_scene_has_the_decision_and_who_was_seen_lately():
-    assert (Scene(2, START).decision, Scene(2, START).lately) == (5, {})
-    assert Scene(2, KNOWN).lately == {SWORDMAN: 40}
-
-
-def test_the_manual_names_every_object_and_both_agents():
-    assert all(thing in DOMAIN.manual for thing in DOMAIN.objects) and "Agent 1 and Agent 2" in DOMAIN.manual
-    assert "Agent 3" in RtsDomain(3).manual and DOMAIN.map not in DOMAIN.manual.replace(DOMAIN.map, "")
-
-
-def test_the_manual_and_the_rules_attack_with_armies_of_one_size():
-    number = {5: "five", 6: "six"}[ENOUGH_TO_ATTACK]
-    assert f"An army of {number} or more" in DOMAIN.manual
-
-
-def test_the_situation_says_what_is_known_and_who_has_what():
-    text = DOMAIN.situation(KNOWN)
-    assert "6 peasants" in text and "1 swordman" in text and "Decision 5" in text
-    assert DOMAIN.statuses(KNOWN)[1].startswith("Agent 2 commands 3 peasants, 1 stable")
 
 
 # ------------------------------------------------------------------------------------------- tests of sub-goals

@@ -18,17 +18,14 @@ from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.overcooked.fragments import fragment_of
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 from tune_experiments.sama.overcooked.domain import DONE, command_texts
-from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.evaluation import play_under
 from tune_experiments.sama.overcooked.play import ScriptedExecutor
-from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import make_planner, make_planning_loop
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
@@ -245,13 +242,6 @@ def test_worlds_side_by_side_have_rounds_of_their_own():
         np.testing.assert_array_equal(found[name], again[name])
 
 
-def test_the_transcript_tells_every_goal_and_reflection():
-    text = str(planned_episodes(SMOKE, SAMA_HERE, team_of(SMOKE), 1)[TRANSCRIPT])
-    assert text.startswith("# Transcript of the planner\n\nRounds: rounds ")
-    for heading in ("### Call: objects", "### Call: decomposition", "## World 0: round 1 planned", "## Reflection"):
-        assert heading in text
-
-
 # -------------------------------------------------------------------------------------------------- the experiments
 
 
@@ -263,18 +253,6 @@ def test_conditions_change_the_planner_and_nothing_that_was_learned():
         assert all(getattr(config, name) == getattr(LAPTOP, name) for name in learned)
     assert len(set(map(repr, found.values()))) == len(found)
     assert "no objects extracted" in conditions(dataclasses.replace(LAPTOP, planner="openai"))
-
-
-def test_a_table_shows_one_kitchen_with_its_conditions():
-    def line(method, world, condition=""):
-        return Result("e", "t", method, world, "test", 0, "soups", 3.0, None, None, 10, 100, condition=condition)
-
-    lines = [line("sama-cramped_room", "cramped_room", "DEPS"), line("blind-coordination_ring", "coordination_ring")]
-    found = tables(lines, "C")
-    assert [(one.title, [label for label, _ in one.rows]) for one in found] == [
-        ("C: cramped_room", ["sama, DEPS"]),
-        ("C: coordination_ring", ["blind"]),
-    ]
 
 
 @pytest.mark.parametrize("name", ["api_key_variable", "base_url_variable"])

@@ -106,20 +106,9 @@ def test_teams_of_another_run_do_not_enter_a_folder(run, again, tmp_path, capsys
     assert f"(round_steps: {CONFIG.round_steps} -> " in capsys.readouterr().err
 
 
-def test_results_of_an_unknown_kind_are_left_alone(run, again, tmp_path, capsys):
-    (tmp_path / "results.jsonl").write_bytes((again / "results.jsonl").read_bytes())
-    assert main([str(run), "--out", str(tmp_path)]) == EXIT_CODE
-    assert "retest.json" in capsys.readouterr().err
-
-
 def test_the_present_folder_is_a_run_like_any_other(run, monkeypatch, capsys):
     monkeypatch.chdir(run)
     assert main(["."]) == 0
     assert (run.with_name("trained_retest") / "results.jsonl").is_file()
     assert main(["/"]) == EXIT_CODE
     assert "error: / is not a run folder" in capsys.readouterr().err
-
-
-def test_a_folder_with_other_things_is_left_alone(run, capsys):
-    assert main([str(run), "--out", str(run)]) == EXIT_CODE
-    assert "holds other files" in capsys.readouterr().err

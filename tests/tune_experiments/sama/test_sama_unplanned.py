@@ -14,18 +14,10 @@ from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.overcooked.evaluation import evaluate
 from tune_experiments.sama.overcooked.trials import UNPLANNED, plan
-from tune_experiments.sama.overcooked.world import CommandedKitchen, SymbolKitchen
+from tune_experiments.sama.overcooked.world import SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 MAPPO_HERE = "mappo-cramped_room"
-
-
-def test_mappo_has_the_network_of_sama_to_the_last_weight():
-    shapes = [
-        {name: weights.shape for name, weights in plan(LAPTOP, method, 0).build_policy().named_parameters()}
-        for method in (MAPPO_HERE, "sama-cramped_room")
-    ]
-    assert shapes[0] == shapes[1]
 
 
 def test_without_a_method_that_has_a_planner_none_is_checked(monkeypatch):
@@ -103,13 +95,3 @@ def test_likeliest_actions_are_taken_in_tests_of_every_row_beside_sampled_ones(r
         evaluate(config, f"{row}-cramped_room", team)
         plan(config, f"{row}-cramped_room", 0).validate(team)
     assert taken == [False, False, True, False, True]
-
-
-def test_a_told_kitchen_shows_what_a_kitchen_of_symbols_shows_and_what_is_told():
-    plain, commanded = SymbolKitchen(3), CommandedKitchen(3)
-    seen, heard = plain.reset(1), commanded.reset(1)
-    for key in ("symbols", "legal", "decides"):
-        np.testing.assert_array_equal(seen[key], heard[key])
-    assert plain.observation_spec["commands"] == commanded.observation_spec["commands"]
-    commanded.command([0], [("take a dish from the dish store", "wait at pot 0")])
-    assert commanded.observe()["commands"][0].any() and not plain.observe()["commands"].any()

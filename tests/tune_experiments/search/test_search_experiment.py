@@ -17,7 +17,7 @@ from ray.tune.search.sample import Categorical
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint
 from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments import furnmove_methods, matrix_game
-from tune_experiments.cordial_sync.methods import FAMILIES, METHODS, parse_method
+from tune_experiments.cordial_sync.methods import METHODS, parse_method
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError
@@ -57,20 +57,6 @@ def test_every_path_is_a_field_that_takes_every_value_of_its_domain(path):
         assert value_at(config, path) == value
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("preset", ["laptop", "authors"])
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_has_as_many_settings_as_asked_for(method, preset):
-    settings = draw_settings(SPACE, PRESETS[preset], method, 12, seed=0)
-    assert len({json.dumps(config_to_json(one.config)) for one in settings}) == 12
-    assert settings[0].config == PRESETS[preset]
-    rates = {one.values[f"{parse_method(method).family}.learning_rate"] for one in settings}
-    assert len(rates) == 12
-    assert {one.config.learner.algorithm for one in settings} == {"ppo", "impala"}
-    if parse_method(method).family != "central":
-        assert {one.config.learner.joint_ratio for one in settings} == {True, False}
-
-
 @functools.cache
 def training(config, method):
     """All of a trial that its search space could change, in a form that compares."""
@@ -92,12 +78,6 @@ def test_a_method_is_tried_with_what_changes_its_training_and_with_nothing_else(
         changed = with_overrides(config, {path: next(one for one in ends(domain) if one != value_at(config, path))})
         does_change = training(changed, method) != training(config, method)
         assert SPACE.uses(config, method, path) == does_change, path
-
-
-def test_every_experiment_on_furnmove_has_the_space():
-    for name in ("furnmove_sync", "furnmove_methods", "furnmove_cordial", "furnmove_mixture_size"):
-        assert list(find_experiment(name).search_space().domains) == list(SPACE.domains)
-    assert {path.split(".")[0] for path in SPACE.domains} >= set(FAMILIES)
 
 
 # -------------------------------------------------------------------------------------------------------- test worlds

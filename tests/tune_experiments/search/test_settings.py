@@ -125,14 +125,6 @@ def test_no_two_settings_of_a_method_are_alike():
         draw(count=4, space=space)
 
 
-@pytest.mark.parametrize(
-    ("domain", "said"), [(tune.choice([9]), "--epochs must be at most 4"), (tune.uniform(0, 1), "must be")]
-)
-def test_a_draw_that_the_configuration_refuses_is_told(domain, said):
-    with pytest.raises(UserError, match=said):
-        draw(space=SearchSpace({"epochs": domain}))
-
-
 # ------------------------------------------------------------------------------------------------------------- ranking
 
 

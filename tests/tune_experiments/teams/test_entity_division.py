@@ -123,9 +123,3 @@ def test_a_division_is_measured():
 def test_an_environment_or_network_that_cannot_be_divided_is_refused(env, network, arguments, lacking):
     with pytest.raises(UserError, match=f"endi_dis.*{lacking}"):
         EXPERIMENT.check(config_of(env, network, arguments))
-
-
-def test_an_environment_of_one_agent_or_more_is_played_by_two():
-    settled = EXPERIMENT.inspect(config_of("messenger-v0", "emma"), lambda said: None)
-    assert make_world(settled).num_agents == 2
-    EXPERIMENT.check(settled)

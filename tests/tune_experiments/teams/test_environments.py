@@ -21,7 +21,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED, find_stored, modules_named
 from tune_experiments.run.environment_probe import probe
-from tune_experiments.teams.environment_names import find_name, run_label
+from tune_experiments.teams.environment_names import find_name
 from tune_experiments.teams.trials import plan
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE, UNNAMED_FILE, train
@@ -65,22 +65,6 @@ def test_what_no_other_process_can_import_has_a_name_here_alone():
         find_name(games.Meeting())
 
 
-@pytest.mark.parametrize(
-    ("env", "label"),
-    [
-        ("overcooked-v0", "overcooked-v0"),
-        ("mpe2.simple_spread_v3", "simple_spread_v3"),
-        ("rescue:parallel_env", "rescue"),
-        ("my.games:Rescue", "Rescue"),
-        ("gymnasium:CartPole-v1", "CartPole-v1"),
-        ("gymnasium:own.games:Own/Game-v1", "Own_Game-v1"),
-        (f"{UNNAMED}lambda", "lambda"),
-    ],
-)
-def test_a_run_folder_is_named_after_its_environment(env, label):
-    assert run_label(env) == label == EXPERIMENT.run_name(small(env))
-
-
 # -------------------------------------------------------------------------------------------------------- worlds
 
 
@@ -97,10 +81,6 @@ def test_a_world_of_the_package_plays_as_it_does_and_says_who_sees(env):
         assert all((obs[key] == expected[key]).all() for key in obs)
         obs, expected = world.step(chosen)[0], plain.step(chosen)[0]
     assert set(world.restore(world.snapshot())) == {"agent", *expected}
-
-
-def test_an_agent_alone_is_told_no_number():
-    assert "agent" not in make_world(small("rtfm-v0")).observation_spec
 
 
 def test_a_gymnasium_environment_is_a_team_of_one():

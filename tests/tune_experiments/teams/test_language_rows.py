@@ -133,13 +133,6 @@ def test_the_small_model_reads_texts_of_random_play_and_repeats_their_words():
     assert any(read.startswith("bring the") for read, _ in pairs)
 
 
-def test_characters_come_back_as_they_were():
-    numbers = Characters()
-    assert numbers.text_of(numbers.tokens("Geh nach Süden, 你好!", 24)) == "Geh nach Süden, 你好!"
-    with pytest.raises(ValueError, match=r"5 characters and only 4 fit: .*--max-words.* max_length"):
-        numbers.tokens("lines", 4)
-
-
 @pytest.mark.parametrize("method", ["ippo", "lora"])
 def test_a_game_that_draws_nothing_is_shown_as_the_row_reads_it(method):
     world = find_experiment("train").test_world(ERRANDS, 2, method)

@@ -25,7 +25,6 @@ from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM
-from tune_experiments.launch import launch
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
@@ -34,7 +33,6 @@ from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.stage_training import restart_notice
 from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
-from tune_experiments.teams.observations import make_parts
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.teams.worlds import make_world
 
@@ -89,20 +87,6 @@ def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_no
     after = policy(seen, {}, first)
     assert (before.values[..., 0] != after.values[..., 0]).all() == depends
     torch.testing.assert_close(before.policy.marginals()[:, :, 0], after.policy.marginals()[:, :, 0])
-
-
-def test_the_agents_index_is_an_input():
-    parts = make_parts(make_world(SEEN["vectors"]))
-    assert [part.key for part in parts] == ["observation", "agent"]
-    policy = build_policy(SEEN["vectors"], "ippo", 0)
-    seen = {key: torch.from_numpy(value)[:, None] for key, value in make_world(SEEN["vectors"]).reset(0).items()}
-    marginals = policy(seen, {}, torch.ones(1, 1, dtype=torch.bool)).policy.marginals()
-    assert (marginals[0, 0, 0] != marginals[0, 0, 1]).any()
-
-
-def test_sync_is_paid_for_the_entropy_of_its_marginals():
-    assert plan(SMOKE, "sync_4", 0).objective.entropy_kind == "marginal"
-    assert [plan(SMOKE, row, 0).objective.joint_ratio for row in ("ippo", "mappo", "sync_4")] == [False, False, True]
 
 
 @pytest.mark.long
@@ -193,16 +177,6 @@ def test_the_distance_of_a_joint_policy_that_is_too_large_is_estimated():
     line = Result("train", EXPERIMENT.caption, "sync_4", "mpe2", "test", 0, "return", 1.0)
     table = EXPERIMENT.tables([line])[0].markdown()
     assert "| sync_4 | 1.000 |  | too many joint actions |" in table
-
-
-def test_random_play_is_one_row_that_names_neither_a_method_nor_the_game():
-    def line(method, world, seed):
-        return Result("train", EXPERIMENT.caption, method, world, "test", seed, "return", -1.0, env_steps=9)
-
-    lines = [line(RANDOM, "mpe2", None), *(line("ippo", "mpe2", seed) for seed in (0, 1))]
-    (table,) = EXPERIMENT.tables([*lines, line("mappo", "mpe2", 0)])
-    assert [label for label, _ in table.rows] == ["ippo", "mappo", "random"]
-    assert table.title.endswith(": mpe2")
 
 
 @pytest.mark.parametrize("method", ["ippo", "mappo"])
@@ -298,12 +272,6 @@ def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(
     monkeypatch.setattr("ray.tune.report", reported.append)
     tuning.train_trial({"request": {"folder": str(tmp_path)}})
     assert [row[REFUSED] for row in reported] == [UNPLAYABLE]
-
-
-def test_a_game_that_turns_out_unplayable_is_one_sentence_of_the_script(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(launch.Session, "train_and_evaluate", _unplayable)
-    assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "run")]) == 2
-    assert capsys.readouterr().err == f"error: {UNPLAYABLE}\n"
 
 
 def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys):
