@@ -44,9 +44,6 @@ def state_of(world, index):
     return record, learned_distances, {n: v.tolist() for n, v in kept.others.items()}, kept.clock
 
 
-# ---------------------------------------------------------------------------------------------- undone rounds
-
-
 def test_a_game_that_is_restored_repeats_itself_and_leaves_the_others_alone():
     world = worlds()
     for _ in range(3):
@@ -134,9 +131,6 @@ def test_who_has_made_what_it_was_to_make_hears_nothing_more_and_who_attacks_goe
     assert all(words[1] == "" for words in commands)
 
 
-# -------------------------------------------------------------------------------------------------------- sight
-
-
 def test_only_full_sight_shows_what_the_fog_hides_and_executors_never_see_it():
     texts = {}
     for sight in ("fair", "full", "types"):
@@ -147,16 +141,13 @@ def test_only_full_sight_shows_what_the_fog_hides_and_executors_never_see_it():
     assert "enemy" not in texts["fair"].split("Decision")[0] and "enemy 0: peasant" in texts["full"]
     trained = [UNITS[kind] for kind in worlds(1).enemies_trained(0)]
     assert trained and texts["types"].endswith(f"Seen lately: 100 % {trained[0]}.") and trained[0] not in texts["fair"]
-    with pytest.raises(ValueError, match="sight must be one of fair, full, types"):
+    with pytest.raises(ValueError, match="sight"):
         PlannedRts(1, sight="all")
 
 
 @pytest.mark.slow
 def test_the_world_keeps_the_contract_of_worlds():
     check_world(functools.partial(PlannedRts, agents_per_side=2, is_read=True, max_episode_steps=6))
-
-
-# ---------------------------------------------------------------------------------------------------- executors
 
 
 def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone():
@@ -175,9 +166,6 @@ def test_a_learned_team_carries_commands_out_and_repeats_a_round_that_is_undone(
             world.step(executor(world))
         ends.append([state_of(world, index) for index in range(2)])
     assert ends[0] == ends[1]
-
-
-# --------------------------------------------------------------------------------------------------------- tests
 
 
 def test_every_test_of_a_smoke_ends_with_its_numbers():
@@ -208,14 +196,6 @@ def test_erring_rules_beside_a_model_ask_no_record():
     assert found["gpt-4o-mini, 3 reflections"].planner == "replay" and found["weak rules, 3 retries"].replay == ""
 
 
-def test_rows_of_reflections_reflect_although_the_run_retries():
-    found = conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
-    assert "rules, 3 retries" in found
-    for name, config in found.items():
-        if name.endswith(("reflections", "retries")):
-            assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
-
-
 def test_seeds_play_different_games_and_a_seed_the_same_ones():
     seeds = [build_team(SMOKE, TWO, seed).seed for seed in (0, 1)]
     config = dataclasses.replace(SMOKE, max_episode_steps=6, test_episodes=1)
@@ -239,9 +219,6 @@ def test_a_record_has_metrics_unless_it_was_cut(most, is_whole):
     assert len(episode.steps) <= most
 
 
-# ---------------------------------------------------------------------------------------------- record and replay
-
-
 def test_a_stored_run_that_is_played_again_records_nothing(tmp_path):
     data = config_to_json(dataclasses.replace(SMOKE, record=str(tmp_path / "asked"), max_episode_steps=4))
     _, config = find_stored(EXPERIMENT.name, data, (), tmp_path)
@@ -259,6 +236,3 @@ def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch
     again = planned(dataclasses.replace(short, replay=str(tmp_path)), TWO, team, 42)
     assert again["_transcript"] == first["_transcript"]
     np.testing.assert_array_equal(again["ticks"], first["ticks"])
-
-
-# ------------------------------------------------------------------------------------------------------ bad input

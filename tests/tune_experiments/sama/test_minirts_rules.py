@@ -65,16 +65,10 @@ START = state(idle((0, PEASANT), (1, PEASANT), (0, PEASANT), (0, HALL)))
 KNOWN = state(idle(*[(k % 2, PEASANT) for k in range(6)], (1, STABLE), (0, HALL)), [SWORDMAN], lately="40 % swordman")
 
 
-# ------------------------------------------------------------------------------------------------------- words
-
-
 def test_the_subgoals_are_the_17_phrases_and_to_wait():
     assert [one.text for one in SUBGOALS] == [*PHRASES, WAIT]
     assert [one.phrase for one in SUBGOALS] == [*PHRASES, ""]
     assert {one.goal for one in SUBGOALS} == set(DOMAIN.goals)
-
-
-# ------------------------------------------------------------------------------------------- tests of sub-goals
 
 
 def moment(**values):
@@ -127,9 +121,6 @@ def test_code_says_what_the_built_in_test_says_of_the_same_states():
         for (i, a), (j, b) in itertools.pairwise(enumerate(moments)):
             rewards = [space["reward"](DOMAIN.as_json(texts[i], n), DOMAIN.as_json(texts[j], n)) for n in range(2)]
             assert rewards == TESTS[one.text](a, b)[0].astype(int).tolist(), one.text
-
-
-# ------------------------------------------------------------------------------------------------------- rules
 
 
 def test_only_who_owns_what_a_subgoal_needs_can_begin_with_it():

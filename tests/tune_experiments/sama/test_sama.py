@@ -15,7 +15,7 @@ from rl_models.chat.meter import Budget
 from rl_models.planners.rounds import NextRound
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.tune_experiments.overcooked.fragments import fragment_of
+from tests.tune_experiments.fragments import play
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
@@ -35,14 +35,11 @@ WAIT = "wait at pot 0"
 OPEN, DONE_NUMBER = command_texts("cramped_room").index, len(command_texts("cramped_room")) - 1
 
 
-# -------------------------------------------------------------------------------------------------- the network
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     config = dataclasses.replace(SMOKE, tasks=(layout,))
     trial = plan(config, f"sama-{layout}", 0)
-    policy, fragment = fragment_of(trial, worlds=6)
+    policy, fragment = play(trial, worlds=6)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
     statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
     assert np.isfinite(float(statistics["loss/total"]))
@@ -54,7 +51,7 @@ def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
 
 
 def test_learning_sees_the_probabilities_that_acting_drew_with():
-    policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3), worlds=6)
+    policy, fragment = play(plan(LAPTOP, "sama-cramped_room", 3), worlds=6)
     batch = to_batch(fragment)
     again = forward(policy, batch).policy.first_steps(10).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
@@ -87,9 +84,6 @@ def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
     world.command([0], [(DISH, WAIT)])
     for key, value in world.observe().items():
         np.testing.assert_array_equal(value, before[key])
-
-
-# -------------------------------------------------------------------------------------------------- kitchens
 
 
 def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things():
@@ -155,9 +149,6 @@ def test_a_round_that_is_not_finished_in_time_is_stopped():
     assert not any(terminated.any() for terminated, _ in ends)
 
 
-# -------------------------------------------------------------------------------------------------- preparation
-
-
 def test_states_to_learn_from_are_diverse_and_validation_has_others():
     data = [
         prepare_training_data(offline_planner("forced_coordination"), "forced_coordination", 40, "builtin", n)
@@ -168,9 +159,6 @@ def test_states_to_learn_from_are_diverse_and_validation_has_others():
     assert len(first & second) == 1  # where every episode begins
     assert len(data[0].pairs) > 55  # every other state twice, with a second plan
     assert len(set(data[0].pairs)) == len(data[0].pairs)
-
-
-# -------------------------------------------------------------------------------------------------- episodes
 
 
 SAMA_HERE = "sama-cramped_room"
@@ -240,9 +228,6 @@ def test_worlds_side_by_side_have_rounds_of_their_own():
     assert len(set(found["wasted_steps"])) > 1
     for name in ("rounds", "wasted_steps", "soups"):
         np.testing.assert_array_equal(found[name], again[name])
-
-
-# -------------------------------------------------------------------------------------------------- the experiments
 
 
 def test_conditions_change_the_planner_and_nothing_that_was_learned():

@@ -10,6 +10,7 @@ from rl_models.planners.rounds import NextRound
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
+from tune_experiments.sama.minirts.trials import conditions as minirts_conditions
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
 from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
@@ -23,6 +24,7 @@ from tune_experiments.sama.play import PlannedPlay
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 HERE = "sama-cramped_room"
+MINIRTS = find_experiment("sama_minirts").presets["laptop"]
 
 
 def played(config, seed=2):
@@ -48,9 +50,6 @@ def test_soups_are_those_within_an_episodes_env_steps_undone_ones_included():
     assert found["soups"][0] == served[399]
     assert found["standing_soups"][0] == served[-1] > found["soups"][0]
     assert found["reward"][0] == 20 * found["soups"][0]
-
-
-# ---------------------------------------------------------------------------------------------- scripted chefs
 
 
 @pytest.mark.parametrize("layout", ["asymmetric_advantages", "forced_coordination"])
@@ -89,9 +88,6 @@ def test_the_row_is_tested_beside_sama_alone_and_has_its_rules_whoever_plans():
     assert list(evaluate(config, blind, plan(config, blind, 0).build_policy().eval())) == ["cramped_room"]
 
 
-# ---------------------------------------------------------------------------------------------- what tables say
-
-
 def test_reflection_is_compared_with_as_many_tries_without_a_memory():
     ablations = find_experiment("sama_ablations")
     config = ablations.presets["laptop"]
@@ -102,20 +98,9 @@ def test_reflection_is_compared_with_as_many_tries_without_a_memory():
     assert dataclasses.replace(control, after_failure=ours.after_failure) == ours
 
 
-# ---------------------------------------------------------------------------------------------- retries
-
-
-def test_retries_are_tested_beside_as_many_reflections_of_the_same_planner():
-    found = sama_ablations.conditions(LAPTOP)
-    for noise in ("weak", "weaker"):
-        for tries in (1, 2, 3):
-            reflecting, retrying = (found[f"{noise} planner, {tries} {how}"] for how in ("reflections", "retries"))
-            assert dataclasses.replace(reflecting, after_failure="retry") == retrying
-
-
-def test_rows_of_reflections_reflect_although_the_run_retries():
-    found = sama_ablations.conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
-    for name, config in found.items():
+@pytest.mark.parametrize(("conditions", "laptop"), [(sama_ablations.conditions, LAPTOP), (minirts_conditions, MINIRTS)])
+def test_rows_of_reflections_reflect_although_the_run_retries(conditions, laptop):
+    for name, config in conditions(dataclasses.replace(laptop, after_failure="retry")).items():
         if name.endswith(("reflections", "retries")):
             assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
 
@@ -127,9 +112,6 @@ def test_rules_that_err_beside_a_model_ask_no_record():
     assert found["replay planner, 3 reflections"].replay.endswith("asked")
     by_rule = sama_ablations.conditions(dataclasses.replace(LAPTOP, replay="asked"))
     assert by_rule["weak planner, 1 retries"].replay.endswith("asked")  # such a record holds their answers
-
-
-# ---------------------------------------------------------------------------------------------- idle rounds, controls
 
 
 def test_a_round_that_changes_nothing_is_counted_and_not_reached():

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from rl_models.batch import decision_mask, forward, to_batch
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.overcooked.evaluation import evaluate
@@ -54,10 +54,7 @@ def test_mappo_plays_whole_episodes_for_soups_and_shaped_points_and_is_told_noth
 
 def test_mappo_learns_from_the_probabilities_that_acting_drew_with():
     trial = plan(SMOKE, MAPPO_HERE, 1)
-    policy, world = trial.build_policy(), trial.make_world(num_worlds=6, first_world=0)
-    collector = Collector(world, policy, 30)
-    collector.reset(0)
-    fragment = collector.collect()
+    policy, fragment = play(trial, 6, 30)
     batch = to_batch(fragment)
     assert not decision_mask(batch).all()
     again = forward(policy, batch).policy.first_steps(30).log_prob(batch["actions"], decision_mask(batch))
