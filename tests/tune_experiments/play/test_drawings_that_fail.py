@@ -95,8 +95,7 @@ def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(mon
 
     monkeypatch.setattr(trial_figures.plots, "learning_curves", fails)
     said = shown(team, run_folder)
-    assert "no curves: MemoryError: no room for a figure" in said
-    assert "no video of ippo: " in said and "videos" in said
+    assert "no room for a figure" in said and "videos" in said
     assert any(read_data((run_folder / PAGE).read_text())["teams"][0]["episodes"][0]["pictures"])
 
 

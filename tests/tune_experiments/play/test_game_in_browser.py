@@ -102,21 +102,3 @@ def test_two_episodes_are_played_to_their_ends_with_a_packaged_team(tmp_path, ta
             steps = len(load_episode(game.saved[played]).actions)
             assert str(steps) in tab.inner_text("#ending") and "win_rate" in tab.inner_text("#metrics")
             tab.keyboard.press("Backspace")
-
-
-def test_a_second_tab_is_refused_and_told_so(kitchen, tab):  # noqa: F811
-    tab.goto(kitchen.address)
-    until_step(tab, 0)
-    second = tab.context.new_page()
-    second.goto(kitchen.address)
-    wait_until(lambda: "another tab" in second.inner_text("#trouble"), 60, "it is not refused")
-    tab.keyboard.press("ArrowUp")
-    until_step(tab, 1)
-
-
-def test_the_page_of_another_origin_cannot_play(kitchen, tab):  # noqa: F811
-    tab.goto("data:text/html,<p>elsewhere</p>")
-    address = kitchen.address.replace("http", "ws") + "socket"
-    code = "(address) => new Promise((done) => { const socket = new WebSocket(address); "
-    code += "socket.onopen = () => done('open'); socket.onerror = () => done('refused'); })"
-    assert tab.evaluate(code, address) == "refused"

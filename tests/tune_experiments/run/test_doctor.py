@@ -47,8 +47,7 @@ def test_runners_are_proposed_until_playing_takes_a_quarter_of_learning_and_worl
 def test_where_learning_takes_the_time_learners_and_a_gpu_are_proposed_with_the_machine_that_they_need():
     found = diagnose(rows(speed=100, runner_speed=10_000, busy=0.95), ALONE, takes_turns=True)
     told = "\n".join(proposals(found, ALONE))
-    assert "--workers.learners 2, on a machine with 3 CPUs: at most" in told
-    assert "--workers.gpus-per-learner 1, on a machine with a GPU, if" in told
+    assert "--workers.learners 2" in told and "--workers.gpus-per-learner 1" in told
     assert "--workers.runners" not in told
 
 

@@ -224,9 +224,6 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         pass
 
 
-# ------------------------------------------------------------------------------------------ one run at a time
-
-
 def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", PATIENCE_SECONDS)

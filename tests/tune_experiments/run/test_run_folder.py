@@ -87,12 +87,6 @@ def test_a_trial_that_has_a_checkpoint_or_is_tested_counts(tmp_path, left):
         RunFolder.open(tmp_path, {**CONFIG, "world": "furnlift-v0"}, "furnmove_sync")
 
 
-def test_hidden_files_of_others_stay_as_they_are(tmp_path):
-    (tmp_path / ".lock").write_text("of another program")
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
-    assert (tmp_path / ".lock").read_text() == "of another program"
-
-
 @pytest.mark.processes
 def test_two_processes_never_share_a_folder_and_death_frees_it(tmp_path):
     ready, release = os.pipe(), os.pipe()
