@@ -8,8 +8,7 @@ import torch
 
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.losses.imitation import Imitation
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import update
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
 from tune_experiments.experiment.finding import find_experiment
@@ -41,26 +40,18 @@ def test_the_papers_preset_has_the_authors_number_of_parameters(method, count):
     assert sum(weights.numel() for weights in lifting.build_policy(PAPER, method, 0).parameters()) == count
 
 
-def learner_of(plan, worlds=8, length=6):
-    world, policy = plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy()
-    collector = Collector(world, policy, length, plan.objective.needs_values)
-    collector.reset(0)
-    return collector, Learner(policy, plan.objective, plan.optimiser)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("method", LIFT_METHODS)
 def test_every_method_learns_in_both_stages(method):
     for stage in lifting.plan(SMOKE, method, 0).stages:
-        collector, learner = learner_of(stage.plan)
-        before = {name: value.clone() for name, value in learner.policy.state_dict().items()}
-        statistics = learner.update([collector.collect()])
+        policy, statistics = update(stage.plan, 8, 6)
+        before = stage.plan.build_policy().state_dict()
         assert np.isfinite(statistics["loss/imitation"]) and np.isfinite(statistics["loss/total"])
-        moved = [name for name, value in learner.policy.state_dict().items() if not torch.equal(value, before[name])]
+        moved = [name for name, value in policy.state_dict().items() if not torch.equal(value, before[name])]
         assert any(name.startswith("policy_head") for name in moved)
-        assert stage.plan.objective.entropy_kind == ("component" if method == "central" else "marginal")
         has_moved_value = any(name.startswith("value_head") for name in moved)
         assert has_moved_value == (stage.name == "reinforcement"), "the warm start teaches no values"
+    assert stage.plan.objective.entropy_kind == ("component" if method == "central" else "marginal")
 
 
 def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():

@@ -37,9 +37,6 @@ def train(folder, config, method):
     return {result.metric: result for result in read_test_results(folder)}, rows
 
 
-# ------------------------------------------------------------------------------------------ the yardstick
-
-
 def test_the_marginal_optimum_is_the_best_of_all_products():
     assert pytest.approx(-0.656854, abs=1e-6) == MARGINAL
     best = np.array([2 - np.sqrt(2), 0.0, np.sqrt(2) - 1])
@@ -61,9 +58,6 @@ def test_the_adversary_is_told_the_present_policy():
     assert world.odds == pytest.approx(np.eye(3)[values.argmin()], abs=1e-6)
     InformedAdversary(Schedule.constant(0.5))(world, policy, Progress())
     assert np.log(world.odds) * -0.5 - values == pytest.approx([(np.log(world.odds) * -0.5 - values)[0]] * 3)
-
-
-# ------------------------------------------------------------------------------------------ learning
 
 
 @pytest.mark.long
@@ -93,8 +87,9 @@ def test_sync_teams_learn_the_best_policy_of_all(tmp_path):
 
 @pytest.mark.long
 def test_the_table_has_the_papers_values_beside(tmp_path):
+    config = dataclasses.replace(SMOKE, games=32, budget_env_steps=640)
     results = [
-        result for method in ("sync", "marginal") for result in train(tmp_path / method, SMOKE, method)[0].values()
+        result for method in ("sync", "marginal") for result in train(tmp_path / method, config, method)[0].values()
     ]
     replace_rows(tmp_path / "results.jsonl", results)
     (table,) = EXPERIMENT.tables(read(tmp_path / "results.jsonl"))
@@ -102,9 +97,6 @@ def test_the_table_has_the_papers_values_beside(tmp_path):
     assert table.rows[3][1][0].value == MARGINAL
     trials = {method: {0: tmp_path / method} for method in ("sync", "marginal")}
     assert [path.name for path in EXPERIMENT.figures(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
-
-
-# ------------------------------------------------------------------------------------------ stopping
 
 
 class Stopped(Exception):

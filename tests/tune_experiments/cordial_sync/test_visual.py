@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play, update
 from tune_experiments.cordial_sync.methods import FAMILIES
 from tune_experiments.cordial_sync.trials import plan, training_world
 from tune_experiments.furnmove_visual import EXPERIMENT
@@ -38,28 +37,20 @@ def test_the_papers_preset_has_the_authors_number_of_parameters(config, method, 
     assert parameters(config, method) == count
 
 
-def one_fragment(config, method):
-    trial = plan(config, method, 0)
-    world, policy = trial.make_world(num_worlds=4, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, 4, trial.objective.needs_values)
-    collector.reset(0)
-    return trial, policy, collector.collect()
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("agents", [2, 3])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "agents"), zip(FAMILIES, (2, 3, 3, 3), strict=True))
 def test_every_family_learns_from_frames(family, agents):
     method = {"sync": "sync_2_cordial"}.get(family, family)
-    trial, policy, fragment = one_fragment(dataclasses.replace(TINY, num_agents=agents), method)
-    before = [weights.clone() for weights in policy.parameters()]
-    statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    trial = plan(dataclasses.replace(TINY, num_agents=agents), method, 0)
+    policy, statistics = update(trial, 4, 4)
     assert np.isfinite(float(statistics["loss/total"]))
-    assert any((old != new).any() for old, new in zip(before, policy.parameters(), strict=True))
+    assert any(
+        (old != new).any() for old, new in zip(trial.build_policy().parameters(), policy.parameters(), strict=True)
+    )
 
 
 def test_fragments_keep_frames_as_bytes():
-    _, _, fragment = one_fragment(TINY, "marginal")
+    _, fragment = play(plan(TINY, "marginal", 0), 4, 4)
     frames = fragment.obs["frame"]
     assert frames.dtype == np.uint8 and frames.shape == (4, 5, 2, 42, 42, 3)
     assert "view" not in fragment.obs

@@ -14,11 +14,10 @@ from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.runtime.added_observations import NOISE
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS, divides
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
+from tests.tune_experiments.fragments import update
 from tune_experiments.endi import messenger_config, rtfm_config
 from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, make_losses
 from tune_experiments.endi.messenger_trials import validate
@@ -32,14 +31,9 @@ MESSENGER_ROWS = messenger_config.RowName.__args__
 RTFM_ROWS = tuple(row for row in rtfm_config.RowName.__args__ if row != "qmix")
 
 
-def one_update(trial, worlds=3, length=5):
-    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, length, trial.objective.needs_values)
-    collector.reset(0)
-    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-
-
-# ---------------------------------------------------------------------------------------------- how rows are trained
+OFTEN = ("txt2pi", "endi_num", "endi_dis", "endi_dis_balance", "endi_kl", "endi_reg", "endi_dis_matching")
+SELDOM = tuple(row for row in RTFM_ROWS if row not in OFTEN)
+"""Rows of RTFM with a loss of their own each, and those with the same losses, which are tested in `make slow`."""
 
 
 @pytest.mark.long
@@ -47,7 +41,7 @@ def one_update(trial, worlds=3, length=5):
 def test_every_row_of_messenger_learns_with_its_own_losses(row):
     trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[-1].plan
     assert not trial.objective.joint_ratio
-    told = one_update(trial)
+    _, told = update(trial)
     assert np.isfinite(float(told["loss/total"]))
     assert ("loss/grounding" in told) == row.endswith("_grounding")
     assert ("division/overlap" in told) == row.startswith("endi_")
@@ -55,11 +49,11 @@ def test_every_row_of_messenger_learns_with_its_own_losses(row):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", RTFM_ROWS)
+@pytest.mark.parametrize("row", [*OFTEN, *(pytest.param(row, marks=pytest.mark.slow) for row in SELDOM)])
 def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     trial = RTFM.plan(smoke(RTFM), row, 0).stages[-1].plan
     assert not trial.objective.joint_ratio
-    told = one_update(trial)
+    _, told = update(trial)
     assert np.isfinite(float(told["loss/total"]))
     variant = VARIANTS.get(row.removesuffix(ON_MATCHING))
     regulariser = "none" if variant is None else variant.regulariser
@@ -159,9 +153,6 @@ def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
     assert groups <= {"episode", "loss", "policy", "schedule", "learner", "division", "speed"}
 
 
-# ---------------------------------------------------------------------------------------------- what is tested
-
-
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
 def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment):
     """The same seed, the same noise: greedy actions and masks agree until the first episode ends."""
@@ -218,31 +209,10 @@ def test_teams_in_rtfm_are_tested_with_all_that_training_never_showed():
     assert names.reset(0)["grid"].max() > make_stage(config, 1, 2).reset(0)["grid"].max()
 
 
-# ---------------------------------------------------------------------------------------------- tables and words
-
-
-def line(method, world, metric, value, table, condition=""):
-    return Result(
-        experiment="endi",
-        table=table,
-        method=method,
-        world=world,
-        split="test",
-        seed=0,
-        metric=metric,
-        value=value,
-        ci_low=None,
-        ci_high=None,
-        n_episodes=10,
-        env_steps=5,
-        condition=condition,
-    )
-
-
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
 def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
     def of(method, world, metric, value, condition=""):
-        return line(method, world, metric, value, experiment.caption, condition)
+        return Result("endi", experiment.caption, method, world, "test", 0, metric, value, condition=condition)
 
     found = experiment.tables(
         [

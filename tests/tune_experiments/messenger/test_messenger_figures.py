@@ -16,7 +16,7 @@ from tune_experiments.messenger.figures import (
     video,
     watch_reading,
 )
-from tune_experiments.play.recording import SEED, chosen_episode, failed_episode, record_episode
+from tune_experiments.play.recording import SEED, chosen_episode, record_episode
 
 
 def untrained(row):
@@ -39,14 +39,6 @@ def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
             assert not attention.size
     assert re.search(r"the end: (won|lost to [a-z ]+), reward [+-]", moments[-1][1])
     assert len(moments) == len(record_episode(untrained(row)))
-
-
-@pytest.mark.long
-def test_a_run_shows_an_episode_that_the_team_does_not_win_and_what_it_is_lost_to():
-    policy = untrained("game_id")
-    index = failed_episode(policy, SEED)
-    caption = watch_reading(policy, SEED, index)[-1][1]
-    assert "lost to" in caption and "reward -1.0" in caption
 
 
 def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():

@@ -26,8 +26,6 @@ from tune_experiments.overcooked_selfplay import SMOKE
 PAIR = np.array([[3.0, 0], [0, 2]])
 THREE = np.array([[60.0, 50, 0], [50, 60, 10], [0, 10, 80]])
 
-# -------------------------------------------------------------------------------------------------------- the solver
-
 
 def test_two_members_who_cannot_cook_together():
     np.testing.assert_allclose(solver.page_rank(PAIR), [0.5, 0.5])
@@ -70,9 +68,6 @@ def test_after_generation_50_two_of_five_members_are_new():
     payoffs[:, 3] = payoffs[3] = 9.0  # all prefer the second newest member
     assert not solver.is_accepted(payoffs, 0, 50)
     assert solver.is_accepted(payoffs, 0, 51)
-
-
-# ------------------------------------------------------------------------------------------------ who is drawn
 
 
 def kitchens(worlds, weights, self_share=0.0, visit_weight=0.0, first_world=0, seed=3):
@@ -134,9 +129,6 @@ def test_both_chefs_learn_where_the_learner_is_its_own_partner():
     world.step(np.full((40, 2), 2))  # east
     turned = (world.state["headings"] == 2).sum(1)
     assert (turned[alone] == 2).all() and (turned[~alone] == 1).all()
-
-
-# --------------------------------------------------------------------------------------------------- the population
 
 
 class Counting:

@@ -8,8 +8,7 @@ import pytest
 from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import update
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -21,16 +20,7 @@ from tune_experiments.rtfm.matching_config import CHANGES
 from tune_experiments.rtfm.transfer import plan
 
 LETTERS = find_experiment("rtfm_rock_paper_scissors")
-MATCHING_RTFM = find_experiment("rtfm_matching")
 LAPTOP, SMOKE = LETTERS.presets["laptop"], LETTERS.presets["smoke"]
-
-
-def after_an_update(trial):
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, trial.workers.fragment_length)
-    collector.reset(0)
-    statistics = Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-    return policy, statistics
 
 
 @pytest.mark.parametrize("row", CHANGES)
@@ -48,12 +38,12 @@ def test_an_ablation_differs_in_what_its_row_says(row):
 
 @pytest.mark.parametrize("row", ["matching", "matching_two_tables_contrastive", "matching_as_vector"])
 def test_a_row_of_the_reader_trains(row):
-    _, statistics = after_an_update(plan(SMOKE, row, 0))
+    _, statistics = update(plan(SMOKE, row, 0))
     assert np.isfinite(float(statistics["loss/total"]))
 
 
 def test_random_moves_stay_uniform_while_they_train():
-    policy, _ = after_an_update(plan(SMOKE, "random", 0))
+    policy, _ = update(plan(SMOKE, "random", 0))
     assert all(not weights.any() for weights in policy.parameters())
 
 
@@ -79,9 +69,6 @@ def test_results_say_by_which_games_they_were_made():
     assert LETTERS.get_split("eval_9x9") == "unseen"
 
 
-# ------------------------------------------------------------------------------------------- can txt2pi be helped?
-
-
 @pytest.mark.parametrize("row", HELPED)
 def test_txt2pi_with_one_part_of_the_reader_is_txt2pi_in_the_rest_and_trains(row):
     ours, theirs = plan(SMOKE, row, 0), plan(SMOKE, "txt2pi", 0)
@@ -89,7 +76,7 @@ def test_txt2pi_with_one_part_of_the_reader_is_txt2pi_in_the_rest_and_trains(row
     assert ours.optimiser == theirs.optimiser and ours.workers == theirs.workers
     losses = {"txt2pi_contrastive": [MentionContrast], "txt2pi_attention_warm_start": [MentionWarmStart]}
     assert [type(loss) for loss in ours.objective.extra_losses] == losses.get(row, [])
-    policy, statistics = after_an_update(ours)
+    policy, statistics = update(ours)
     plain = theirs.build_policy().state_dict()
     added = {name.split(".")[2] for name in policy.state_dict().keys() - plain.keys()}
     assert added == ({"picks"} if row == "txt2pi_shared_words" else set())
@@ -127,10 +114,3 @@ def test_settings_of_later_stages_are_read_where_there_are_later_stages():
     experiment = find_experiment("rtfm_matching")
     staged = with_overrides(experiment.presets["laptop"], {"stages": ("simplest", "group")})
     experiment.check(with_overrides(staged, {"budget_env_steps": 1, "later_learning_rate": 0.1}))
-
-
-def test_the_main_comparison_of_a_curriculum_is_in_the_room_of_its_last_stage():
-    config = MATCHING_RTFM.presets["laptop"]
-    staged = dataclasses.replace(config, methods=("matching", "matching_named"), stages=("simplest", "10x10"))
-    (named,) = MATCHING_RTFM.main_comparisons(staged)
-    assert named.world == "eval_new_10x10"

@@ -10,10 +10,8 @@ from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.grid import make_grid
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 from tests.rl_models.text.small import save_bert
+from tests.tune_experiments.fragments import update
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
@@ -35,20 +33,12 @@ METHODS = RTFM["laptop"].methods
 TINY = {"rtfm": RTFM["smoke"], "letters": LETTERS["smoke"]}
 
 
-def one_update(config, method):
-    trial = plan(config, method, 0)
-    world, policy = trial.make_world(num_worlds=4, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, 6, trial.objective.needs_values)
-    collector.reset(0)
-    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-
-
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_row_learns_by_ppo_and_impala(method, algorithm):
     config = dataclasses.replace(TINY["rtfm"], learner=learner_config(algorithm=algorithm))
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
-    assert np.isfinite(float(one_update(config, method)["loss/total"]))
+    assert np.isfinite(float(update(plan(config, method, 0))[1]["loss/total"]))
 
 
 @pytest.mark.parametrize("method", ["txt2pi", "film", "cnn"])
@@ -56,7 +46,7 @@ def test_rows_read_by_a_frozen_encoder_whose_projection_alone_learns(method, tmp
     save_bert(tmp_path, positions=64, more_words=make_world(RtfmTask()).vocabulary[1:60])
     network = dataclasses.replace(TINY["rtfm"].network, text_encoder=str(tmp_path))
     config = dataclasses.replace(TINY["rtfm"], network=network, learner=learner_config(algorithm="impala"))
-    assert np.isfinite(float(one_update(config, method)["loss/total"]))
+    assert np.isfinite(float(update(plan(config, method, 0))[1]["loss/total"]))
     policy = plan(config, method, 0).build_policy()
     assert [key for key in policy.state_dict() if "words" in key.split(".")] == [
         key for key in policy.state_dict() if key.endswith("words.projection.weight")
@@ -132,11 +122,12 @@ def test_wrong_documents_stay_the_same_when_the_world_drops_texts_that_it_does_n
         np.testing.assert_array_equal(whole, dropped)
 
 
-def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
-    def line(method, world, value, condition="", seed=0):
-        rest = ("win_rate", value, value, value, 10, 7)
-        return Result("x", "caption", method, world, "test", seed, *rest, condition=condition)
+def line(method, world, value, condition="", seed=0, table="caption"):
+    rest = ("test", seed, "win_rate", value, value, value, 10, 7)
+    return Result("x", table, method, world, *rest, condition=condition)
 
+
+def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
     values = {"train_6x6": 0.5, "eval_6x6": 0.4, "eval_10x10": 0.3, "shuffled_6x6": 0.2}
     own = [line(method, world, value) for method in ("cnn", "film") for world, value in list(values.items())[:3]]
     own += [line(method, "eval_6x6", 0.2, "shuffled") for method in ("cnn", "film")]
@@ -153,12 +144,9 @@ def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_
 
 
 def test_simpler_games_have_a_table_of_their_own_and_the_full_games_stage_is_a_column_like_any_other():
-    def line(world, condition=""):
-        rest = ("test", 0, "win_rate", 0.5, 0.5, 0.5, 10, 7)
-        return Result("x", GENERALISATION.caption, "trained_on_10x10", world, *rest, condition=condition)
-
-    earlier = [line("train_6x6", "after simplest"), line("train_6x6", "after dyna_group")]
-    last = [line("train_10x10", "after full_10x10"), line("eval_10x10")]
+    row, table = "trained_on_10x10", GENERALISATION.caption
+    earlier = [line(row, "train_6x6", 0.5, f"after {game}", table=table) for game in ("simplest", "dyna_group")]
+    last = [line(row, "train_10x10", 0.5, "after full_10x10", table=table), line(row, "eval_10x10", 0.5, table=table)]
     ends, stages = GENERALISATION.tables([*earlier, *last])
     assert ends.metrics == ("train_10x10", "eval_10x10")
     assert [label for label, _ in ends.rows] == ["trained_on_10x10", "trained_on_10x10, paper"]
@@ -230,24 +218,8 @@ def test_every_stage_is_harder_than_the_one_before_and_only_cells_of_table_2_end
             )
 
 
-def test_stages_have_the_published_frames_and_learning_rates():
-    """50 million frames, but 100 from random weights; the released commands lower the rate for the full game."""
-    way = plan_of_stages(CURRICULUM["paper"], "from_dyna_group", 0)
-    assert [stage.plan.budget_env_steps for stage in way.stages] == [10**8, *[5 * 10**7] * 3]
-    rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in way.stages]
-    np.testing.assert_allclose(rates, [7e-4, 7e-4, 7e-4, 1e-4])
-    for row in ("from_scratch", "random_to_nl"):
-        (alone,) = plan_of_stages(CURRICULUM["paper"], row, 0).stages
-        assert alone.plan.optimiser.learning_rate.at(Progress()) == 7e-4
-        assert alone.plan.budget_env_steps == 10**8
-
-
 def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
     """Results have the form that rows write: earlier stages under `after`, the full game under its room."""
-
-    def line(row, world, value, condition=""):
-        rest = ("test", 0, "win_rate", value, value, value, 10, 7)
-        return Result("x", "caption", row, world, *rest, condition=condition)
 
     lines = []
     for number, row in enumerate(CURRICULUM["paper"].methods):

@@ -106,14 +106,3 @@ def test_render_films_what_is_attended_to():
     policy = untrained()
     assert EXPERIMENT.video is not None
     np.testing.assert_array_equal(EXPERIMENT.video(policy, 3), draw_frames(watch_reading(policy, 3)))
-
-
-def test_more_attention_is_darker():
-    policy = untrained()
-    moment = watch_reading(policy)[0]
-    marked = np.zeros(len(moment.words))
-    marked[4] = 1.0
-    none, one = (dataclasses.replace(moment, attention={"goal": weights}) for weights in (0 * marked, marked))
-    blank, shown = (draw_frames([each])[0].astype(int) for each in (none, one))
-    assert (shown <= blank).all()
-    assert (shown < blank).any()

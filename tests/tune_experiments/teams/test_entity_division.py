@@ -89,7 +89,7 @@ def test_nobody_divides_with_an_agent_that_has_left():
         torch.testing.assert_close(offsets[:, :, agent, :, 1], rows.flip(-1))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_agents_learn_to_divide_posts_and_to_man_them():
     config = config_of(*GAMES["numbers"])
     learner = dataclasses.replace(config.learner, learning_rate=3e-3, num_epochs=4)

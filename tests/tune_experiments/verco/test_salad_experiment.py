@@ -14,8 +14,8 @@ from rl_envs.salad.teacher import messages
 from rl_models.llm.llm_config import Normalisation
 from rl_models.llm.messages import to_message
 from rl_models.runtime.added_observations import MESSAGES
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
@@ -43,9 +43,6 @@ def changed_by(train, weights):
     before = {name: value.clone() for name, value in weights().items()}
     train()
     return {name for name, value in weights().items() if not torch.equal(value, before[name])}
-
-
-# ------------------------------------------------------------------------------------------------- what learns
 
 
 @pytest.mark.long
@@ -105,11 +102,9 @@ def test_the_team_plays_the_warm_start_that_is_about_its_play():
 @pytest.mark.parametrize("method", LEARNING)
 def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method):
     trial = cooking(method)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 12)
-    collector.reset(0)
+    policy, fragment = play(trial, 3, 12)
     learner = Learner(policy, trial.objective, trial.optimiser)
-    changed = changed_by(lambda: learner.update([collector.collect()]), policy.state_dict)
+    changed = changed_by(lambda: learner.update([fragment]), policy.state_dict)
     assert changed and not any(".message." in name for name in changed)
     assert any(name.startswith("value_head.") for name in changed)
     assert any(".action." in name for name in changed) or ROWS[method].is_symbolic
@@ -119,22 +114,11 @@ def test_a_language_team_learns_with_the_paper_presets_update():
     """The smallest model learns with parts, target KL, clipped values and two learning rates at once."""
     config = dataclasses.replace(SMOKE, learner=PAPER.learner)
     trial = cooking("twosome", config)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=4, first_world=0), policy, 24)
-    collector.reset(0)
+    policy, fragment = play(trial, 4, 24)
     learner = Learner(policy, trial.objective, trial.optimiser)
-    changed = changed_by(lambda: learner.update([collector.collect()]), policy.state_dict)
+    changed = changed_by(lambda: learner.update([fragment]), policy.state_dict)
     assert learner.progress.updates == 4 and learner.progress.env_steps == 4 * 24
     assert any(name.startswith("value_head.") for name in changed) and any(".action." in name for name in changed)
-
-
-def test_a_decision_is_discounted_by_its_env_steps():
-    trial = cooking("twosome")
-    collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 24)
-    collector.reset(0)
-    fragment = collector.collect()
-    assert not fragment.obs["decides"].all()
-    assert trial.objective.gamma == LAPTOP.learner.gamma and not trial.objective.joint_ratio
 
 
 @pytest.mark.parametrize("rule", get_args(Normalisation))
@@ -148,9 +132,6 @@ def test_a_chat_template_is_refused_for_the_small_model():
     language = dataclasses.replace(SMOKE.team.language, chat_template=True)
     with pytest.raises(UserError, match="chat-template"):
         EXPERIMENT.check(dataclasses.replace(SMOKE, team=dataclasses.replace(SMOKE.team, language=language)))
-
-
-# ---------------------------------------------------------------------------------------------- who hears what
 
 
 def test_taught_worlds_say_what_the_scripted_teacher_says():
@@ -192,9 +173,6 @@ def test_scripted_cooks_serve_the_secret_order_only_if_they_hear():
     served = {test.method: episodes["success"].mean() for test, episodes in played.items()}
     assert served[HEARING] == 1
     assert served[DEAF] < 0.7
-
-
-# ------------------------------------------------------------------------------------------------ what is told
 
 
 class Cooks:
