@@ -22,7 +22,7 @@ def test_a_full_disk_is_one_sentence_with_the_file_and_leaves_what_was_there(tmp
 
 def test_an_error_of_no_file_is_raised():
     def fail():
-        raise OSError("of no file")
+        raise OSError("mine")
 
-    with pytest.raises(OSError, match="of no file"):
+    with pytest.raises(OSError, match="mine"):
         exits_with_one_sentence(fail)()

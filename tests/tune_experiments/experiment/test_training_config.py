@@ -56,7 +56,7 @@ STAGED = {
     "rtfm_curriculum": ("trained_on_10x10", {}),
     "rtfm_matching": ("matching", {"stages": ("simplest", "group", "nl", "dyna", "10x10")}),
     "messenger_emma": ("emma_grounding", {}),
-    "endi_messenger": ("endi_dis", {"stages": (1, 2, 3, 4, 5)}),
+    "endi_messenger": ("endi_dis", {}),
     "endi_rtfm": ("endi_dis", {"stages": (1, 2, 3, 4, 5)}),
     "endi_three_agents": ("endi_dis", {"stages": (1, 2)}),
 }

@@ -68,12 +68,19 @@ def test_objective_and_uses_stay_the_experiments():
         ("epochs=grid:9", "--epochs"),
         ("inner.learning_rate=uniform:1", "LOW:HIGH"),
         *((f"inner.learning_rate=uniform:{ends}", ends) for ends in ("2:1", "0:inf", "-1e400:1", "nan:1")),
-        ("inner.learning_rate=loguniform:0:1", "above 0"),
-        ("epochs=integers:1.5:3", "whole numbers"),
+        ("inner.learning_rate=loguniform:0:1", "learning_rate"),
+        ("epochs=integers:1.5:3", "epochs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(word, named):
     assert_contract(refusal(lambda: parse_search_space([word], Config(), None)), named)
+
+
+def test_a_field_has_one_domain_and_a_grid_no_range():
+    twice = refusal(lambda: parse_search_space(["epochs=grid:1", "epochs=grid:2"], Config(), None))
+    space = parse_search_space(["inner.learning_rate=uniform:0:1"], Config(), None)
+    assert_contract(twice, "--search-over")
+    assert_contract(refusal(lambda: all_settings(space, Config(), "sync")), "--search-by", "inner.learning_rate")
 
 
 def test_a_grid_needs_no_number():
