@@ -36,22 +36,11 @@ def files_of(folder):
 
 
 def test_what_is_unpacked_is_what_was_packed_to_the_byte(tmp_path, checkpoint, pieces):
+    assert len(pieces) > 1 and max(piece.stat().st_size for piece in pieces) <= LARGEST
     back = unpack(reversed(pieces), tmp_path / "elsewhere")
     assert back.name == checkpoint.name
     assert files_of(back) == files_of(checkpoint)
     assert load_checkpoint(back).state == {"seed": 2**70, "note": "ü"}
-
-
-def test_pieces_have_at_most_the_size_that_was_asked_and_are_the_same_again(tmp_path, checkpoint, pieces):
-    assert len(pieces) > 1 and max(piece.stat().st_size for piece in pieces) <= LARGEST
-    again = pack(checkpoint, tmp_path / "again", LARGEST)
-    assert files_of(pieces[0].parent) == {path.name: path.read_bytes() for path in again}
-
-
-def test_unpacking_replaces_a_damaged_checkpoint_of_the_same_step(checkpoint, pieces):
-    before = files_of(checkpoint)
-    (checkpoint / "weights.safetensors").write_bytes(b"torn")
-    assert files_of(unpack(pieces, checkpoint.parent)) == before
 
 
 def refused(pieces, tmp_path):

@@ -64,6 +64,8 @@ SETTINGS = {
         ({"task.size": 4}, "--task.size"),
         ({"test_sizes": (6, 4)}, "--test-sizes"),
         ({"network.channels": (16, 32, 64)}, "--network.channels"),
+    ],
+    "rtfm_rock_paper_scissors": [
         ({"network.text_encoder": "minilm", "methods": ("cnn", "matching")}, "--network.text-encoder"),
     ],
     "red_minirts": [
