@@ -9,7 +9,7 @@ from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
 from rl_models.planners.sandbox import process
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.tune_experiments.sama.hostile import Script
+from tests.tune_experiments.sama.hostile import HOSTILE_CODE, Script
 from tune_experiments.sama.minirts import play
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
@@ -33,7 +33,9 @@ CHAT = ChatSettings(endpoint=EndpointSettings(max_attempts=2), budget=Budget(cal
 
 
 class RtsScript(Script):
-    """The same hostile script, which answers a third of the decompositions well."""
+    """The same hostile script, which answers a third of the decompositions well; all of its code is refused unread."""
+
+    codes = HOSTILE_CODE[:4]
 
     def __init__(self):
         super().__init__()
@@ -78,7 +80,7 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
         first = planned(config, TWO, team, 42, trial_folder=trial)
     assert first["decisions"].tolist() == [14.0] and first["rounds"][0] >= 2
-    assert not any("open(" in code or "while" in code or "__" in code for code in started)
+    assert script.code > 0 and started == []
     assert len(script.stages) >= 6 and 0 < first["answered_by_rule"][0] < 1
     text = str(first[TRANSCRIPT])
     for word in ("While", "JSON", "Build a peasant", "peasant must mine a resource"):
