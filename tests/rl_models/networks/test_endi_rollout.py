@@ -41,7 +41,7 @@ def collector(backbone, place, policy=None, length=20, **arguments):
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_rollout_equals_train(backbone, agents, shares_network, objective):
     """Episodes end inside the fragment, and the second fragment begins inside episodes."""
-    place = world(backbone, num_worlds=12, agents=agents)
+    place = world(backbone, num_worlds=6, agents=agents)
     one = collector(backbone, place, team_for(backbone, place, shares_network))
     one.collect()
     fragment = one.collect()
@@ -60,14 +60,6 @@ def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone)
     masks = torch.cat(acted[:20], 1)
     assert torch.equal(learned[MASK][:, :20], masks)
     assert 0.2 < masks[learned[ENTITIES][:, :20]].mean() < 0.8
-
-
-@both
-def test_another_noise_gives_another_policy(backbone):
-    one = collector(backbone, world(backbone))
-    fragment = one.collect()
-    fragment.obs["noise"] = 1 - fragment.obs["noise"]
-    assert ratio_error(Ppo(), one.policy, fragment) > 1e-3
 
 
 @both

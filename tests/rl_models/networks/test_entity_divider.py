@@ -10,7 +10,6 @@ from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, P
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
-from rl_models.teams.endi_team import VARIANTS
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small, small_emma, small_matching
 from tests.rl_models.networks.small_endi import (
@@ -342,24 +341,7 @@ def test_measures_of_a_division_by_hand(monkeypatch):
     assert (TeamDivision.from_output(output).metrics()["coverage"] == 1).all()
 
 
-def test_the_papers_variants_are_their_losses():
-    def described(name):
-        return [(type(loss), getattr(loss, "regulariser", None)) for loss in VARIANTS[name].extra_losses()]
-
-    division, modelling = DivisionLoss, AgentModellingLoss
-    assert described("endi_num") == [(division, "num"), (modelling, None)]
-    assert described("endi_dis") == [(division, "dis"), (modelling, None)]
-    assert described("endi_sup") == [(division, "dis")]
-    assert described("endi_reg") == [(division, "none"), (modelling, None)]
-
-
 # ------------------------------------------------------------------------------------------- refusals
-
-
-@both
-def test_one_agent_is_refused(backbone):
-    with pytest.raises(ValueError, match="at least 2"):
-        team(backbone, agents=1)
 
 
 def test_a_divided_txt2pi_has_the_papers_size():
