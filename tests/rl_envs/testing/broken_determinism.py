@@ -1,6 +1,7 @@
 """Worlds that break one promise of determinism each; importing this file adds them to `BROKEN`."""
 
 import os
+import random
 
 import numpy as np
 
@@ -8,53 +9,48 @@ from tests.rl_envs.testing.broken_worlds import breaks
 from tests.toy_worlds import Errands
 
 
+def paying(name, extra, sentence):
+    """A world whose rewards are higher by `extra(world, actions)`."""
+
+    class Paying(Errands):
+        played = 0
+
+        def reset(self, seed):
+            self.played += 1
+            return super().reset(seed)
+
+        def _advance(self, actions, recorded):
+            reward, over, stopped = super()._advance(actions, recorded)
+            return reward + extra(self, actions), over, stopped
+
+    Paying.__name__ = name
+    breaks(sentence)(Paying)
+
+
+paying("UsesRandom", lambda world, actions: random.random(), "draws from the process's global random numbers")
+paying("Unseeded", lambda world, actions: np.random.default_rng().random(), "the same seed gave another game")
+paying("Remembers", lambda world, actions: world.played, "a world that was played before replays another game")
+paying(
+    "LooksAtNeighbours",
+    lambda world, actions: np.arange(world.num_worlds)[:, None],
+    "world 3 of 4 plays another game alone",
+)
+paying(
+    "LooksAtTheRunner",
+    lambda world, actions: world.first_world == 2,
+    "split over two runners the worlds play other games",
+)
+paying(
+    "ListensToEverybody",
+    lambda world, actions: 0.01 * actions["say"],
+    "the action of an agent that does not decide changes the game",
+)
+
+
 @breaks("draws from the process's global random numbers")
 class UsesNumpyRandom(Errands):
     def _begin(self, rows):
         self.state["cell"][rows] = np.random.randint(2, size=(len(rows), self.num_agents))
-
-
-@breaks("draws from the process's global random numbers")
-class UsesRandom(Errands):
-    def _advance(self, actions, recorded):
-        import random
-
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + random.random(), over, stopped
-
-
-@breaks("the same seed gave another game")
-class Unseeded(Errands):
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + np.random.default_rng().random(), over, stopped
-
-
-@breaks("a world that was played before replays another game")
-class Remembers(Errands):
-    games = 0
-
-    def reset(self, seed):
-        self.games += 1
-        return super().reset(seed)
-
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + self.games, over, stopped
-
-
-@breaks("world 3 of 4 plays another game alone")
-class LooksAtNeighbours(Errands):
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + np.arange(self.num_worlds)[:, None], over, stopped
-
-
-@breaks("split over two runners the worlds play other games")
-class LooksAtTheRunner(Errands):
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + (self.first_world == 2), over, stopped
 
 
 @breaks("'obs/cell' shares memory|'observation cell' shares memory")
@@ -84,13 +80,6 @@ class WritesIntoActions(Errands):
         result = super()._advance(actions, recorded)
         actions["go"][...] = 0
         return result
-
-
-@breaks("the action of an agent that does not decide changes the game")
-class ListensToEverybody(Errands):
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + 0.01 * actions["say"], over, stopped
 
 
 @breaks("playing on changes '.*' in a snapshot taken before")
@@ -145,13 +134,6 @@ class HoldsALambda(Errands):
 class PicklesBadly(Errands):
     def __getstate__(self):
         return self.__dict__ | {"state": {name: np.zeros_like(value) for name, value in self.state.items()}}
-
-
-@breaks("another process with another hash seed plays another game")
-class HashesNames(Errands):
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward + hash("a name") / 2**64, over, stopped
 
 
 @breaks("another process with another hash seed plays another game")
