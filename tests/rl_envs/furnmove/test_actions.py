@@ -11,7 +11,6 @@ from rl_envs.furnmove.actions import (
     MODALITY,
     coordinated_actions,
     coordination_class,
-    coordination_matrix,
     is_coordinated,
 )
 from tests.rl_envs.furnmove.slow_game import coordinated
@@ -39,17 +38,6 @@ def test_the_13_actions_have_the_order_of_the_authors_code():
         "MoveWithObjectAhead MoveWithObjectRight MoveWithObjectBack MoveWithObjectLeft RotateObjectRight "
         "MoveObjectAhead MoveObjectRight MoveObjectBack MoveObjectLeft"
     )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("num_agents", [1, 2, 3])
-def test_16_of_169_and_46_of_2197_joint_actions_are_coordinated_whatever_the_headings(num_agents):
-    for headings in headings_of(num_agents):
-        matrix = coordination_matrix(np.array(headings))
-        assert matrix.shape == (13,) * num_agents
-        found = set(map(tuple, np.argwhere(matrix).tolist()))
-        assert len(found) == ONES[num_agents], headings
-        assert found == ones_by_the_rule(num_agents, headings), headings
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
