@@ -41,7 +41,7 @@ def collector(backbone, place, policy=None, length=20, **arguments):
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_rollout_equals_train(backbone, agents, shares_network, objective):
     """Episodes end inside the fragment, and the second fragment begins inside episodes."""
-    place = world(backbone, num_worlds=6, agents=agents)
+    place = world(backbone, num_worlds=12, agents=agents)
     one = collector(backbone, place, team_for(backbone, place, shares_network))
     one.collect()
     fragment = one.collect()

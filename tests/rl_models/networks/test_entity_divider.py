@@ -253,25 +253,6 @@ def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(
 
 
 @both
-def test_agents_that_share_a_network_have_one_set_of_weights(backbone):
-    private, shared = (team(backbone, 3, shares_network=shares) for shares in (False, True))
-    counts = [sum(weight.numel() for weight in policy.parameters()) for policy in (private, shared)]
-    assert counts[0] == 3 * counts[1]
-
-
-@both
-def test_every_parameter_gets_gradient(backbone):
-    policy, obs = team(backbone), observations(backbone, batch=12)
-    output, batch = run(policy, obs), batch_of(obs)
-    loss = AgentModellingLoss()(output, batch, Progress())[0] + output.values.sum()
-    loss = loss + (output.policy.log_marginals.clamp(min=-50) * torch.randn(output.policy.log_marginals.shape)).sum()
-    reached = gradients(policy, loss)
-    silent = {name for name, _ in policy.named_parameters()} - reached
-    # A softmax ignores the biases of scores and of keys.
-    assert all(name.endswith(("score.bias", "key_projection.bias")) for name in silent)
-
-
-@both
 def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
     policy, obs = team(backbone, models_others=False), observations(backbone)
     assert OTHERS not in run(policy, obs).extras

@@ -90,7 +90,7 @@ def test_acting_with_kept_encodings_is_acting_without(arguments):
 
 
 def test_a_document_is_encoded_once_a_fragment_while_acting():
-    one, encoded = collector(world(), length=40), []
+    one, encoded = collector(world(), length=25), []
     encode = one.policy.network.encode_text
 
     def watched(key, tokens):

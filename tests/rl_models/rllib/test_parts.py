@@ -41,8 +41,6 @@ def test_a_fragment_is_one_leaf_for_rllib():
 
 
 def test_fragments_are_sharded_over_learners_without_losing_a_world():
-    from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
-
     fragments = [collector(num_worlds=4, first_world=first, length=5).collect() for first in (0, 4, 8)]
     shards = list(ShardEpisodesIterator(fragments, num_shards=2))
     assert [sum(map(len, shard)) for shard in shards] == [6, 6]
