@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rl_envs.furnmove.actions import (
-    ACTION_NAMES,
     MODALITY,
     coordinated_actions,
     coordination_class,
@@ -30,14 +29,6 @@ def headings_of(num_agents):
 def ones_by_the_rule(num_agents, headings):
     tuples = [joint for modality in MODALITIES for joint in itertools.product(modality, repeat=num_agents)]
     return {joint for joint in tuples if coordinated(joint, headings)}
-
-
-def test_the_13_actions_have_the_order_of_the_authors_code():
-    assert " ".join(ACTION_NAMES) == (
-        "MoveAhead RotateLeft RotateRight Pass "
-        "MoveWithObjectAhead MoveWithObjectRight MoveWithObjectBack MoveWithObjectLeft RotateObjectRight "
-        "MoveObjectAhead MoveObjectRight MoveObjectBack MoveObjectLeft"
-    )
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
