@@ -27,33 +27,33 @@ def paying(name, extra, sentence):
     breaks(sentence)(Paying)
 
 
-paying("UsesRandom", lambda world, actions: random.random(), "draws from the process's global random numbers")
-paying("Unseeded", lambda world, actions: np.random.default_rng().random(), "the same seed gave another game")
-paying("Remembers", lambda world, actions: world.played, "a world that was played before replays another game")
+paying("UsesRandom", lambda world, actions: random.random(), "global random")
+paying("Unseeded", lambda world, actions: np.random.default_rng().random(), "same seed")
+paying("Remembers", lambda world, actions: world.played, "played before")
 paying(
     "LooksAtNeighbours",
     lambda world, actions: np.arange(world.num_worlds)[:, None],
-    "world 3 of 4 plays another game alone",
+    "world 3 of 4",
 )
 paying(
     "LooksAtTheRunner",
     lambda world, actions: world.first_world == 2,
-    "split over two runners the worlds play other games",
+    "two runners",
 )
 paying(
     "ListensToEverybody",
     lambda world, actions: 0.01 * actions["say"],
-    "the action of an agent that does not decide changes the game",
+    "does not decide",
 )
 
 
-@breaks("draws from the process's global random numbers")
+@breaks("global random")
 class UsesNumpyRandom(Errands):
     def _begin(self, rows):
         self.state["cell"][rows] = np.random.randint(2, size=(len(rows), self.num_agents))
 
 
-@breaks("'obs/cell' shares memory|'observation cell' shares memory")
+@breaks("cell' shares memory")
 class OneBuffer(Errands):
     def _observe(self, rows):
         observations = super()._observe(rows)
@@ -65,7 +65,7 @@ class OneBuffer(Errands):
         return observations
 
 
-@breaks("writing into returned arrays changes the game")
+@breaks("writing into")
 class GivesItselfAway(Errands):
     def _observe(self, rows):
         observations = super()._observe(rows)
@@ -74,7 +74,7 @@ class GivesItselfAway(Errands):
         return observations
 
 
-@breaks("step changes the caller's actions")
+@breaks("caller's actions")
 class WritesIntoActions(Errands):
     def _advance(self, actions, recorded):
         result = super()._advance(actions, recorded)
@@ -82,7 +82,7 @@ class WritesIntoActions(Errands):
         return result
 
 
-@breaks("playing on changes '.*' in a snapshot taken before")
+@breaks("playing on .*snapshot")
 class LiveSnapshot(Errands):
     def snapshot(self):
         return super().snapshot() | {"chance_step": self.chance.step}
@@ -105,10 +105,10 @@ class Hides(Errands):
         return reward + self.hidden[:, None], over, stopped
 
 
-breaks("restored into a fresh world the snapshot has another future")(Hides)
+breaks("fresh world")(Hides)
 
 
-@breaks("restored into the same world the snapshot has another future")
+@breaks("same world")
 class DoesNotForget(Errands):
     """Restoring leaves what was played before in place."""
 
@@ -123,20 +123,20 @@ class DoesNotForget(Errands):
         return reward + self.restored, over, stopped
 
 
-@breaks("the world does not pickle")
+@breaks("not pickle")
 class HoldsALambda(Errands):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.tool = lambda: None
 
 
-@breaks("pickled the world has another future")
+@breaks("pickled the")
 class PicklesBadly(Errands):
     def __getstate__(self):
         return self.__dict__ | {"state": {name: np.zeros_like(value) for name, value in self.state.items()}}
 
 
-@breaks("another process with another hash seed plays another game")
+@breaks("process .*hash seed")
 class OrdersAgentsBySet(Errands):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -144,7 +144,7 @@ class OrdersAgentsBySet(Errands):
             self.agents = self.agents[::-1]
 
 
-@breaks("the world does not play in another process")
+@breaks("not play in another process")
 class OnlyAtHome(Errands):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
