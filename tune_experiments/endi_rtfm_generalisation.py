@@ -31,7 +31,7 @@ class EndiRtfmGeneralisation(EndiRtfmExperiment):
     """EnDi(dis), with and without agent modelling and a regulariser."""
 
     name = "endi_rtfm_generalisation"
-    caption = "Multi-agent RTFM: win rates of EnDi's ablations on unseen assignments, words and rooms"
+    caption = "Multi-agent RTFM: win rates of EnDi's ablations on what training never showed"
     presets = PRESETS
     compared = ("endi_dis", "endi_reg")
     paper = PAPER_NUMBERS

@@ -142,7 +142,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     metric_ranges = dict.fromkeys(("*_odds", "*_mcfadden", *DEVIATIONS), COUNT) | FurnMove.metric_ranges
     name = "furnmove_communication"
-    caption = "Meaning of talk and reply weights"
+    caption = "What talk and reply weights mean"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     columns = {"return": "episode/return", "success": "episode/success", "invalid": "policy/invalid_probability"}
 

@@ -22,7 +22,7 @@ class FurnmoveMethods(GridworldExperiment):
     """Methods from the least to the most expressive team."""
 
     name = "furnmove_methods"
-    caption = "Gridworld-FurnMove: expressiveness of teams, two agents"
+    caption = "Gridworld-FurnMove: what a team can express, two agents"
     main = MainComparison("sync_13_cordial", "marginal", "success")
     rows = ("no_communication", "marginal", "sync_13_cordial", "central_cordial")
     smoke_rows = ("no_communication", "central_cordial")

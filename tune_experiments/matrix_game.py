@@ -234,7 +234,7 @@ class MatrixGameExperiment(Experiment[Config]):
     """A mixture of three product policies, and independent agents."""
 
     name = "matrix_game"
-    caption = "Rock-paper-scissors by two agents against an adversary that knows their policy"
+    caption = "Rock-paper-scissors by two agents against an adversary who sees their policy"
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     seeds = (0, 1, 2)
     split = "exact"

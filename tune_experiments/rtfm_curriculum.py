@@ -90,7 +90,7 @@ class RtfmCurriculum(ReadingInStages):
     """Curricula towards the full game."""
 
     name = "rtfm_curriculum"
-    caption = "RTFM: win rates in the full game by curriculum"
+    caption = "RTFM: win rates in the full game by where a team comes from"
     compared = (("from_dyna_group", "from_scratch"),)
     presets = PRESETS
     paper = {row: {"train_6x6": rates["full"]} for row, rates in TABLE_2.items()}

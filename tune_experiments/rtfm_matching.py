@@ -61,7 +61,7 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     """The mention-matching reader, stage by stage."""
 
     name = "rtfm_matching"
-    caption = "RTFM: win rates of the mention-matching reader, from reward only"
+    caption = "RTFM: win rates of the mention-matching reader, by reward alone"
     compared = tuple((row, MATCHING) for row in CHANGES if row != MATCHING)
     presets = {"smoke": SMOKE, "laptop": LAPTOP}
     seeds = (0, 1, 2, 3, 4)

@@ -106,7 +106,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
     """Readers, baselines, supervised attention, and transfer to unseen games."""
 
     name = "rtfm_rock_paper_scissors"
-    caption = "Rock-paper-scissors: win rates in training games and in unseen ones"
+    caption = "Rock-paper-scissors: win rates in games that were trained on and in unseen ones"
     compared = (
         ("txt2pi_supervised_attention", "txt2pi"),
         ("txt2pi_shared_words", "txt2pi"),
