@@ -1,6 +1,6 @@
 """Rendering of MiniRTS from above: each side's sight, health, orders and bullets.
 
-Cells that neither side sees are dark; a tint says which side sees a cell. A unit is a disc of its side's colour with
+Cells that neither side sees are dark; a tint marks which side sees a cell. A unit is a disc of its side's colour with
 the first letters of its type, a building a square, hollow while it is built; the bar above is its health. Lines lead to
 what units attack, gather, build or move to. Beside the map stand money, numbers of objects with what they do, and a
 small map of what each side sees, remembers and does not know.

@@ -47,7 +47,7 @@ DESCRIBED: tuple[str, ...] = (
 
 
 class UnreadableStateError(ValueError):
-    """A text does not describe a state of MiniRTS; the message is a clause that says why."""
+    """A text does not describe a state of MiniRTS; the message is the reason."""
 
 
 def team_view(observations: Arrays, index: int = 0) -> Arrays:

@@ -57,7 +57,7 @@ class ShortestPaths:
         return np.array(wanted)
 
     def _leaves(self, chef: int, at: Array, wanted: list[int]) -> bool:
-        """Whether a chef goes to a floor cell on which nobody stands."""
+        """Whether a chef moves to a free floor cell."""
         return bool(self._kitchen.is_floor[wanted[chef]]) and wanted[chef] not in at.tolist()
 
     def _go_around(self, chef: int, at: Array, targets: Array, ahead: list[int]) -> int:

@@ -2,7 +2,7 @@
 
 Ids are integer boxes and not discrete spaces, so that an observation is the world's own array and no library converts
 it (to one-hot vectors, for example). Composed text is given as tokens, because users of other libraries do not have the
-text table that row numbers point into. Ids of constant texts (`World.text_tables`) stay ids unless tokens are asked
+text table that row numbers point into. Ids of constant texts (`World.text_tables`) stay ids unless tokens are requested
 for.
 """
 

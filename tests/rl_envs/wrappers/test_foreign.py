@@ -247,10 +247,10 @@ def test_a_module_that_raises_is_named_with_its_line(tmp_path, monkeypatch):
     (tmp_path / "raising_game.py").write_text("\nraise OSError('no data')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(
-        CustomEnvError, match=r"'half_written_game' cannot be imported \(SyntaxError: .*line 2\)\): mend it"
+        CustomEnvError, match=r"'half_written_game' cannot be imported \(SyntaxError: .*line 2\)\): fix it"
     ):
         named_env("half_written_game")
-    with pytest.raises(CustomEnvError, match=r"\(OSError: no data \(raising_game.py, line 2\)\): mend it"):
+    with pytest.raises(CustomEnvError, match=r"\(OSError: no data \(raising_game.py, line 2\)\): fix it"):
         named_env("raising_game")
 
 
