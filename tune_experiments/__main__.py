@@ -169,7 +169,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
                        concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
   envs [NAME ...]      list the environments of this package, or describe some of them
-  methods              list the methods of train, and what each needs
+  methods              list the methods of train, and their requirements
   models               list pretrained models; `models fetch NAME` downloads one
 
   evaluate PATH        repeat the test episodes and print the row of the table

@@ -2,7 +2,7 @@
 
 There is one implementation of a world, and B = 1 is the scalar game. A subclass fills in five hooks (`_begin`,
 `_advance`, `_observe`, `_derive`, `_episode_metrics`) and keeps everything that its future depends on in `self.state`;
-resets, chance, snapshots, restoring, auto-reset and checks of the actions live here.
+resets, random numbers, snapshots, restoring, auto-reset and checks of the actions live here.
 """
 
 from __future__ import annotations

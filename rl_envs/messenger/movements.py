@@ -108,7 +108,7 @@ def single_variants(stage: int, split: str) -> Array:
 
 
 def team_variants(stage: int, split: str, wanders: bool) -> Array:
-    """The combinations for two agents, [V, 5] uint8: enemy, two messages, two goals; equal roles move alike."""
+    """The combinations for two agents, [V, 5] uint8: enemy, two messages, two goals; equal roles move the same way."""
     if stage > 1 and wanders:
         return np.full((1, 5), UNKNOWN, np.uint8)
     return single_variants(min(stage, 2), split)[:, [ENEMY, MESSAGE, MESSAGE, GOAL, GOAL]]

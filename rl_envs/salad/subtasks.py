@@ -57,7 +57,7 @@ class Knowledge:
 
     @property
     def only_serves(self) -> bool:
-        """Whether this cook only serves what the other one passes."""
+        """Whether this cook only serves food passed by the other one."""
         return not self.hands_over and not _boards(self)
 
     def sees(self, cell: int) -> bool:

@@ -48,12 +48,12 @@ def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: boo
 
 
 def with_tokens(world: World, observations: Arrays, text_tokens: bool = False) -> Arrays:
-    """Observations with the tokens of composed texts in place of row numbers.
+    """Observations with the tokens of composed texts instead of row numbers.
 
     Args:
         world: the world.
         observations: dict of `[B, N, ...]`.
-        text_tokens: give tokens in place of the ids of constant texts, too.
+        text_tokens: give tokens instead of the ids of constant texts, too.
     """
     texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
     if text_tokens:
