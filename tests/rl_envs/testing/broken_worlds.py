@@ -168,7 +168,7 @@ class AsksTheDead(Errands):
         return observations
 
 
-@breaks("a world without living agents goes on")
+@breaks("a world without living agents continues")
 class GhostTown(Errands):
     def _advance(self, actions, recorded):
         recorded = {"gust": np.ones((self.num_worlds, self.num_agents), bool)}
