@@ -39,7 +39,7 @@ STOCK_STEPS, STOCK_TURNS = 10 * LOOP_WORLDS, 5
 """Env steps of a turn of stock env runners, and number of turns; they play as many worlds as the loop."""
 COORDINATED_SHARE = 0.8
 """Share of coordinated joint actions; the others are uniform, as in the measurement of the authors' engine."""
-WORLD_PARTS = ("step", "_checked", "_act_together", "_act_alone", "_visit", "_advance", "_observe", "_start")
+WORLD_PARTS = ("step", "_checked", "_advance", "_observe", "_start")
 
 
 def measure() -> Iterator[Measurement]:

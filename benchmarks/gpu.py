@@ -3,7 +3,9 @@
 Each team plays and learns in this process: `acting` collects fragments, `learning` makes an update of one of them,
 `loop` does both; agent steps a second of wall time, the median of several turns after a warm-up. FurnMove is played in
 the 20 rooms of its paper preset. `kitchens_B_numpy` and `kitchens_B_torch` are B kitchens of Overcooked, stepped by
-NumPy on the host, or by torch where the network is. `_bfloat16` has matrix products in bfloat16. The largest
+NumPy on the host, or by torch where the network is, and `rooms_B_numpy` and `rooms_B_torch` B rooms of FurnMove with
+the paper's network and a minibatch for each 64 of them; `operations` and `bytes` are those of one step in torch, and
+bound its rate on any GPU. `_bfloat16` has matrix products in bfloat16. The largest
 |ratio - 1| of an update's first minibatch and its share of clipped samples say how far acting and learning disagree.
 
 `verco` is learning with a bfloat16 model of a billion parameters: FLOPs are 4 x parameters x tokens, since the base is
@@ -28,6 +30,7 @@ from benchmarks import furnmove, rtfm
 from benchmarks.harness import messenger_loop
 from benchmarks.harness.clock import median
 from benchmarks.harness.measurements import RATIO, Measurement
+from benchmarks.harness.traffic import Traffic
 from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.furnmove.world import FurnMove
 from rl_envs.overcooked.words import ACTIONS as KITCHEN_ACTIONS
@@ -70,6 +73,8 @@ SMALL = BILLION | {"vocab_size": 512, "hidden_size": 256, "intermediate_size": 5
 PROMPTS, PROMPT_TOKENS, ACTIONS, ACTION_TOKENS = 64, 200, 8, 4
 KITCHENS, KITCHEN_LENGTH = (64, 1024, 8192, 32768), 20
 """Numbers of kitchens on a GPU, and env steps of their fragments."""
+ROOMS, MINIBATCH_ROOMS = (64, 256, 1024, 4096), 64
+"""Numbers of rooms of FurnMove on a GPU, and rooms of a minibatch."""
 _FRAMES = 100_000_000
 PAPERS_ROOMS = functools.partial(FurnMove, rooms="train")
 Loop: TypeAlias = tuple[Collector | GroupedCollector, Learner]
@@ -101,12 +106,13 @@ def loops(on_gpu: bool) -> dict[str, Callable[[OptimiserSettings], Loop]]:
     """Name -> what builds collector and learner where networks run."""
     scale = 8 if on_gpu else 1
     simplest = functools.partial(rtfm.StandingStill, 24 * scale, max_episode_steps=20)
-    kitchens = {
-        f"kitchens_{count}_{arrays}": functools.partial(_kitchens, count, arrays)
-        for count in (KITCHENS if on_gpu else KITCHENS[:1])
+    both = {
+        f"{name}_{count}_{arrays}": functools.partial(make_loop, count, arrays=arrays)
+        for name, counts, make_loop in (("kitchens", KITCHENS, _kitchens), ("rooms", ROOMS, _furnmove))
+        for count in (counts if on_gpu else counts[:1])
         for arrays in ("numpy", "torch")
     }
-    return kitchens | {
+    return both | {
         "furnmove_paper": functools.partial(_furnmove, 32 * scale),
         "furnmove_paper_two_groups": functools.partial(_furnmove, 32 * scale, groups=2),
         "rtfm_simplest": lambda settings: rtfm.impala_loop(simplest(), _rmsprop(settings)),
@@ -120,8 +126,12 @@ def _rmsprop(settings: OptimiserSettings) -> OptimiserSettings:
     return dataclasses.replace(rtfm.RMSPROP, precision=settings.precision)
 
 
-def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> Loop:
-    worlds, objective = make_groups(PAPERS_ROOMS, num_worlds, 0, groups), furnmove.cordial_impala()
+def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1, arrays: str | None = None) -> Loop:
+    objective, make_world = furnmove.cordial_impala(), PAPERS_ROOMS
+    if arrays is not None:
+        objective = dataclasses.replace(objective, num_minibatches=max(1, num_worlds // MINIBATCH_ROOMS))
+        make_world = functools.partial(PAPERS_ROOMS, arrays=arrays, device=_device_for(arrays))
+    worlds = make_groups(make_world, num_worlds, 0, groups)
     policy = built_on(chosen_device(), furnmove.team)
     policy.precision = settings.precision
     collector = make_collector(worlds, policy, furnmove.LOOP_LENGTH, objective.needs_values)
@@ -131,9 +141,13 @@ def _furnmove(num_worlds: int, settings: OptimiserSettings, groups: int = 1) -> 
     return collector, Learner(policy, objective, settings)
 
 
-def _kitchens(num_worlds: int, arrays: str, settings: OptimiserSettings) -> Loop:
+def _device_for(arrays: str) -> str:
+    return str(chosen_device()) if arrays == "torch" else "cpu"
+
+
+def _kitchens(num_worlds: int, settings: OptimiserSettings, arrays: str) -> Loop:
     device = chosen_device()
-    world = make("overcooked-v0", num_worlds, arrays=arrays, device=str(device) if arrays == "torch" else "cpu")
+    world = make("overcooked-v0", num_worlds, arrays=arrays, device=_device_for(arrays))
     planes, height, width = world.observation_spec["lossless"].shape
     policy = built_on(
         device,
@@ -159,6 +173,11 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
             acting.append(fragment.agent_steps() / played)
             learning.append(fragment.agent_steps() / learned)
     whole = [1 / (1 / one + 1 / other) for one, other in zip(acting, learning, strict=True)]
+    if name.endswith("torch"):
+        with torch.no_grad(), Traffic() as traffic:
+            steps = collector.collect().steps["reward"].shape[1]
+        yield Measurement(f"gpu.{name}.operations", traffic.operations / steps, "operations")
+        yield Measurement(f"gpu.{name}.bytes", traffic.bytes / steps, "bytes")
     for part, rates in (("acting", acting), ("learning", learning), ("loop", whole)):
         yield Measurement(f"gpu.{name}.{part}", median(rates), PER_SECOND)
     if target := TARGETS.get(name.removesuffix("_bfloat16")):

@@ -82,6 +82,9 @@ class TeamWorld(Protocol):
     def observe(self) -> Observations:
         """The present observations."""
 
+    def prepare(self, steps: int) -> None:
+        """Prepare on the host what the next env steps need of it, where a captured step cannot ask for it."""
+
     def compact_texts(self) -> None:
         """Drop the texts that no present observation uses; earlier row numbers become invalid."""
 

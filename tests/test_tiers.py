@@ -47,13 +47,6 @@ def test_a_process_fails_a_test_without_a_mark_also_in_a_fixture_or_where_the_re
     assert outcomes(body) == {"failed": 4, "errors": 1}
 
 
-@pytest.mark.processes
-def test_a_test_with_a_mark_may_start_one(outcomes):
-    marks = sorted(MAY_START_PROCESSES)
-    body = "".join(f"@pytest.mark.{mark}\ndef test_{mark}(): subprocess.run(['true'])\n" for mark in marks)
-    assert outcomes(body) == {"passed": len(marks)}
-
-
 @pytest.mark.parametrize(("fixture", "mark"), [("ray_session", "ray"), ("real_model", "models")])
 def test_what_uses_ray_or_a_real_model_is_marked_by_rule(fixture, mark, outcomes):
     body = f"def test_with({fixture}): pass\ndef test_without(): pass\n"

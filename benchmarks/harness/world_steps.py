@@ -22,7 +22,8 @@ def uniform_actions(world: World, actions: int) -> Chooser:
 
 def spread_episodes(world: World) -> None:
     """Spread worlds that were just reset over their episodes, so that every step resets equally many of them."""
-    world.state["episode_length"][:] = np.arange(world.num_worlds) * world.max_episode_steps // world.num_worlds
+    lengths = np.arange(world.num_worlds) * world.max_episode_steps // world.num_worlds
+    world.state["episode_length"][:] = world.xp.asarray(lengths)
 
 
 def microseconds_per_joint_step(world: World, choose: Chooser, steps: int, repeats: int, seed: int = 0) -> float:

@@ -1,8 +1,8 @@
-"""Checks of the actions that a world is given in a step."""
+"""Checks of the actions and recorded draws that a world is given in a step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,33 @@ def checked_actions(
         else _in_bounds(actions[name], size, shape, observe)
         for name, size in spec.items()
     }
+
+
+def check_recorded(
+    world: str,
+    recorded: Arrays,
+    known: Sequence[str],
+    get_bounds: Callable[[], Mapping[str, tuple[tuple[int, ...], int, int]]],
+) -> None:
+    """Refuse recorded outcomes of draws that a world does not make, or that are out of range.
+
+    Args:
+        world: name of the world's class.
+        recorded: name of a draw -> its outcomes.
+        known: names of the world's draws.
+        get_bounds: gives the shape, lowest and highest value of integer draws.
+
+    Raises:
+        ValueError: an unknown name, or a wrong shape, type or range.
+    """
+    unknown = sorted(set(recorded) - set(known))
+    if unknown:
+        raise ValueError(f"{world} makes no draw called {unknown}; its draws: {sorted(known) or 'none'}")
+    bounds = get_bounds() if recorded else {}
+    for name in bounds.keys() & recorded.keys():
+        draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
+        if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
+            raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
 
 
 def _in_range(

@@ -36,7 +36,10 @@ class ArrayLibrary:
     device = "cpu"
     has_fixed_shapes = False
     can_read_values = True
+    bool: Any = np.bool_
     uint8: Any = np.uint8
+    int8: Any = np.int8
+    int16: Any = np.int16
     int32: Any = np.int32
     int64: Any = np.int64
     float64: Any = np.float64
@@ -47,6 +50,7 @@ class ArrayLibrary:
     ones: Any = staticmethod(np.ones)
     zeros_like: Any = staticmethod(np.zeros_like)
     where: Any = staticmethod(np.where)
+    not_equal: Any = staticmethod(np.not_equal)
     integers: Any = frozenset(map(np.dtype, np.typecodes["AllInteger"]))
     asarray: Any = staticmethod(np.asarray)
     astype: Any = staticmethod(np.asarray)
@@ -64,6 +68,10 @@ class ArrayLibrary:
     def take(self, table: Array, indices: Any, axis: int | None = None) -> Array:
         """Entries of a table, flat or along the first axis, at integers of any dtype or at rows of `find_rows`."""
         return table.take(indices, axis)
+
+    def take_into(self, out: Array, table: Array, indices: Any) -> Array:
+        """`take` along the first axis into memory of the result's shape and dtype, for indices that are in range."""
+        return table.take(indices, 0, out, "clip")
 
     def find_rows(self, mask: Array) -> Rows | None:
         """Rows that include all where the mask [K] holds, and None if there are none.
@@ -101,12 +109,13 @@ class TorchArrays(ArrayLibrary):
             raise ValueError(f"device={device!r} needs a GPU and there is none: leave it out, or write device='cpu'")
         self.device, self._torch, self._device = device, torch, found
         self.can_read_values = found.type == "cpu"
-        self.uint8, self.int32, self.int64, self.float64 = torch.uint8, torch.int32, torch.int64, torch.float64
+        self.bool, self.uint8, self.int8, self.int16 = torch.bool, torch.uint8, torch.int8, torch.int16
+        self.int32, self.int64, self.float64 = torch.int32, torch.int64, torch.float64
         self.word = torch.int64
         self.integers = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
         self.arange, self.empty = partial(torch.arange, device=found), partial(torch.empty, device=found)
         self.zeros, self.ones = partial(torch.zeros, device=found), partial(torch.ones, device=found)
-        self.zeros_like, self.where = torch.zeros_like, torch.where
+        self.zeros_like, self.where, self.not_equal = torch.zeros_like, torch.where, torch.not_equal
 
     def asarray(self, values: Any) -> Array:
         """See `ArrayLibrary`."""
@@ -127,6 +136,11 @@ class TorchArrays(ArrayLibrary):
         """See `ArrayLibrary`."""
         table = table.reshape(-1) if axis is None else table
         return table[indices if isinstance(indices, slice) else indices.long()]
+
+    def take_into(self, out: Any, table: Any, indices: Any) -> Array:
+        """See `ArrayLibrary`."""
+        self._torch.index_select(table, 0, indices.long().reshape(-1), out=out.view(-1, *table.shape[1:]))
+        return out
 
     def copyto(self, target: Any, values: Any, where: Any) -> None:
         """See `ArrayLibrary`."""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rl_envs.core.actions import checked_actions
+from rl_envs.core.actions import check_recorded, checked_actions
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.chance import Chance
 from rl_envs.core.metrics import MetricRange
@@ -59,10 +59,8 @@ class World(ABC):
         story: what the agents must do and how they win, in a few sentences.
         array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too.
         starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
-        auto_resets: whether an ended world begins its next episode within the same step. If it is False,
-            the world stays in its final state (for example to be rendered) until `next_episode` is called.
-        restarted: [B] bool, worlds in which the last `restore` had to begin a new episode, because a custom environment
-            cannot be restored; None in worlds whose `restore` is exact.
+        auto_resets: whether an ended world begins its next episode within the same step, or at `next_episode`.
+        restarted: [B] bool, worlds in which the last `restore` had to begin a new episode; None if it is exact.
     """
 
     agents: tuple[str, ...]
@@ -87,8 +85,7 @@ class World(ABC):
 
         Args:
             num_worlds: B.
-            first_world: number of the first of these worlds in the whole run. So two runners together play exactly
-                the worlds of a single one.
+            first_world: number of the first of them in the run. So two runners play exactly the worlds of a single one.
             xp: array library of state, actions and results, one of `array_libraries`.
         """
         if xp.name not in self.array_libraries:
@@ -212,28 +209,27 @@ class World(ABC):
             state, seen = self._first
             for name, value in self.state.items():
                 self.xp.copyto(value, state[name], where=_like(ended, value))
-            observations = {k: self.xp.where(_like(ended, one), seen[k], one) for k, one in observations.items()}
+            if self.starts_alike:
+                observations = {k: self.xp.where(_like(ended, one), seen[k], one) for k, one in observations.items()}
+            else:
+                self._derive(self._all_rows, frozenset(self.state))
+                observations = self.observe()
         return observations, reward, terminated, truncated, info
 
     def _starts_of_all(self) -> tuple[Arrays, Arrays]:
-        """State and observations of all worlds if each began an episode now, name -> [B, ...]; [1, ...] if alike."""
+        """State of all worlds if each began an episode now, name -> [B, ...]; if alike [1, ...], and observations."""
         kept, self.state = self.state, self._blank_state(self.num_worlds)
         self._begin(self._all_rows)
-        state, seen, self.state = self.state, self.observe(), kept
-        if not self.starts_alike:
-            return state, seen
-        return {name: value[:1] for name, value in state.items()}, {key: value[:1] for key, value in seen.items()}
+        seen = self.observe() if self.starts_alike else {}
+        state, self.state, first = self.state, kept, slice(1 if self.starts_alike else None)
+        return {name: value[first] for name, value in state.items()}, {key: value[first] for key, value in seen.items()}
 
     def observe(self) -> Arrays:
         """The present observations, dict of fresh `[B, N, ...]` arrays."""
         return self._observe(self._all_rows)
 
     def compact_texts(self) -> None:
-        """Remove every text that this world no longer needs; earlier row numbers become invalid.
-
-        A world that stores row numbers has them in `state[key]`, where they are renumbered. A world that composes its
-        texts at every observation stores none. Call `observe` for observations with the new row numbers.
-        """
+        """Remove the texts that are no longer needed. Row numbers change, also in `state`: call `observe` again."""
         for key, store in self.texts.items():
             kept = self.state.get(key, np.empty(0, np.int32))
             renumbered = store.compact(kept)
@@ -295,6 +291,13 @@ class World(ABC):
         self._derive(self._all_rows, given=frozenset(state))
         return self.observe()
 
+    def prepare(self, steps: int) -> None:  # noqa: B027 (most worlds need nothing)
+        """Prepare on the host what the next env steps need of it, in torch, where a captured step cannot ask for it.
+
+        Args:
+            steps: number of env steps until the next call. A step that is not captured calls this itself if necessary.
+        """
+
     def render(self, index: int = 0) -> Array:
         """Image of world `index`, [H, W, 3] uint8; NotImplementedError where a world does not render."""
         raise NotImplementedError(f"{type(self).__name__} does not render")
@@ -342,7 +345,7 @@ class World(ABC):
         """Raise ValueError for an impossible state; `state` holds the given arrays, with the right shapes and types."""
 
     def _derive(self, rows: Array, given: frozenset[str]) -> None:  # noqa: B027 (optional hook)
-        """Recompute derived state after a restore; `given` names what the caller supplied."""
+        """Recompute derived state after a restore, or restarts with fixed shapes; `given` names what was supplied."""
 
     def _episode_metrics(self, rows: Array) -> Arrays:
         """Metrics of the episodes that just ended in these worlds, [K] float64 each (`metric_names`)."""
@@ -380,15 +383,7 @@ class World(ABC):
             raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
 
     def _check_recorded(self, recorded: Arrays) -> None:
-        unknown = sorted(set(recorded) - set(self.recorded_draws))
-        if unknown:
-            known = sorted(self.recorded_draws) or "none"
-            raise ValueError(f"{type(self).__name__} makes no draw called {unknown}; its draws: {known}")
-        bounds = self._draw_bounds() if recorded else {}
-        for name in bounds.keys() & recorded.keys():
-            draws, (shape, low, high) = np.asarray(recorded[name]), bounds[name]
-            if draws.shape != shape or draws.dtype.kind not in "iu" or draws.min() < low or draws.max() > high:
-                raise ValueError(f"the draw {name} must be integers {low} .. {high} of shape {shape}")
+        check_recorded(type(self).__name__, recorded, self.recorded_draws, self._draw_bounds)
 
 
 def _like(mask: Array, array: Array) -> Array:

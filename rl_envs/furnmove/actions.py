@@ -14,7 +14,9 @@ import itertools
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.spec import Array
+from rl_envs.furnmove.geometry import STEPS
 
 ACTION_NAMES = (
     "MoveAhead",
@@ -44,39 +46,73 @@ _FIRST_PUSH = {MOVE_WITH_OBJECT: 4, MOVE_OBJECT: 9}
 _ROTATE_OBJECT_ACTION = 8
 
 
+NAVIGATION, CARRIES, PUSHES, TURN = 0, range(1, 5), range(5, 9), 9
+"""What an agent means: navigate; move with the object, or the object alone, north, east, south or west; turn it."""
+_FIRST_MEANING = {MOVE_WITH_OBJECT: CARRIES.start, MOVE_OBJECT: PUSHES.start}
+
+MEANINGS = np.array(
+    [
+        _FIRST_MEANING[modality] + (direction + heading) % 4 if modality in _FIRST_MEANING else TURN * (modality > 0)
+        for modality, direction in zip(MODALITY.tolist(), DIRECTION.tolist(), strict=True)
+        for heading in range(4)
+    ]
+)
+"""[A * 4] int64, meaning of action a of an agent with heading h, at 4 a + h."""
+TV_MOVES = np.zeros((TURN + 1, 3), np.int64)
+TV_MOVES[CARRIES, :2] = TV_MOVES[PUSHES, :2] = STEPS
+TV_MOVES[TURN, 2] = 1
+"""[10, 3] int64, change of the TV's row, column and rotation by a joint action of each meaning."""
+AGENT_MOVES = np.zeros((TURN + 1, 2), np.int64)
+AGENT_MOVES[CARRIES] = STEPS
+"""[10, 2] int64, change of the agents' rows and columns by a joint action of each meaning."""
+AGENT_TURNS = np.array([0, -1, 1] + [0] * 10, np.int8)
+"""[A] int8, change of an agent's own heading by each action."""
+
+
 def is_coordinated(actions: Array, headings: Array) -> Array:
     """Whether a joint action is an entry of S_t (section 3, A.1), [...] bool.
-
-    All agents must share a modality. Navigation needs an agent that passes (unless there is a single agent). Pushes
-    must have the same direction in the world. Rotating the object is always coordinated.
 
     Args:
         actions: [..., N] int, actions of the agents.
         headings: [..., N] int, headings of the agents.
     """
-    modality = MODALITY[actions]
-    together = (modality == modality[..., :1]).all(-1)
-    push = (DIRECTION[actions] + headings) % 4
-    same_way = (push == push[..., :1]).all(-1)
-    one_waits = (actions == PASS).any(-1) if actions.shape[-1] > 1 else np.True_
-    kind = modality[..., 0]
-    agrees = np.where(kind == NAVIGATE, one_waits, (kind == ROTATE_OBJECT) | same_way)
-    return together & agrees
+    return agree(MEANINGS[actions * 4 + headings], actions)
 
 
-def coordination_class(headings: Array) -> Array:
+def agree(meanings: Array, actions: Array) -> Array:
+    """Whether agents agree: all mean the same, and one of several that navigate passes.
+
+    Args:
+        meanings: [..., N] int, meanings of the actions (`MEANINGS`).
+        actions: [..., N] int.
+
+    Returns:
+        [...] bool.
+    """
+    together = (meanings == meanings[..., :1]).all(-1)
+    if actions.shape[-1] == 1:
+        return together
+    return together & ((meanings[..., 0] != NAVIGATION) | (actions == PASS).any(-1))
+
+
+def coordination_class(headings: Array, xp: ArrayLibrary = NUMPY) -> Array:
     """Number of the coordination matrix for these headings.
 
     Args:
         headings: [..., N] int.
+        xp: array library of the headings.
 
     Returns:
-        [...] uint8 (uint16 from six agents on), 0 .. 4**(N-1) - 1: the headings relative to agent 0, read as digits
-        in base 4.
+        [...] uint8 (uint16 from six agents on, in NumPy alone), 0 .. 4**(N-1) - 1: the headings relative to agent 0,
+        read as digits in base 4.
     """
-    relative = (headings[..., 1:] - headings[..., :1]) % 4
-    others = relative.shape[-1]
-    return (relative * 4 ** np.arange(others)).sum(-1).astype(np.min_scalar_type(4**others - 1))
+    others = headings.shape[-1] - 1
+    dtype = xp.uint8 if others <= 4 else np.uint16
+    number = xp.zeros(headings.shape[:-1], dtype=dtype)
+    for other in range(others):
+        relative = (headings[..., other + 1] - headings[..., 0]) % 4
+        number += xp.astype(relative, dtype) * 4**other
+    return number
 
 
 def coordinated_actions(num_agents: int) -> tuple[Array, Array]:

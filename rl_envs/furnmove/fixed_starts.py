@@ -14,7 +14,7 @@ from rl_envs.core.spec import Array, Arrays
 from rl_envs.furnmove.geometry import ROTATIONS, STAND
 from rl_envs.furnmove.maps import can_hold
 from rl_envs.furnmove.room import Mask, Room
-from rl_envs.furnmove.start import Start
+from rl_envs.furnmove.start import Start, packed
 
 
 class StartError(ValueError):
@@ -73,6 +73,10 @@ class Starts:
         """Start `number` and its room."""
         start = Start(self.agent_cells[number], self.agent_headings[number], self.tv[number], self.stand[number])
         return self.rooms[self.room[number]], start
+
+    def packed(self) -> Array:
+        """All starts packed, [K, W] int64 (`start.py`)."""
+        return np.stack([packed(int(room), self[number][1]) for number, room in enumerate(self.room)])
 
     def check(self, min_agent_distance_cells: int) -> None:
         """Refuse the first start that is not playable."""

@@ -66,13 +66,17 @@ def _all_rotations(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 HOLD_MASKS = hold_masks()
 """[4, 11, 11] bool, the value of `hold_masks()`, read-only; 52 cells per rotation."""
 
+HOLD_SIDE = 2 * HOLD_REACH + 3
+HOLD_CELLS = np.pad(HOLD_MASKS, ((0, 0), (1, 1), (1, 1))).reshape(-1)
+"""[4 * 13 * 13] bool, `HOLD_MASKS` with a rim of cells that are too far away, flat."""
+
 TV_BODY = _all_rotations(np.concatenate((rectangle(range(-1, 0), range(-1, 2)), rectangle(range(2), range(-2, 3)))))
 """[4, 13, 2] int64, offsets of the cells that the television covers, from its centre."""
 
 STAND = _all_rotations(rectangle(range(-1, 2), range(-2, 3)))
 """[4, 15, 2] int64, offsets of the cells that the stand covers: 3 x 5 for rotations 0 and 2, 5 x 3 for 1 and 3."""
 
-for _constant in (STEPS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, STAND):
+for _constant in (STEPS, HOLD_CELLS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, STAND):
     _constant.flags.writeable = False
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary, Rows
 from rl_envs.core.spec import Array
-from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND, TV_BODY
+from rl_envs.furnmove.geometry import HOLD_CELLS, HOLD_REACH, HOLD_SIDE, STAND, TV_BODY
 from rl_envs.furnmove.observation import FLOOR, KNOWN, MARGIN, TV_ALLOWED, VISITED
 from rl_envs.furnmove.observation import STAND as STAND_BIT
 from rl_envs.furnmove.observation import TV_BODY as TV_BIT
@@ -84,78 +85,108 @@ def _with_neighbours(cells: Array) -> Array:
 
 
 class RoomMaps:
-    """One padded map per world, P = (H + 28) * (W + 28) cells.
+    """One padded map per world, P = (H + 28) * (W + 28) cells, and the compiled rooms from which maps are made.
+
+    Rooms lie in slots. In NumPy each world has a slot, for its present room; with fixed shapes each room has one.
 
     Attributes:
         padded_width: W + 28.
         cells: [B, P] uint8, the bits of `observation.py`.
+        first_cells: [B] int64, index of the first cell of each world's room in all maps, flattened.
     """
 
-    def __init__(self, num_worlds: int, height: int, width: int) -> None:
+    def __init__(self, num_worlds: int, num_slots: int, height: int, width: int, xp: ArrayLibrary = NUMPY) -> None:
         """Allocate empty maps for rooms of at most `height` x `width` cells."""
-        self.padded_width = width + 2 * MARGIN
-        size = (height + 2 * MARGIN) * self.padded_width
-        self.cells = np.zeros((num_worlds, size), np.uint8)
-        self._tv_rotations = np.zeros((num_worlds, size), np.uint8)
-        self._first_cell = np.arange(num_worlds) * size
+        self._xp, self.padded_width = xp, width + 2 * MARGIN
+        self._size = (height + 2 * MARGIN) * self.padded_width
+        self.cells = xp.zeros((num_worlds, self._size), dtype=xp.uint8)
+        self._rooms = xp.zeros((num_slots, self._size), dtype=xp.uint8)
+        self._tv_rotations = xp.zeros((num_slots, self._size), dtype=xp.uint8)
+        self._margin = MARGIN * (self.padded_width + 1)
+        self.first_cells = xp.arange(num_worlds) * self._size + self._margin
+        self._tv_body = xp.asarray(TV_BODY @ (self.padded_width, 1))
+        self._stand = xp.asarray(STAND @ (self.padded_width, 1))
+        self._hold_cells = xp.asarray(HOLD_CELLS)
 
-    def load(self, world: int, room: CompiledRoom, stand: Array, visited: Array) -> None:
-        """Write the map of one world, without its TV.
+    def load(self, slots: Array, rooms: Sequence[CompiledRoom]) -> None:
+        """Put rooms into slots [K] int."""
+        self._rooms[slots] = self._xp.asarray(np.stack([room.cells for room in rooms]))
+        self._tv_rotations[slots] = self._xp.asarray(np.stack([room.tv_rotations for room in rooms]))
 
-        Args:
-            world: index of the world.
-            room: its room.
-            stand: [3] int, row, column, rotation.
-            visited: [H, W] bool, cells in which the TV's centre has been.
-        """
-        codes = self.cells[world]
-        codes[:] = room.cells
-        self._tv_rotations[world] = room.tv_rotations
-        covered = self._inside(stand[:2] + STAND[stand[2]])
-        codes[covered] = codes[covered] & ~FLOOR | STAND_BIT
-        codes[self._inside(np.argwhere(visited))] |= VISITED
-
-    def is_floor(self, rows: Array, cells: Array) -> Array:
-        """Whether an agent may be in `cells` [..., 2] int of worlds `rows` [...] int, [...] bool."""
-        return (self.cells.reshape(-1)[self._flat(rows, cells)] & FLOOR) != 0
-
-    def allows_tv(self, rows: Array, tv: Array) -> Array:
-        """Whether the TV may have the poses `tv` [K, 3] int in worlds `rows` [K] int, [K] bool."""
-        return (self._tv_rotations.reshape(-1)[self._flat(rows, tv[:, :2])] >> tv[:, 2] & 1) != 0
-
-    def put_tv(self, rows: Array, tv: Array) -> None:
-        """Mark the cells that the TV covers; cells outside the room's masks are never marked.
+    def draw(self, rows: Rows, slots: Array, tv: Array, stand: Array, visited: Array) -> None:
+        """Make the maps of K worlds anew.
 
         Args:
-            rows: [K] int, indices of the worlds.
+            rows: the worlds.
+            slots: [K] int, slots of their rooms.
             tv: [K, 3] int, row, column and rotation of the TV.
+            stand: [K, 3] int, row, column and rotation of the stand.
+            visited: [K, H, W] bool, cells in which the TV's centre has been.
         """
-        covered, codes = self._body(rows, tv), self.cells.reshape(-1)
-        codes[covered] |= ((codes[covered] & KNOWN) != 0) * TV_BIT
+        self.cells[rows] = self._xp.take(self._rooms, slots, 0)
+        codes, first = self.cells.reshape(-1), self.first_cells[rows]
+        covered = self._covered(first + self._inside(stand), self._stand, stand)
+        codes[covered] = codes.take(covered) & (255 - FLOOR) | STAND_BIT
+        inside = self.cells.reshape(len(self.cells), -1, self.padded_width)[:, MARGIN:-MARGIN, MARGIN:-MARGIN]
+        inside[rows] |= self._xp.astype(visited, self._xp.uint8) * VISITED
+        self._put_tv(first + self._inside(tv), tv)
 
-    def remove_tv(self, rows: Array, tv: Array) -> None:
-        """Unmark the cells that the TV covered: worlds `rows` [K] int, poses `tv` [K, 3] int."""
-        self.cells.reshape(-1)[self._body(rows, tv)] &= ~TV_BIT
+    def is_floor(self, rows: Rows, cells: Array) -> Array:
+        """Whether agents may be in `cells` [K, J, 2] int of K worlds, [K, J] bool."""
+        return (self.cells.reshape(-1).take(self.first_cells[rows][:, None] + self._inside(cells)) & FLOOR) != 0
 
-    def visit(self, rows: Array, tv: Array) -> None:
-        """Mark the cell of the TV's centre as visited: worlds `rows` [K] int, poses `tv` [K, 3] int."""
-        self.cells.reshape(-1)[self._flat(rows, tv[:, :2])] |= VISITED
+    def allows_tv(self, slots: Array, tv: Array) -> Array:
+        """Whether the TV may have the poses `tv` [K, 3] int in the rooms of `slots` [K] int, [K] bool."""
+        rotations = self._tv_rotations.reshape(-1).take(slots * self._size + (self._inside(tv) + self._margin))
+        return (rotations >> tv[:, 2] & 1) != 0
 
-    def _body(self, rows: Array, tv: Array) -> Array:
-        return self._flat(rows[:, None], tv[:, None, :2] + TV_BODY[tv[:, 2]])
+    def can_hold(self, tv: Array, agents: Array) -> Array:
+        """See the function `can_hold`."""
+        return can_hold(tv, agents, self._hold_cells, self._xp)
+
+    def move_tv(self, rows: Rows, before: Array, after: Array, visits: Array) -> None:
+        """Move the TV of K worlds.
+
+        Args:
+            rows: the worlds.
+            before: [K, 3] int, present row, column and rotation of the TV.
+            after: [K, 3] int, those to move it to.
+            visits: [K] bool, worlds in which its new cell is visited.
+        """
+        codes, first = self.cells.reshape(-1), self.first_cells[rows]
+        covered = self._covered(first + self._inside(before), self._tv_body, before)
+        codes[covered] = codes.take(covered) & (255 - TV_BIT)
+        centre = first + self._inside(after)
+        self._put_tv(centre, after)
+        codes[centre] = codes.take(centre) | self._xp.astype(visits, self._xp.uint8) * VISITED
+
+    def _put_tv(self, centre: Array, tv: Array) -> None:
+        """Mark the cells that the TV covers; cells outside the room's masks are never marked."""
+        covered, codes = self._covered(centre, self._tv_body, tv), self.cells.reshape(-1)
+        found = codes.take(covered)
+        codes[covered] = found | (found & KNOWN) // (KNOWN // TV_BIT)
+
+    def _covered(self, centre: Array, shape: Array, poses: Array) -> Array:
+        """[K, J] int64, cells that a shape [4, J] covers around its centre [K] in K poses [K, 3]."""
+        return centre[:, None] + self._xp.take(shape, poses[:, 2], 0)
 
     def _inside(self, cells: Array) -> Array:
-        """Index of (row, column) cells [..., 2] in one flattened map."""
-        return (cells[..., 0] + MARGIN) * self.padded_width + cells[..., 1] + MARGIN
-
-    def _flat(self, rows: Array, cells: Array) -> Array:
-        """Index of cells in the flattened maps of all worlds."""
-        return self._first_cell[rows] + self._inside(cells)
+        """Index of (row, column) cells [..., 2] in one flattened map, from the room's first cell."""
+        return cells[..., 0] * self.padded_width + cells[..., 1]
 
 
-def can_hold(tv: Array, agents: Array) -> Array:
-    """Whether agents can hold a TV from their cells: tv [K, 3] int, agents [K, N, 2] int -> [K, N] bool."""
-    offset = agents - tv[:, None, :2]
-    near = (abs(offset) <= HOLD_REACH).all(-1)
-    offset = np.clip(offset, -HOLD_REACH, HOLD_REACH) + HOLD_REACH
-    return near & HOLD_MASKS[tv[:, 2, None], offset[..., 0], offset[..., 1]]
+def can_hold(tv: Array, agents: Array, hold_cells: Array = HOLD_CELLS, xp: ArrayLibrary = NUMPY) -> Array:
+    """Whether agents can hold a TV from their cells.
+
+    Args:
+        tv: [K, 3] int.
+        agents: [K, N, 2] int.
+        hold_cells: `HOLD_CELLS` in the array library.
+        xp: array library.
+
+    Returns:
+        [K, N] bool.
+    """
+    offset = (agents - tv[:, None, :2]).clip(-HOLD_REACH - 1, HOLD_REACH + 1)
+    centre = tv[:, 2, None] * HOLD_SIDE**2 + HOLD_SIDE**2 // 2
+    return xp.take(hold_cells, centre + offset[..., 0] * HOLD_SIDE + offset[..., 1])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.spec import Array
 from rl_envs.furnmove.geometry import STEPS
 
@@ -15,7 +16,7 @@ VIEW = 15
 MARGIN = VIEW - 1
 """Width of the margin around a room, in cells, so that no crop leaves the array."""
 
-TV_ALLOWED, FLOOR, VISITED, TV_BODY, STAND, KNOWN = (np.uint8(1 << bit) for bit in range(6))
+TV_ALLOWED, FLOOR, VISITED, TV_BODY, STAND, KNOWN = (1 << bit for bit in range(6))
 """Bits of a cell: the TV centre may be here in some rotation; an agent may be here now; the TV centre was here after a
 joint action; covered by the TV; covered by the stand; the cell belongs to the room's masks."""
 
@@ -39,18 +40,24 @@ def crop_offsets(padded_width: int) -> Array:
 class Observer:
     """Computes the agents' observations from padded bit maps of one width."""
 
-    def __init__(self, padded_width: int, num_agents: int) -> None:
+    def __init__(self, padded_width: int, num_agents: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
         """Compute the 225 cells of a crop for each heading, as offsets in a flattened map."""
-        self._crop = crop_offsets(padded_width)
-        self._padded_width = padded_width
-        self._num_agents = num_agents
-        self._scratch = np.empty((0, num_agents, VIEW * VIEW), np.int64)
+        self._xp, self._padded_width = xp, padded_width
+        self._crop, self._steps = xp.asarray(crop_offsets(padded_width)), xp.asarray(STEPS)
+        agents, offsets = np.arange(num_agents), np.arange(1, num_agents)[:, None]
+        self._others = xp.asarray((agents + offsets) % num_agents)
+        channels, per_agent = num_channels(num_agents), VIEW * VIEW
+        first_channel = (agents * channels + len(_LEADING_BITS) + 4 * (offsets - 1)) * per_agent
+        per_world = num_agents * channels * per_agent
+        self._first_entry = xp.asarray(np.arange(num_worlds)[:, None, None] * per_world + first_channel)
+        self._scratch = xp.empty((num_worlds, num_agents, per_agent), dtype=xp.int64)
 
-    def observe(self, maps: Array, cells: Array, headings: Array) -> Array:
+    def observe(self, codes: Array, first_cells: Array, cells: Array, headings: Array) -> Array:
         """Observations of all agents of K worlds.
 
         Args:
-            maps: [K, P] uint8, flattened padded bit maps.
+            codes: [M] uint8, all worlds' padded bit maps, flattened.
+            first_cells: [K] int, index of the first cell of each world's room.
             cells: [K, N, 2] int, cells of the agents in the unpadded room.
             headings: [K, N] int, headings of the agents.
 
@@ -58,36 +65,29 @@ class Observer:
             [K, N, C, 15, 15] uint8, entries 0 or 1. Channels: TV allowed, floor now, visited; for each other agent
             i + 1, i + 2, ... one channel for each heading relative to agent i's; TV, stand.
         """
-        count, num_agents = headings.shape
-        centre = (cells[..., 0] + MARGIN) * self._padded_width + cells[..., 1] + MARGIN
-        centre = centre + (np.arange(count) * maps.shape[1])[:, None]
-        codes = maps.reshape(-1).take(self._indices(headings, centre))
-        out = np.zeros((count, num_agents, num_channels(num_agents), VIEW * VIEW), np.uint8)
+        xp, (count, num_agents) = self._xp, headings.shape
+        indices = xp.take_into(self._scratch[:count], self._crop, headings)
+        indices += (cells[..., 0] * self._padded_width + cells[..., 1] + first_cells[:, None])[..., None]
+        found = codes.take(indices)
+        out = xp.zeros((count, num_agents, num_channels(num_agents), VIEW * VIEW), dtype=xp.uint8)
         for channel, bit in enumerate(_LEADING_BITS):
-            np.not_equal(codes & bit, 0, out=out[:, :, channel].view(np.bool_))
+            xp.not_equal(found & bit, 0, out=out[:, :, channel].view(xp.bool))
         for channel, bit in enumerate(_TRAILING_BITS, start=out.shape[2] - 2):
-            np.not_equal(codes & bit, 0, out=out[:, :, channel].view(np.bool_))
-        for offset in range(1, num_agents):
-            self._mark_other(out, cells, headings, offset)
+            xp.not_equal(found & bit, 0, out=out[:, :, channel].view(xp.bool))
+        if num_agents > 1:
+            self._mark_others(out.reshape(-1), cells, headings)
         return out.reshape(count, num_agents, -1, VIEW, VIEW)
 
-    def _indices(self, headings: Array, centre: Array) -> Array:
-        """Indices of all crops' cells in the flat maps, [K, N, 225] int64; reused memory, valid until the next call."""
-        count = len(headings)
-        if len(self._scratch) < count:
-            self._scratch = np.empty((count, *self._scratch.shape[1:]), np.int64)
-        indices = self._crop.take(headings, axis=0, out=self._scratch[:count], mode="clip")
-        indices += centre[..., None]
-        return indices
-
-    def _mark_other(self, out: Array, cells: Array, headings: Array, offset: int) -> None:
-        """Mark agent i + offset in the crop of every agent i."""
-        other = (np.arange(self._num_agents) + offset) % self._num_agents
-        away = cells[:, other] - cells
-        ahead = (away * STEPS[headings]).sum(-1)
-        right = (away * STEPS[(headings + 1) % 4]).sum(-1)
-        world, agent = np.nonzero((ahead >= 0) & (ahead < VIEW) & (abs(right) <= VIEW // 2))
-        turned = (headings[:, other] - headings) % 4
-        channel = len(_LEADING_BITS) + 4 * (offset - 1) + turned[world, agent]
-        cell = (MARGIN - ahead[world, agent]) * VIEW + right[world, agent] + VIEW // 2
-        out[world, agent, channel, cell] = 1
+    def _mark_others(self, out: Array, cells: Array, headings: Array) -> None:
+        """Mark agents i + 1, i + 2, ... in the crop of every agent i."""
+        xp, steps = self._xp, self._xp.take(self._steps, headings, 0)[:, None]
+        down, right = steps[..., 0], steps[..., 1]
+        away = cells[:, self._others] - cells[:, None]
+        ahead = away[..., 0] * down + away[..., 1] * right
+        aside = away[..., 0] * right - away[..., 1] * down
+        is_seen = (ahead >= 0) & (ahead < VIEW) & (abs(aside) <= VIEW // 2)
+        turned = (headings[:, self._others] - headings[:, None]) % 4
+        cell = aside - ahead * VIEW + (MARGIN * VIEW + VIEW // 2)
+        # Where the agent is not seen, 0 is written into the first cell, because no shape may depend on values.
+        entry = self._first_entry[: len(cells)] + xp.astype(turned, xp.int64) * (VIEW * VIEW) + cell * is_seen
+        out[entry] = xp.astype(is_seen, xp.uint8)

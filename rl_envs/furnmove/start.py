@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from rl_envs.core.chance import Chance
-from rl_envs.core.spec import Array
+from rl_envs.core.spec import Array, Arrays
 from rl_envs.furnmove.geometry import HOLD_MASKS, HOLD_REACH, STAND
 from rl_envs.furnmove.maps import CompiledRoom
 from rl_envs.furnmove.observation import FLOOR, MARGIN
@@ -39,6 +39,27 @@ class Start(NamedTuple):
     agent_headings: Array  # [N] int, heading of each agent
     tv: Array  # [3] int, row, column, rotation
     stand: Array  # [3] int, row, column, rotation
+
+
+def packed_size(num_agents: int) -> int:
+    """Number of integers W of a packed start."""
+    return 7 + 3 * num_agents
+
+
+def packed(room: int, start: Start) -> Array:
+    """A start and the number of its room as [W] int64, for tables of starts."""
+    return np.concatenate([[room], start.tv, start.stand, start.agent_headings, start.agent_cells.ravel()])
+
+
+def unpacked(starts: Array, num_agents: int) -> Arrays:
+    """State arrays of packed starts [K, W] in any array library: name -> [K, ...] int64."""
+    return {
+        "room": starts[:, 0],
+        "tv": starts[:, 1:4],
+        "stand": starts[:, 4:7],
+        "agent_headings": starts[:, 7 : 7 + num_agents],
+        "agent_cells": starts[:, 7 + num_agents :].reshape(-1, num_agents, 2),
+    }
 
 
 def draws_needed(num_agents: int) -> int:

@@ -12,12 +12,12 @@ agent can walk around the TV but cannot let go of it.
 | observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is the present S_t, the same for all agents |
 | rewards | per agent: -0.01 a step, -0.02 if its action failed; for all agents: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
 | episode end | terminated: the TV is within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
-| arguments | `num_agents` (2, or as in `starts`), `rooms` (train_stream; or a split, a room file, or a sequence of rooms), `room_size` (full), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps` (250), `min_agent_distance_cells` (2), `closer_reward` (None: 1, or 2 from three agents on), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42) |
+| arguments | `num_agents` (2, or as in `starts`), `rooms` (train_stream; or a split, a room file, or a sequence of rooms), `room_size` (full), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps` (250), `min_agent_distance_cells` (2), `closer_reward` (None: 1, or 2 from three agents on), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42), `arrays` (numpy; or torch, which computes the same on its `device`, without frames), `device` (cpu; or cuda) |
 | tables | `coordinated_actions` [K, E, N] int8 and `coordinated_modality` [E] int8: the entries that are 1 in all K coordination matrices |
 | recorded draws | none: only the start of an episode is random, and `restore` sets it |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
 | metrics | `success`, `final_distance` (metres), `md_spl` (eq. 7), `start_distance` (cells) |
-| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts` and `observations` came later and change nothing without them |
+| version history | v0: first version; rules replay the authors' engine without a mismatch; `starts`, `observations` and `arrays` came later and change nothing without them |
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -28,41 +28,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rl_envs.core.array_library import Rows, get_array_library
+from rl_envs.core.chance import Chance
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.story import module_story
 from rl_envs.core.world import World
-from rl_envs.furnmove.actions import (
-    ACTION_NAMES,
-    DIRECTION,
-    MODALITY,
-    MOVE_AHEAD,
-    MOVE_WITH_OBJECT,
-    NAVIGATE,
-    NUM_ACTIONS,
-    PASS,
-    ROTATE_LEFT,
-    ROTATE_OBJECT,
-    ROTATE_RIGHT,
-    coordinated_actions,
-    coordination_class,
-    is_coordinated,
-)
+from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, coordinated_actions, coordination_class
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
-from rl_envs.furnmove.geometry import CELL_METRES, STEPS
-from rl_envs.furnmove.maps import CompiledRooms, RoomMaps, can_hold
+from rl_envs.furnmove.geometry import CELL_METRES
+from rl_envs.furnmove.maps import CompiledRooms, RoomMaps
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
+from rl_envs.furnmove.prepared_starts import STEPS_AHEAD, PreparedStarts
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
+from rl_envs.furnmove.rules import Rules
 from rl_envs.furnmove.splits import bounds, resolve_rooms
-from rl_envs.furnmove.start import Start, TryLimits, draw_start, draw_until_legal, draws_needed
+from rl_envs.furnmove.start import Start, TryLimits, draw_start, draw_until_legal, draws_needed, packed, unpacked
 from rl_envs.furnmove.start_file import resolve_starts
 
 if TYPE_CHECKING:
     from rl_envs.furnmove.frame_renderer import FrameRenderer
 
 MAX_AGENTS = 6
+MAX_TORCH_AGENTS, MAX_TORCH_ROOMS = 5, 4096
+"""Most agents, whose class of headings torch's uint8 holds, and most rooms, which all lie on the device."""
 STEP_PENALTY = -0.01
 FAILURE_PENALTY = -0.02
 _TRIES = TryLimits(per_room=64, rooms=16)
@@ -74,6 +65,7 @@ class FurnMove(World):
     story = module_story(__name__)
     action_names = ACTION_NAMES
     colours = AGENT_COLOURS
+    array_libraries: tuple[str, ...] = ("numpy", "torch")
     metric_names = ("success", "final_distance", "md_spl", "start_distance")
     metric_ranges = MappingProxyType(
         {"success": SHARE, "final_distance": COUNT, "md_spl": PROPORTION, "start_distance": COUNT}
@@ -94,6 +86,8 @@ class FurnMove(World):
         bootstrap_at_limit: bool = True,
         observations: Sequence[str] = ("view",),
         frame_pixels: int = 84,
+        arrays: str = "numpy",
+        device: str = "cpu",
     ) -> None:
         """Prepare the worlds.
 
@@ -116,13 +110,15 @@ class FurnMove(World):
             observations: `view` (the gridworld's crop), `frame` (the camera's picture) or both. The rules are the same,
                 and what is not asked for is not computed.
             frame_pixels: side of a frame, 84 (the paper's) or 42.
+            arrays: `numpy`, or `torch` for at most 5 agents, 4,096 rooms and no frames.
+            device: where torch computes, `cpu` or a GPU.
 
         Raises:
             ValueError: an argument out of range, an unknown observation, or both rooms and starts.
             RoomError: a room file that is not usable.
             StartError: starts that are not playable.
         """
-        super().__init__(num_worlds, first_world)
+        super().__init__(num_worlds, first_world, get_array_library(arrays, device))
         num_agents = self._resolve(starts, rooms, room_size, num_agents, min_agent_distance_cells)
         self.agents = tuple(f"agent_{i}" for i in range(num_agents))
         self.action_spec = NUM_ACTIONS
@@ -130,10 +126,13 @@ class FurnMove(World):
         self._spacing = min_agent_distance_cells
         self._closer_reward = closer_reward if closer_reward is not None else (2.0 if num_agents > 2 else 1.0)
         self._bootstrap_at_limit = bootstrap_at_limit
-        self._path = np.zeros((num_worlds, max_episode_steps + 1, 2), np.int16)
         check_observations(observations)
         self._observations, self._frame_pixels = tuple(observations), frame_pixels
+        if self.xp.has_fixed_shapes:
+            _check_for_torch(num_agents, len(self.rooms), observations)
         self._prepare_maps()
+        self._prepare_starts()
+        self._path = self.xp.zeros((num_worlds, max_episode_steps, 2), dtype=self.xp.int16)
 
     def _resolve(
         self,
@@ -159,8 +158,10 @@ class FurnMove(World):
     def _prepare_maps(self) -> None:
         self._height, self._width = bounds(self.rooms)
         self._compiled = CompiledRooms(self.rooms, self._height, self._width)
-        self._maps = RoomMaps(self.num_worlds, self._height, self._width)
-        self._observer = Observer(self._maps.padded_width, self.num_agents)
+        slots = len(self.rooms) if self.xp.has_fixed_shapes else self.num_worlds
+        self._maps = RoomMaps(self.num_worlds, slots, self._height, self._width, self.xp)
+        self._rules = Rules(self._maps, self.num_worlds, self._spacing, self.xp)
+        self._observer = Observer(self._maps.padded_width, self.num_agents, self.num_worlds, self.xp)
         self._renderer = self._make_renderer() if "frame" in self._observations else None
         joint_actions, modalities = coordinated_actions(self.num_agents)
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
@@ -175,129 +176,100 @@ class FurnMove(World):
             "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t"),
         }
 
+    def _prepare_starts(self) -> None:
+        xp = self.xp
+        self._fixed: Array | None = None
+        self._prepared: PreparedStarts | None = None
+        self._loaded: set[int] = set()
+        if self._starts is not None:
+            self._fixed = xp.asarray(self._starts.packed())
+            if xp.has_fixed_shapes:
+                self._load_rooms(self._starts.room)
+        elif xp.has_fixed_shapes:
+            arguments = (self.num_worlds, self.num_agents, self.max_episode_steps, self._draw_start)
+            self._prepared = PreparedStarts(*arguments, xp)
+
+    def prepare(self, steps: int) -> None:
+        """Draw the starts that the next env steps can take, and load their rooms; arguments as of `World`."""
+        if self._prepared is not None:
+            self._load_rooms(self._prepared.refill(self.chance, steps))
+
     def _make_renderer(self) -> FrameRenderer:
         from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
 
         return FrameRenderer(self.num_worlds, self._height, self._width, self._frame_pixels)
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        state = self.state
-        coordinated = is_coordinated(actions, state["agent_headings"])
-        joint = coordinated & (MODALITY[actions[:, 0]] != NAVIGATE)
-        failed = np.ones(actions.shape, bool)
-        moved = self._act_together(actions, np.flatnonzero(joint))
-        failed[moved] = False
-        one_passes = (actions == PASS).any(1) if self.num_agents > 1 else coordinated
-        self._act_alone(actions, np.flatnonzero(~joint & one_passes), failed)
-        self._visit(np.flatnonzero(joint))
-
+        state, xp = self.state, self.xp
+        self._prepare_step()
+        time = xp.astype(state["episode_length"], xp.int64).clip(0, self.max_episode_steps - 1)
+        self._path[self._all_rows, time] = xp.astype(state["tv"][:, :2], xp.int16)
+        moved, failed = self._rules.play(state, self._slots(slice(None)), actions)
         distance = self._distance()
-        closer = np.zeros(self.num_worlds, bool)
-        closer[moved] = distance[moved] < state["best_distance"][moved]
-        state["best_distance"] = np.where(closer, distance, state["best_distance"])
-        reward = STEP_PENALTY + FAILURE_PENALTY * failed + self._closer_reward * closer[:, None]
+        closer = moved & (distance < state["best_distance"])
+        xp.copyto(state["best_distance"], distance, where=closer)
+        reward = STEP_PENALTY + FAILURE_PENALTY * xp.astype(failed, xp.float64)
+        reward += self._closer_reward * xp.astype(closer, xp.float64)[:, None]
+        return reward, *self._endings(state["best_distance"] <= 1, self._bootstrap_at_limit)
 
-        time = state["episode_length"] + 1
-        self._path[np.arange(self.num_worlds), np.minimum(time, self.max_episode_steps)] = state["tv"][:, :2]
-        success = state["best_distance"] <= 1
-        return reward, *self._endings(success, self._bootstrap_at_limit)
-
-    def _act_together(self, actions: Array, rows: Array) -> Array:
-        """Try the joint action in `rows`; returns the rows in which it succeeded."""
-        state = self.state
-        modality = MODALITY[actions[rows, 0]]
-        push = (DIRECTION[actions[rows, 0]] + state["agent_headings"][rows, 0]) % 4
-        step = STEPS[push] * (modality != ROTATE_OBJECT)[:, None]
-        tv = state["tv"][rows].astype(np.int64)
-        tv[:, :2] += step
-        tv[:, 2] = (tv[:, 2] + (modality == ROTATE_OBJECT)) % 4
-        agents_move = modality == MOVE_WITH_OBJECT
-        agents = state["agent_cells"][rows] + step[:, None] * agents_move[:, None, None]
-        has_floor = self._maps.is_floor(rows[:, None], agents).all(1) | ~agents_move
-        possible = self._maps.allows_tv(rows, tv) & can_hold(tv, agents).all(1) & has_floor
-        done, tv, agents = rows[possible], tv[possible], agents[possible]
-        self._maps.remove_tv(done, state["tv"][done])
-        self._maps.put_tv(done, tv)
-        state["tv"][done], state["agent_cells"][done] = tv, agents
-        return done
-
-    def _act_alone(self, actions: Array, rows: Array, failed: Array) -> None:
-        """Agents of `rows` act one after another and see earlier moves; clears `failed` where an action succeeds."""
-        state = self.state
-        for agent in range(self.num_agents):
-            action = actions[rows, agent]
-            turn = (action == ROTATE_RIGHT).astype(np.int8) - (action == ROTATE_LEFT)
-            state["agent_headings"][rows, agent] = (state["agent_headings"][rows, agent] + turn) % 4
-            failed[rows[(action == PASS) | (turn != 0)], agent] = False
-            walkers = rows[action == MOVE_AHEAD]
-            failed[self._walk(walkers, agent), agent] = False
-
-    def _walk(self, rows: Array, agent: int) -> Array:
-        """Move one agent ahead where that is allowed; returns the rows in which it moved."""
-        if not rows.size:
-            return rows
-        state = self.state
-        heading = state["agent_headings"][rows, agent]
-        target = state["agent_cells"][rows, agent] + STEPS[heading]
-        distance = abs(state["agent_cells"][rows] - target[:, None]).max(-1)
-        distance[:, agent] = self._spacing
-        free = self._maps.is_floor(rows, target) & (distance >= self._spacing).all(1)
-        free &= can_hold(state["tv"][rows], target[:, None])[:, 0]
-        state["agent_cells"][rows[free], agent] = target[free]
-        return rows[free]
-
-    def _visit(self, rows: Array) -> None:
-        """Mark the cell of the TV's centre as visited, after a joint action that succeeded or failed."""
-        tv = self.state["tv"][rows]
-        self._maps.visit(rows, tv)
-        self.state["visited"][rows, tv[:, 0], tv[:, 1]] = True
+    def _prepare_step(self) -> None:
+        """Have the starts that this step can take."""
+        if self._prepared is not None:
+            if not self._prepared.steps_left:
+                self.prepare(STEPS_AHEAD)
+            self._prepared.steps_left -= 1
 
     def _distance(self) -> Array:
         """[B] int16, Manhattan distance of TV and stand centres in cells."""
-        return abs(self.state["tv"][:, :2] - self.state["stand"][:, :2]).sum(1).astype(np.int16)
+        away = abs(self.state["tv"][:, :2] - self.state["stand"][:, :2])
+        return self.xp.astype(away[:, 0] + away[:, 1], self.xp.int16)
 
     def _blank_state(self, num_worlds: int) -> Arrays:
-        agents = self.num_agents
-        return super()._blank_state(num_worlds) | {
-            "room": np.zeros(num_worlds, np.int64),
-            "agent_cells": np.zeros((num_worlds, agents, 2), np.int64),
-            "agent_headings": np.zeros((num_worlds, agents), np.int8),
-            "tv": np.zeros((num_worlds, 3), np.int64),
-            "stand": np.zeros((num_worlds, 3), np.int64),
-            "visited": np.zeros((num_worlds, self._height, self._width), bool),
-            "best_distance": np.zeros(num_worlds, np.int16),
-            "start_distance": np.zeros(num_worlds, np.int16),
-        }
+        xp, agents = self.xp, self.num_agents
+        integers: Arrays = {"room": xp.zeros(num_worlds, dtype=xp.int64)}
+        integers |= {name: xp.zeros((num_worlds, 3), dtype=xp.int64) for name in ("tv", "stand")}
+        distances = ("best_distance", "start_distance")
+        integers |= {name: xp.zeros(num_worlds, dtype=xp.int16) for name in distances}
+        return super()._blank_state(num_worlds) | integers | {
+            "agent_cells": xp.zeros((num_worlds, agents, 2), dtype=xp.int64),
+            "agent_headings": xp.zeros((num_worlds, agents), dtype=xp.int8),
+            "visited": xp.zeros((num_worlds, self._height, self._width), dtype=bool),
+        }  # fmt: skip
 
     def _needed_state(self) -> set[str]:
         return {"room", "agent_cells", "agent_headings", "tv", "stand"}
 
     def _begin(self, rows: Array) -> None:
-        if self._starts is None:
-            for world in rows:
-                self._draw_start(int(world))
+        state, kept = self.state, self._short(rows)
+        if self._fixed is not None:
+            # The clock selects them, so a snapshot needs no more state.
+            number = (self.first_world + rows + self.chance.episode[kept]) % len(self._fixed)
+            starts = self.xp.take(self._fixed, number, 0)
+        elif self._prepared is not None:
+            starts = self._prepared.take(kept, rows, self.chance.episode)
         else:
-            self._begin_at_fixed(rows, self._starts)
-        self._derive(rows, frozenset())
+            starts = np.stack([self._draw_start(self.chance, int(world)) for world in rows])
+        for name, values in unpacked(starts, self.num_agents).items():
+            state[name][kept] = self.xp.astype(values, state[name].dtype)
+        state["best_distance"][kept] = state["start_distance"][kept] = self._distance()[kept]
 
-    def _begin_at_fixed(self, rows: Array, starts: Starts) -> None:
-        """Begin at the fixed starts of these episodes; the clock selects them, so a snapshot needs no more state."""
-        number = (self.first_world + rows + self.chance.episode[rows]) % len(starts)
-        for name, values in starts.state(number).items():
-            self.state[name][rows] = values
+    def _start(self, rows: Array) -> None:
+        self.prepare(0)
+        super()._start(rows)
+        if not self.xp.has_fixed_shapes:
+            self._load_rooms(self.state["room"][rows], rows)
+        self._derive(rows, frozenset(self.state))
 
-    def _draw_start(self, world: int) -> None:
-        """Draw rooms and starts until a start is legal."""
+    def _draw_start(self, chance: Chance, world: int) -> Array:
+        """Draw rooms and starts until a start is legal, which is returned packed."""
         draws = draws_needed(self.num_agents)
-        index, start = draw_until_legal(self.chance, world, len(self.rooms), draws, _TRIES, self._start_in)
+        index, start = draw_until_legal(chance, world, len(self.rooms), draws, _TRIES, self._start_in)
         if start is None:
             raise RoomError(
                 f"no legal start for {self.num_agents} agents in {_TRIES.rooms} rooms; the last was "
                 f"{self.rooms[index].name!r}: give rooms with more free floor around the television"
             )
-        self.state["room"][world] = index
-        for name, value in start._asdict().items():
-            self.state[name][world] = value
+        return packed(index, start)
 
     def _start_in(self, index: int, uniforms: Array) -> Start | None:
         room = self._compiled[index]
@@ -305,50 +277,91 @@ class FurnMove(World):
             return None
         return draw_start(room, self._maps.padded_width, self.num_agents, self._spacing, uniforms)
 
+    def _load_rooms(self, rooms: Array, rows: Array | None = None) -> None:
+        """Load the rooms [K] of worlds `rows` [K]; with fixed shapes, into slots of their own, those that are new."""
+        if self.xp.has_fixed_shapes:
+            rows = rooms = np.array(sorted(set(rooms.tolist()) - self._loaded), np.int64)
+            self._loaded.update(rooms.tolist())
+        if rows is not None and len(rooms):
+            self._maps.load(rows, [self._compiled[room] for room in rooms.tolist()])
+
+    def _state_bounds(self) -> dict[str, tuple[int, int]]:
+        return {"room": (0, len(self.rooms) - 1)}
+
+    def _check_state(self, state: Arrays) -> None:
+        """Load the rooms, which the host has only here."""
+        self._load_rooms(state["room"], self._all_rows)
+
+    def restore(self, state: Arrays) -> Arrays:
+        """See `World`; in images the path of the TV begins here."""
+        observations = super().restore(state)
+        self._path[...] = self.state["tv"][:, None, :2]
+        return observations
+
     def _derive(self, rows: Array, given: frozenset[str]) -> None:
-        state = self.state
-        for world in rows:
-            room = self._compiled[int(state["room"][world])]
-            self._maps.load(int(world), room, state["stand"][world], state["visited"][world])
-            if self._renderer is not None:
+        state, kept = self.state, self._short(rows)
+        if self._renderer is not None:
+            for world in rows:
                 self._renderer.load(int(world), self.rooms[int(state["room"][world])], state["stand"][world])
-        self._maps.put_tv(rows, state["tv"][rows])
-        distance = self._distance()[rows]
+        poses = (state[name][kept] for name in ("tv", "stand", "visited"))
+        self._maps.draw(kept, self._slots(kept), *poses)
         for name in {"best_distance", "start_distance"} - given:
-            state[name][rows] = distance
-        self._path[rows] = state["tv"][rows, None, :2]
+            state[name][kept] = self._distance()[kept]
+
+    def _short(self, rows: Array) -> Rows:
+        """Rows of worlds in the form that costs least."""
+        return slice(None) if rows is self._all_rows else rows
+
+    def _slots(self, rows: Rows) -> Array:
+        """Slots of the maps' rooms in these worlds, [K] int64."""
+        return self.state["room"][rows] if self.xp.has_fixed_shapes else self._all_rows[rows]
 
     def _observe(self, rows: Array) -> Arrays:
-        state, headings = self.state, self.state["agent_headings"][rows]
+        state, xp, kept = self.state, self.xp, self._short(rows)
+        cells, headings = state["agent_cells"][kept], state["agent_headings"][kept]
         seen: Arrays = {}
         if "view" in self._observations:
-            maps = self._maps.cells if len(rows) == self.num_worlds else self._maps.cells[rows]
-            seen["view"] = self._observer.observe(maps, state["agent_cells"][rows], headings)
+            maps = self._maps
+            seen["view"] = self._observer.observe(maps.cells.reshape(-1), maps.first_cells[kept], cells, headings)
         if self._renderer is not None:
-            seen["frame"] = self._renderer.frames(rows, state["agent_cells"][rows], headings, state["tv"][rows])
-        number = coordination_class(headings)
-        return seen | {"coordination": np.repeat(number[:, None], self.num_agents, axis=1)}
+            seen["frame"] = self._renderer.frames(rows, cells, headings, state["tv"][kept])
+        number = coordination_class(headings, xp)
+        coordination = seen["coordination"] = xp.empty(headings.shape, dtype=number.dtype)
+        coordination[...] = number[:, None]
+        return seen
 
     def _episode_metrics(self, rows: Array) -> Arrays:
-        state = self.state
-        success = state["best_distance"][rows] <= 1
-        shortest = state["start_distance"][rows] + 1e-4
-        taken = np.maximum(state["start_distance"][rows], state["episode_length"][rows]) + 1e-4
+        state, xp, kept = self.state, self.xp, self._short(rows)
+        success = xp.astype(state["best_distance"][kept] <= 1, xp.float64)
+        start, length = (xp.astype(state[name][kept], xp.float64) for name in ("start_distance", "episode_length"))
         return {
-            "success": success.astype(np.float64),
-            "final_distance": self._distance()[rows] * CELL_METRES,
-            "md_spl": success * shortest / taken,
-            "start_distance": state["start_distance"][rows].astype(np.float64),
+            "success": success,
+            "final_distance": xp.astype(self._distance()[kept], xp.float64) * CELL_METRES,
+            "md_spl": success * (start + 1e-4) / (xp.where(length > start, length, start) + 1e-4),
+            "start_distance": start,
         }
 
     def render(self, index: int = 0) -> Array:
         """Top-down image of world `index` with the path of its TV, [H, W, 3] uint8."""
         from rl_envs.furnmove import render  # only rendering needs Pillow
 
+        state = {name: self.xp.to_numpy(value[index]) for name, value in self.state.items()}
+        path = self.xp.to_numpy(self._path[index])[: int(state["episode_length"])]
+        path = np.concatenate([path, state["tv"][None, :2]])
         names = ("agent_cells", "agent_headings", "tv", "stand")
-        path = self._path[index, : int(self.state["episode_length"][index]) + 1]
-        room = self.rooms[int(self.state["room"][index])]
-        return render.draw(room, *(self.state[name][index] for name in names), path=path)
+        return render.draw(self.rooms[int(state["room"])], *(state[name] for name in names), path=path)
+
+
+def _check_for_torch(num_agents: int, num_rooms: int, observations: Sequence[str]) -> None:
+    """Refuse what torch does not offer."""
+    offered = {
+        "observations without frames, which are drawn on the CPU": "frame" not in observations,
+        f"num_agents of at most {MAX_TORCH_AGENTS}": num_agents <= MAX_TORCH_AGENTS,
+        f"at most {MAX_TORCH_ROOMS:,} rooms, which all lie on the device": num_rooms <= MAX_TORCH_ROOMS,
+    }
+    for needed, holds in offered.items():
+        if not holds:
+            raise ValueError(f"arrays='torch' needs {needed}: change them, or write arrays='numpy'")
 
 
 def check_observations(observations: Sequence[str]) -> None:

@@ -39,6 +39,8 @@ Thing: TypeAlias = tuple[str, float]
 class ThorFurnMove(FurnMove):
     """One room of FurnMove whose frames are Unity's."""
 
+    array_libraries = ("numpy",)
+
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, controller: Controller | None = None, **arguments: Any
     ) -> None:

@@ -117,7 +117,7 @@ class CoordinationSet(nn.Module):
 _TVD_WORLDS, _MAX_JOINT_ACTIONS = 4, 3000
 """TVD needs the whole joint tensor, so training logs it for a few worlds only, and only if that tensor is small."""
 
-_MAX_PROBABILITIES = 2**22
+MAX_PROBABILITIES = 2**22
 """Largest number of probabilities in the joint tensors that a probe computes at once; four agents of FurnMove have
 28,561 a world."""
 
@@ -194,7 +194,7 @@ class CoordinationProbe:
         policy = as_whole_joint(output.policy)
         log_probabilities = self.coordination.log_probabilities(policy, matrix)
         invalid = self.coordination.invalid_probability(log_probabilities, matrix)
-        at_once = max(1, _MAX_PROBABILITIES // policy.num_actions**policy.num_agents)
+        at_once = max(1, MAX_PROBABILITIES // policy.num_actions**policy.num_agents)
         parts = [
             self.joint_metrics(part, part.joint())
             for part in (

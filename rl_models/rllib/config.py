@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.algorithms.impala import IMPALAConfig
 from ray.rllib.algorithms.ppo import PPOConfig
@@ -144,7 +143,7 @@ class FragmentsToBatch(ConnectorV2):
             fragments.append(one)
         if fragments:
             batch = to_batch(Fragment.join(fragments))
-            self._nothing = select_worlds(batch, torch.arange(0))
+            self._nothing = select_worlds(batch, slice(0, 0))
         elif self._nothing is None:
             raise RuntimeError("a learner got no fragment in its first update: its runner has died; start again")
         else:

@@ -92,8 +92,10 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
         groups = self.config.env_config["world_groups"]
-        with building_for(chosen_device()):
-            self.worlds = make_groups(self.config.env_config["make_world"], worlds, first, groups)
+        make_world, objective = self.config.env_config["make_world"], self.config.learner_config_dict["objective"]
+        # Elsewhere RLlib pickles the fragments.
+        stays = not self.worker_index and not self.config.num_learners and objective.takes_turns
+        self.worlds = make_groups(make_world, worlds, first, groups, chosen_device() if stays else "cpu")
         self.env = SimpleNamespace(
             num_envs=worlds,
             observation_space=PLACEHOLDER_SPACE,

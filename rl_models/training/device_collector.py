@@ -122,6 +122,8 @@ class DeviceCollector(Collector):
 
     def _fragment(self) -> Iterator[Fragment | None]:
         self._begin_reading()
+        with torch.inference_mode(False):  # so that the world can be played on outside of it
+            self.world.prepare(self.fragment_length)
         ends: Tensors = {STATE + name: value.clone() for name, value in self._state.items()}
         self._step.zero_()
         self._stops.zero_()
@@ -215,7 +217,8 @@ def ended_episodes(metrics: Tensors, most: int | None = None) -> dict[str, Array
 def play_episodes(collector: Collector, seed: int, episodes_per_world: int) -> dict[str, Array]:
     """Metrics of the first episodes of every world, name -> [B * K, ...], as `Evaluation.run`; the host waits once."""
     world = collector.world
-    obs, is_first = world.reset(seed), torch.ones(world.num_worlds, dtype=torch.bool, device=collector.device)
+    with torch.inference_mode(False):  # so that the world can be played on outside of it
+        obs, is_first = world.reset(seed), torch.ones(world.num_worlds, dtype=torch.bool, device=collector.device)
     rollout = DeviceRollout(collector, obs, is_first, collector.policy.initial_state(world.num_worlds))
     played = [rollout.step()[1] for _ in range(episodes_per_world * world.max_episode_steps)]
     metrics = {name: torch.stack([each[name] for each in played], 1) for name in played[0]}

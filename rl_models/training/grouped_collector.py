@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
+import torch
 
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import building_for
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector, collect_in_turns
 from rl_models.training.device_collector import DeviceCollector
@@ -87,11 +89,21 @@ class GroupedCollector:
             group.restore(own)
 
 
-def make_groups(make_world: Callable[..., _World], num_worlds: int, first_world: int, groups: int) -> list[_World]:
-    """Numbered worlds in groups, whose sizes differ by one at most; `make_world` as of `MakeWorld`."""
+def make_groups(
+    make_world: Callable[..., _World],
+    num_worlds: int,
+    first_world: int,
+    groups: int,
+    device: torch.device | str = "cpu",
+) -> list[_World]:
+    """Numbered worlds in groups, whose sizes differ by one at most; `make_world` as of `MakeWorld`.
+
+    Worlds that can be on the device of the policy may be there if it is not the CPU and they are one group.
+    """
     sizes = group_sizes(num_worlds, groups)
     firsts = [first_world + sum(sizes[:number]) for number in range(groups)]
-    return [make_world(num_worlds=size, first_world=first) for size, first in zip(sizes, firsts, strict=True)]
+    with building_for(torch.device(device if groups == 1 else "cpu")):
+        return [make_world(num_worlds=size, first_world=first) for size, first in zip(sizes, firsts, strict=True)]
 
 
 def make_collector(

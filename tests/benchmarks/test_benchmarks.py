@@ -13,7 +13,8 @@ from benchmarks.harness import clock
 from benchmarks.harness.clock import Stopwatches, median_ratio
 from benchmarks.harness.measurements import part_names
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
-from benchmarks.harness.world_steps import microseconds_by_part, microseconds_per_joint_step, spread_episodes
+from benchmarks.harness.world_steps import spread_episodes
+from rl_envs.core.array_library import NUMPY
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -129,23 +130,8 @@ def test_stopwatches_count_each_method_without_what_it_calls(monkeypatch):
     assert watches.seconds == {"outer": 1, "inner": 5}
 
 
-def test_worlds_are_stepped_with_episodes_out_of_phase():
-    world = MatrixGame(4, adversary=0)
-    seen = SimpleNamespace(calls=0)
-
-    def choose(observations):
-        seen.calls += 1
-        assert all(len(value) == 4 for value in observations.values())
-        return np.zeros((4, world.num_agents), int)
-
-    assert microseconds_per_joint_step(world, choose, steps=3, repeats=2) > 0
-    assert seen.calls == 3 * 3
-    parts = microseconds_by_part(world, choose, 3, ("step", "_advance"))
-    assert list(parts) == ["step", "_advance"]
-
-
 def test_spread_episodes_fills_the_horizon_evenly():
-    world = SimpleNamespace(state={"episode_length": np.zeros(4, int)}, num_worlds=4)
+    world = SimpleNamespace(state={"episode_length": np.zeros(4, int)}, num_worlds=4, xp=NUMPY)
     world.max_episode_steps = 100
     spread_episodes(world)
     assert world.state["episode_length"].tolist() == [0, 25, 50, 75]

@@ -10,14 +10,13 @@ from benchmarks.harness.measurements import Measurement, load_parts
 
 
 @pytest.mark.slow
-def test_on_the_cpu_acting_learning_and_the_loop_are_measured(capsys, monkeypatch):
+def test_on_the_cpu_acting_learning_and_the_loop_are_measured(monkeypatch):
     monkeypatch.setattr(gpu, "TURNS", 1)
     monkeypatch.setattr(gpu, "world_speeds", lambda: iter([]))
     monkeypatch.setattr(gpu, "language_model", lambda on_gpu: iter([]))
     small = {"emma_stage1": lambda settings: gpu.messenger_loop.training_loop(1, 1.0, 2, settings)}
     monkeypatch.setattr(gpu, "loops", lambda on_gpu: small)
     found = {one.name: one.value for one in gpu.measure()}
-    assert "there is no GPU" in capsys.readouterr().out
     for name in ("emma_stage1", "emma_stage1_bfloat16"):
         acting, learning, loop = (found[f"gpu.{name}.{part}"] for part in ("acting", "learning", "loop"))
         np.testing.assert_allclose(1 / loop, 1 / acting + 1 / learning)

@@ -26,9 +26,6 @@ SMALL = ROOT / "benchmarks/gpu_queue_small.toml"
 OF_TIME = {"wall_time", CPU_SECONDS, SPEED}
 
 
-# ------------------------------------------------------------------------------------------ what becomes of items
-
-
 @pytest.mark.processes
 @pytest.mark.long
 def test_an_item_that_fails_is_marked_and_the_next_one_runs(call):
@@ -87,8 +84,7 @@ def test_a_damaged_record_is_one_sentence_with_its_file(call, tmp_path, text):
     assert "record.json" in error
 
 
-@pytest.mark.processes
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_training_stops_at_its_gate_and_goes_on_elsewhere_with_another(call, tmp_path):
     gate = 'gate = {{ metric = "episode/outcome", at_least = {}, env_steps = 320 }}\n'
     code, said, _ = call(TRAINING + gate.format("1e9"))
@@ -132,9 +128,6 @@ def test_what_a_running_trial_has_saved_is_packed_meanwhile(tmp_path, monkeypatc
         running.run_slice(task, one, 600.0, 600.0, "cpu")
         assert seen[:3] == [[], [], ["queue_000001.part_1_of_1"]]
         assert (task.status, task.checkpoint) == ("waiting", 9)
-
-
-# ------------------------------------------------------------------------------------------ the small queue
 
 
 def work(out, *arguments, until=None):

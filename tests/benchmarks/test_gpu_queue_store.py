@@ -124,13 +124,6 @@ def test_other_files_are_left_and_a_folder_without_room_is_refused_before_anythi
     assert len(list((tmp_path / "out").glob("mine_*"))) == MAX_FILES
 
 
-def test_what_another_queue_has_trained_there_travels_on(tmp_path, call):
-    packed(tmp_path)
-    assert call(TRAINING, "--minutes", "0")[1][-1] == "game 0/2560"
-    with open_store(returned(tmp_path / "out", tmp_path / "elsewhere")) as one:
-        assert newest_whole_checkpoint(one.folder("item") / "trials/a-seed0/checkpoints").name == "checkpoint_000002"
-
-
 def test_a_trial_that_has_ended_travels_as_weights_and_one_that_ends_meanwhile_as_one_that_goes_on(
     tmp_path, monkeypatch
 ):

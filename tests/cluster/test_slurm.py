@@ -102,4 +102,4 @@ def test_before_the_time_limit_the_run_is_ended_and_queued_again(start, tmp_path
 def test_it_asks_for_an_experiment():
     done = subprocess.run(["bash", str(SCRIPT)], capture_output=True, text=True)
     assert done.returncode != 0
-    assert "name an experiment, such as furnmove_sync" in done.stderr
+    assert "furnmove_sync" in done.stderr

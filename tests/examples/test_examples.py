@@ -1,7 +1,6 @@
 """The examples of a package outside Concord: each keeps its promises, and the experiment trains them for real."""
 
 import dataclasses
-import math
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from rl_envs.testing import check_registered
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.batch import forward, to_batch
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.schedule import Progress, Schedule
+from rl_models.schedule import Schedule
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments import load_policy
@@ -61,15 +60,6 @@ def test_the_network_computes_the_same_while_acting_and_learning():
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
-def test_what_the_front_agent_sees_reaches_the_other_one():
-    policy = team()
-    obs = {key: torch.from_numpy(value)[:, None] for key, value in Corridor(1).reset(0).items()}
-    other = obs | {"door": obs["door"].flip(-1)}
-    first = torch.ones(1, 1, dtype=torch.bool)
-    here, there = (policy.network(seen, {}, first).features[0, 0, 1] for seen in (obs, other))
-    assert not torch.allclose(here, there)
-
-
 @pytest.mark.parametrize("components", [1, 3])
 def test_every_weight_learns(components):
     objective = dataclasses.replace(
@@ -89,16 +79,6 @@ def test_agreement_is_the_probability_of_equal_actions():
     assert agreement(policy).item() == pytest.approx(0.5)
     mixed = torch.tensor([[[30.0, 0.0], [0.0, 30.0]]] * 2)  # two components, in each of which both do the same
     assert agreement(MixtureOfMarginals.from_logits(torch.zeros(1, 1, 2), mixed[None, None])).item() == pytest.approx(1)
-
-
-def test_the_loss_is_weighted_and_logs_what_it_sees():
-    policy = team(1)
-    collector = Collector(Corridor(4), policy, 6)
-    collector.reset(0)
-    batch = to_batch(collector.collect())
-    loss, told = AgreementLoss(Schedule.constant(0.5))(forward(policy, batch), batch, Progress())
-    assert loss.item() == pytest.approx(0.5 * told["loss/agreement"].item())
-    assert math.exp(-told["loss/agreement"].item()) <= told["policy/agreement"].item() + 1e-6
 
 
 class Notes(Callback):
@@ -153,7 +133,7 @@ def test_the_experiment_trains_by_sync_in_rays_workers_and_is_opened_by_who_name
 
 
 @pytest.mark.long
-def test_an_experiment_that_writes_its_plan_alone_validates_tests_and_has_a_table(tmp_path, capsys):
+def test_an_experiment_that_writes_its_plan_alone_validates_tests_and_has_a_table(tmp_path):
     sizes = {"methods": ("sync",), "budget_env_steps": 320, "validate_every_env_steps": 160, "test_episodes": 5}
     run = SHORT.run(out=tmp_path / "run", local=True, valid_episodes=3, **sizes)
     lines = {line.metric: line for line in run.results}
@@ -161,4 +141,3 @@ def test_an_experiment_that_writes_its_plan_alone_validates_tests_and_has_a_tabl
     assert {"success", "return", "episode_length"} <= set(run.tables[0].metrics)
     assert {"valid/success", "valid/return"} <= read_metrics(run.trials["sync"][0] / "metrics.jsonl")[-1].keys()
     assert run.videos and run.figures
-    assert "differs from the paper" not in capsys.readouterr().out

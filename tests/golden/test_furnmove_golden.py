@@ -13,6 +13,7 @@ from rl_envs.furnmove.world import FurnMove
 from tests.golden.cases import own_or_golden
 
 RECORDINGS = own_or_golden("traj_n*.npz")
+BOTH = pytest.mark.parametrize("arrays", ["numpy", "torch"])
 
 
 def room_of(data):
@@ -21,9 +22,9 @@ def room_of(data):
 
 
 class Replay:
-    """All episodes of one file side by side, one world each."""
+    """All episodes of one file side by side, one world each, in NumPy or torch; what it gives is NumPy's."""
 
-    def __init__(self, path):
+    def __init__(self, path, arrays):
         self.data = dict(np.load(path, allow_pickle=False))
         self.meta = json.loads(str(self.data["meta"]))
         self.first = self.data["ep_start"][:-1].astype(int)
@@ -34,15 +35,19 @@ class Replay:
             num_agents=num_agents,
             rooms=[room_of(self.data)],
             max_episode_steps=250,
+            arrays=arrays,
         )
-        self.obs = self.world.restore(
-            {
-                "room": np.zeros(len(self.first), int),
-                "agent_cells": self.data["init_agent_cells"],
-                "agent_headings": self.data["init_agent_headings"],
-                "tv": self.data["init_tv"],
-                "stand": self.data["init_stand"],
-            }
+        self.world.auto_resets = False
+        self.obs = self.on_host(
+            self.world.restore(
+                {
+                    "room": np.zeros(len(self.first), int),
+                    "agent_cells": self.data["init_agent_cells"],
+                    "agent_headings": self.data["init_agent_headings"],
+                    "tv": self.data["init_tv"],
+                    "stand": self.data["init_stand"],
+                }
+            )
         )
         self.lookups = {
             kind: {
@@ -53,6 +58,9 @@ class Replay:
             }
             for kind in ("obs", "S")
         }
+
+    def on_host(self, arrays):
+        return {name: np.array(self.world.xp.to_numpy(value)) for name, value in arrays.items()}
 
     def recorded(self, kind, episode, time):
         shape = tuple(self.meta[f"{kind}_shape"])
@@ -66,19 +74,21 @@ class Replay:
             index = self.first[rows] + time
             actions = np.full((len(self.first), self.world.num_agents), 3)
             actions[rows] = self.data["actions"][index]
-            before = {name: value.copy() for name, value in self.world.state.items()}
-            obs, reward, terminated, truncated, info = self.world.step(actions)
-            after = {name: value.copy() for name, value in self.world.state.items()}
-            for name, value in info.get("final_state", {}).items():
-                after[name][info["done_worlds"]] = value
-            for name, value in info.get("final_obs", {}).items():
-                obs[name][info["done_worlds"]] = value
+            before = self.on_host(self.world.state)
+            obs, reward, terminated, truncated, info = self.world.step(self.world.xp.asarray(actions))
+            after, obs, episode = (self.on_host(each) for each in (self.world.state, obs, info.get("episode", {})))
+            reward, terminated, truncated = map(self.world.xp.to_numpy, (reward, terminated, truncated))
+            ended = np.flatnonzero(terminated | truncated)
+            if self.world.gives_tensors:
+                episode = {name: value[ended] for name, value in episode.items()}
+            info = {"done_worlds": ended, "episode": episode}
             yield time, rows, index, actions, before, after, reward, terminated, truncated, info, obs
 
 
+@BOTH
 @pytest.mark.parametrize("path", RECORDINGS)
-def test_every_recorded_step_is_reproduced_exactly(path):
-    replay = Replay(path)
+def test_every_recorded_step_is_reproduced_exactly(path, arrays):
+    replay = Replay(path, arrays)
     data = replay.data
     for episode in range(len(replay.first)):
         seen = replay.recorded("obs", episode, 0)
@@ -106,9 +116,10 @@ def test_every_recorded_step_is_reproduced_exactly(path):
                 np.testing.assert_array_equal(obs["view"][row], seen)
 
 
+@BOTH
 @pytest.mark.parametrize("path", RECORDINGS)
-def test_episode_metrics_are_those_the_authors_report(path):
-    replay = Replay(path)
+def test_episode_metrics_are_those_the_authors_report(path, arrays):
+    replay = Replay(path, arrays)
     data = replay.data
     ended = np.zeros(len(replay.first), bool)
     for time, rows, *_, info, _obs in replay.steps():

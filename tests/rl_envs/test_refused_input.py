@@ -4,6 +4,24 @@ import numpy as np
 import pytest
 
 from rl_envs import make
+from rl_envs.furnmove.room import room_from_drawing
+from rl_envs.furnmove.splits import room_by_name
+from rl_envs.matrix_game.payoff import value_against_adversary
+from rl_envs.minirts.facts import encode_text
+from rl_envs.minirts.opponents import get_opponent
+from rl_envs.minirts.world import MiniRts
+from rl_envs.overcooked.goals import Goal, reached
+from rl_envs.overcooked.world import Overcooked
+from rl_envs.rock_paper_scissors.splits import SETTINGS, triples
+from rl_envs.salad.cook import ScriptedCooks
+from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.procedural import procedural_drawing
+from rl_envs.salad.world import Salad
+from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
+from rl_envs.wrappers.pettingzoo import TeamParallelEnv
+from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv
+
+ENVS, RLLIB = (TeamEnv, TeamVectorEnv, TeamParallelEnv), (TeamMultiAgentEnv, TeamGymEnv)
 
 CORNER = ("#K##DT#", "K.....#", *["#.....#"] * 4, "#####P#")
 """A salad kitchen with floor beside two boards."""
@@ -13,10 +31,12 @@ ARGUMENTS = [
     ("frozen_lake_spread-v0", {"hole": "deep"}, "hole"),
     ("frozen_lake_spread-v0", {"observations": ()}, "observations"),
     ("frozen_lake_spread-v0", {"max_episode_steps": 0}, "max_episode_steps"),
+    ("furnlift-v0", {"min_separation_cells": -1}, "min_separation_cells"),
     ("furnmove-v0", {"observations": ("picture",)}, "observations"),
     ("furnmove-v0", {"observations": ()}, "observations"),
     ("furnmove-v0", {"observations": "frame"}, "observations"),
     ("furnmove-v0", {"observations": ("frame",), "frame_pixels": 50}, "frame_pixels"),
+    ("matrix_games-v0", {}, "matrix_game-v0"),
     ("matrix_game-v0", {"game": "chess"}, "chess"),
     ("matrix_game-v0", {"adversary": "weak"}, "adversary"),
     ("matrix_game-v0", {"num_agents": 3}, "2 agents"),
@@ -29,6 +49,8 @@ ARGUMENTS = [
     ("messenger-v0", {"max_episode_steps": 2.5}, "max_episode_steps"),
     ("messenger-v0", {"max_sentences_per_cell": 0}, "max_sentences_per_cell"),
     ("messenger-v0", {"num_agents": 2, "released": "goal_bonus"}, "released"),
+    ("messenger-v0", {"num_agents": 2, "released": ["half_rewards"]}, "half_rewards"),
+    ("messenger-v0", {"released": ["half_reward"]}, "two-agent"),
     ("messenger-v0", {"texts": "/nowhere"}, "texts.*/nowhere"),
     ("overcooked-v0", {"actions": "keys"}, "actions.*keys"),
     ("overcooked-v0", {"actions": ("any", "adjacent")}, "actions.*adjacent"),
@@ -75,6 +97,7 @@ STATES = [
     ("frozen_lake_spread-v0", {"cells": [[5, 0]]}, "hole"),
     ("frozen_lake_spread-v0", {"cells": [[0, 3]], "target": [[1, 0]]}, "target"),
     ("frozen_lake_spread-v0", {"cells": [[13, 13]], "target": [[1, 1]]}, "target"),
+    ("furnlift-v0", {"agent_cells": [[[5, 2], [90, 10]]]}, "agent_cells"),
     ("messenger-v0", {"entity_places": np.full((1, 3, 2), 19)}, "entity_places"),
     ("messenger-v0", {"entity_places": np.zeros((1, 5, 2))}, "entity_places"),
     ("messenger-v0", {"avatar_places": [[[-2, -2]]]}, "avatar_places"),
@@ -109,6 +132,51 @@ STATES = [
     ("salad-v0", {"thing_cells": [[24, -1, -1, 47, -1]]}, "thing_cells"),
     ("two_step_game-v0", {"room": [3]}, "room"),
 ]
+
+
+def learned(keys, values):
+    """MiniRTS with learned distances; nothing is compiled."""
+    make("minirts-v0", 2).restore({"learned_key": keys.astype(np.int32), "learned_value": values.astype(np.int32)})
+
+
+TIGHT = room_from_drawing("tight", ["...", "...", "..."])
+CALLS = {
+    "words without texts": (lambda: Narrator(Salad(text=False)), "text=True"),
+    "cooks of single steps": (lambda: ScriptedCooks(Salad(actions="primitive")), "macro actions"),
+    "a kind of kitchen": (lambda: procedural_drawing("hall", ("tomato",), 1, 0.0, (0.0,) * 28), "kind"),
+    "a setting of letters": (lambda: triples("edges", "train"), ", ".join(SETTINGS)),
+    "a split of letters": (lambda: triples("permutation", "fourth"), "fourth"),
+    **{f"opponent {name}": (lambda name=name: get_opponent(name), name) for name in ("hard", "medium_", "simple__two")},
+    "three scripts in a match": (lambda: MiniRts.match_frames(["medium"] * 3, seed=0), "3"),
+    "a script without a name": (lambda: MiniRts.match_frames(["medium", "hard"], seed=0), "hard"),
+    "distances of one length": (lambda: learned(np.zeros((2, 5), int), np.zeros((2, 4), int)), "learned_key"),
+    "distances without a row a world": (lambda: learned(np.zeros(10, int), np.zeros(10, int)), "learned_key"),
+    "a word of MiniRTS": (lambda: encode_text("build castle", 5), "castle"),
+    "no place for a television": (lambda: make("furnlift-v0", rooms=[TIGHT]).reset(0), "start"),
+    "a room of iTHOR": (lambda: room_by_name("ithor_FloorPlan300"), "ithor_FloorPlan201-230"),
+    "no distribution": (lambda: value_against_adversary(np.ones((3, 3))), "joint policy"),
+    "a deed of a goal": (lambda: Goal("eat"), "deed"),
+    "a thing of a goal": (lambda: Goal("take", "fish"), "thing"),
+    "a count of a goal": (lambda: Goal("contain", "onion", "pot", 0), "count"),
+    "a place of a goal": (
+        lambda: reached(Overcooked().kitchen, Goal("put", "onion", "pot 1"), *[Overcooked().state] * 2),
+        "cramped_room.*pot 1",
+    ),
+    "a built world with arguments": (lambda: TeamEnv(Overcooked(), shaping=0.5), "shaping"),
+    "several worlds as one": (lambda: TeamEnv(Overcooked(2)), "TeamVectorEnv"),
+    **{
+        f"torch in {kind.__name__}": (lambda kind=kind: kind("overcooked-v0", arrays="torch"), "arrays")
+        for kind in ENVS
+    },
+    **{f"no world for {kind.__name__}": (lambda kind=kind: kind({"arguments": {}}), "env_config") for kind in RLLIB},
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_part_of_a_world_that_is_not_there_is_refused_by_its_name(case):
+    call, named = CALLS[case]
+    with pytest.raises(ValueError, match=named):
+        call()
 
 
 @pytest.mark.parametrize(("world_id", "arguments", "named"), ARGUMENTS, ids=str)

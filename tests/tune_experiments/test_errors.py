@@ -41,8 +41,6 @@ def script(tmp_path, monkeypatch, capsys):
     return run
 
 
-# ------------------------------------------------------------------------------------------------------------- flags
-
 FLAGS = [
     ("--preset huge", "--preset", "laptop"),
     *((f"{flag} {value}", flag, value) for flag, value in (
@@ -142,9 +140,6 @@ def test_a_wrong_argument_from_python(tmp_path, monkeypatch, named, wrong):
     assert DEAD not in sentence and not (tmp_path / "run").exists(), "nothing is claimed"
 
 
-# -------------------------------------------------------------------------------------------------------- environments
-
-
 def room_file(tmp_path, change):
     """A room of 12 x 12 cells, its drawing changed."""
     save_room(room_from_drawing("mine", ["." * 12] * 12), tmp_path / "room.json")
@@ -236,10 +231,10 @@ def test_a_run_of_a_larger_machine_is_continued_on_a_smaller_one(script, tmp_pat
     save(tmp_path / "out/trials/marginal-seed0/checkpoints")
 
     def joins():
-        raise UserError("the cluster is asked")
+        raise UserError("asked")
 
     monkeypatch.setattr("tune_experiments.launch.launch.ray_cluster", joins)
-    assert script("--workers.runners", 0, "--workers.worlds-per-runner", 9999) == "the cluster is asked"
+    assert script("--workers.runners", 0, "--workers.worlds-per-runner", 9999) == "asked"
 
 
 def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):

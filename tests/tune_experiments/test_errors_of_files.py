@@ -39,9 +39,6 @@ def script(out, capsys, monkeypatch):
     return checked(main(EXPERIMENT, ["--preset", "smoke", "--out", str(out)]), capsys.readouterr().err)
 
 
-# --------------------------------------------------------------------------------------------------------- run folders
-
-
 def run_of(out, config=SMOKE, experiment=EXPERIMENT.name):
     RunFolder.open(out, config_to_json(config), experiment).close()
     save(out / "trials/marginal-seed0/checkpoints")
@@ -81,8 +78,6 @@ def test_a_folder_that_cannot_hold_the_run(tmp_path, capsys, monkeypatch, kind):
     assert kind == "a search" or contents() == before, "nothing is lost"
 
 
-# --------------------------------------------------------------------------------------------------------- checkpoints
-
 STATES = {
     "method": ({"method": "central"}, {"method": "__init__"}, {"method": 3}, {"method": "learner"}),
     "seed": ({"seed": "many"}, {"seed": None}),
@@ -110,7 +105,7 @@ def test_a_checkpoint_of_no_trial(tmp_path, changes):
 def test_a_checkpoint_can_name_no_module_that_is_no_experiment(tmp_path, monkeypatch, changes):
     path = save(tmp_path, **changes)
     monkeypatch.setattr("importlib.import_module", lambda name: pytest.fail(f"{name} was imported"))
-    assert "no experiment is called" in refusal(lambda: load_policy(path))
+    assert_contract(refusal(lambda: load_policy(path)))
 
 
 def test_a_whole_checkpoint_is_loaded_without_the_rooms_of_training(tmp_path):
@@ -132,8 +127,6 @@ def test_a_damaged_checkpoint(tmp_path, name, content):
 def test_what_is_no_team(path):
     assert_contract(refusal(lambda: load_policy(path)))
 
-
-# ------------------------------------------------------------------------------------------------------------ commands
 
 WORDS = [
     ("furnmove_snyc", "furnmove_snyc", "furnmove_sync"),
@@ -219,8 +212,6 @@ def test_a_command_that_tyro_cannot_read_is_named(words, named, capsys):
     assert command(words.split()) == 2
     assert named in capsys.readouterr().err
 
-
-# ------------------------------------------------------------------------------------------------------------- results
 
 NUMBERS = ("NaN", "-Infinity", "1e999", '"nan"', "1" + "0" * 400, "1" + "0" * 5000, "true")
 DAMAGED = [

@@ -7,6 +7,7 @@ import functools
 from typing import TypeVar
 
 from rl_envs import World, make
+from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -26,6 +27,7 @@ from rl_models.teams.tbone_team import (
 from tune_experiments.cordial_sync.config import Config, FamilySettings
 from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate, world_arguments
 from tune_experiments.cordial_sync.methods import Method, parse_method
+from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.experiment.plan import TrialPlan
 
 Network = TypeVar("Network", TboneConfig, VisualConfig)
@@ -47,15 +49,16 @@ def plan(config: Config, name: str, seed: int) -> TrialPlan:
 
 def training_world(config: Config, num_worlds: int = 1, first_world: int = 0) -> World:
     """Worlds that draw a training room and a start for every episode."""
-    return make(
-        "furnmove-v0",
+    build = functools.partial(
+        FurnMove,
         num_worlds,
-        first_world=first_world,
+        first_world,
         rooms=config.train_rooms,
         room_size=config.room_size,
         bootstrap_at_limit=config.bootstrap_at_limit,
         **world_arguments(config),
     )
+    return build_on_device(FurnMove, build)
 
 
 def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from typing import TypeVar
+
 from rl_envs import World
-from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import building_device
 
+_World = TypeVar("_World", bound=World)
 
-def device_arguments(world: type[World], workers: Workers) -> dict[str, str]:
-    """Arguments of training environments: array library and device; none for NumPy, the default.
 
-    They are on the device of `building_for` if this process alone acts and learns there: other processes could not read
-    fragments on it.
+def build_on_device(world: type[World], build: Callable[..., _World]) -> _World:
+    """Training environments on the device of the policy (`building_for`) if they can be there, else in NumPy.
+
+    Args:
+        world: their class.
+        build: `(**place) -> environments`, where `place` is empty or an array library and a device. A ValueError with
+            the latter, such as for frames that are drawn on the CPU, means that they cannot be there.
     """
     device = building_device()
-    in_one_process = not (workers.runners or workers.learners or workers.aggregators) and workers.world_groups == 1
-    if device.type == "cpu" or not in_one_process or "torch" not in world.array_libraries:
-        return {}
-    return {"arrays": "torch", "device": str(device)}
+    if device.type != "cpu" and "torch" in world.array_libraries:
+        with contextlib.suppress(ValueError):
+            return build(arrays="torch", device=str(device))
+    return build()

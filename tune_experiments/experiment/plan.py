@@ -81,14 +81,13 @@ def make_team_algorithm(plan: TrialPlan) -> Algorithm:
 
 
 def _local_algorithm(plan: TrialPlan) -> LocalAlgorithm:
-    from rl_models.runtime.device import building_for, get_device
+    from rl_models.runtime.device import get_device
     from rl_models.training.grouped_collector import make_collector, make_groups
     from rl_models.training.local_algorithm import LocalAlgorithm
     from rl_models.training.loop import Learner
 
     workers, objective, policy = plan.workers, plan.objective, plan.new_policy()
-    with building_for(get_device(policy)):
-        worlds = make_groups(plan.make_world, workers.worlds, first_world=0, groups=workers.world_groups)
+    worlds = make_groups(plan.make_world, workers.worlds, 0, workers.world_groups, get_device(policy))
     collector = make_collector(worlds, policy, workers.fragment_length, objective.needs_values)
     return LocalAlgorithm(collector, Learner(policy, objective, plan.optimiser), plan.seed)
 

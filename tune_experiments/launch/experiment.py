@@ -39,6 +39,7 @@ from tune_experiments.play.spectator import Spectator
 if TYPE_CHECKING:
     from tune_experiments.launch.finished_run import Callback, Run
     from tune_experiments.play.loading import LoadedPolicy
+    from tune_experiments.play.trial_figures import Trials
 
 
 _OPTIONS = ("search", "search_by", "search_over", "search_objective", "search_seed")
@@ -128,8 +129,13 @@ class Experiment(BaseExperiment[Config]):
         def video(method: str, team: LoadedPolicy) -> Path:
             return write_gif(self.video(team), run_folder / f"videos/{method}.gif")
 
-        drawn = draw_curves(run_folder, trials, curves, bins=40) if curves else ()
+        groups = self.curve_groups(trials).items() if curves else ()
+        drawn = [one for name, group in groups for one in draw_curves(run_folder, group, curves, bins=40, name=name)]
         return [*drawn, *draw_teams(trials, {"video": video})]
+
+    def curve_groups(self, trials: Trials) -> Mapping[str, Trials]:
+        """Name of a figure of learning curves -> its methods; by default all methods in one figure."""
+        return {"curves": trials}
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """Rendered frames of an episode, [H, W, 3] uint8 each."""

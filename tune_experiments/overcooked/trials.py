@@ -24,7 +24,7 @@ from rl_models.runtime.device import copy_on
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.on_device import device_arguments
+from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world, world_arguments
@@ -48,7 +48,7 @@ def build_objective(config: OvercookedConfig) -> Objective:
 
 def training_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> Overcooked:
     """Training kitchens, perhaps on a GPU."""
-    return make_world(config, num_worlds, first_world, **device_arguments(Overcooked, config.workers), **arguments)
+    return build_on_device(Overcooked, functools.partial(make_world, config, num_worlds, first_world, **arguments))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,14 +21,16 @@ Draw: TypeAlias = Callable[[str, LoadedPolicy], Path | Iterable[Drawn]]
 """Method and team -> the file that was written, or files one after another."""
 
 
-def draw_curves(out: Path, trials: Trials, curves: Mapping[str, str], bins: int, **options: Any) -> Iterator[Drawn]:
+def draw_curves(
+    out: Path, trials: Trials, curves: Mapping[str, str], bins: int, name: str = "curves", **options: Any
+) -> Iterator[Drawn]:
     """Learning curves of all methods in one figure; none before the first log."""
 
     def draw() -> Iterator[Path]:
         if runs := find_logs(trials):
-            yield plots.save(plots.learning_curves(runs, curves, bins, **options), out / "plots/curves.png")
+            yield plots.save(plots.learning_curves(runs, curves, bins, **options), out / f"plots/{name}.png")
 
-    yield from attempt("curves", draw)
+    yield from attempt(name, draw)
 
 
 def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:

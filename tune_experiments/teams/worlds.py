@@ -17,7 +17,7 @@ from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
-from tune_experiments.experiment.on_device import device_arguments
+from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.teams.config import DIVIDED_ROW, LANGUAGE_ROWS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
@@ -28,14 +28,14 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
     """Training worlds, perhaps stepped in processes.
 
     A process of Ray that hangs in its environment logs its stack and exits; Ray restarts it.
-    Environments may be on a GPU (`device_arguments`).
+    Environments may be on a GPU (`build_on_device`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
         hangs.watch(lambda said: None)  # a trial's own process already has a timeout
     entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_ROWS, DIVIDED_ROW)
     if entry_point and not needs_host and "arrays" not in config.arguments():
         cls = world_class(entry_point)
-        return _own_world(config, cls, num_worlds, first_world, **device_arguments(cls, config.workers))
+        return build_on_device(cls, functools.partial(_own_world, config, cls, num_worlds, first_world))
     return make_world(config, num_worlds, first_world, method=method, num_processes=config.env_processes)
 
 
@@ -90,7 +90,7 @@ def _numbers(config: Config, method: str) -> dict[str, Any]:
     }
 
 
-def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: str) -> World:
+def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: Any) -> World:
     """Worlds of a class of `World`, with the agent's index as an observation; `place`: array library and device."""
     arguments, known = config.arguments(), inspect.signature(cls.__init__).parameters
     if config.max_episode_steps:

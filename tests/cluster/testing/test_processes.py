@@ -81,11 +81,3 @@ def test_listening_sockets_are_found_with_their_address(family, address):
         one.listen()
         assert (address, one.getsockname()[1]) in listeners([os.getpid()])
         assert listeners([]) == []
-
-
-def test_waiting_ends_when_the_condition_holds():
-    looks = iter([False, False, True])
-    assert wait_until(lambda: next(looks), PATIENCE_SECONDS, "") > 0
-    assert next(looks, None) is None
-    with pytest.raises(TimeoutError, match="after 0 s: never came"):
-        wait_until(lambda: False, 0, "never came")

@@ -1,5 +1,7 @@
 """Counter-based chance: uniform, unrelated to its neighbours, the same everywhere, and never silently changed."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from rl_envs.core.chance import POLICY_DRAWS, Chance, mix, world_keys
 N = 4096
 
 
+@functools.cache
 def along(axis):
     """[N, ...] uniforms that differ in one of: seed, world, episode, step, draw."""
     if axis == "seed":

@@ -26,7 +26,7 @@ def calm(num_worlds=1, **arguments):
 
 def test_a_world_without_a_game_refuses_to_go_on():
     for act in (lambda: Errands().step({}), lambda: Errands().next_episode()):
-        with pytest.raises(RuntimeError, match="call reset"):
+        with pytest.raises(RuntimeError, match="reset"):
             act()
 
 
@@ -103,17 +103,17 @@ def test_recorded_draws_replace_the_worlds_own():
     [
         ({}, r"missing \['cell'\]"),
         ({"cell": np.zeros((2, 2)), "moon": np.zeros(2)}, r"unknown \['moon'\]"),
-        ({"cell": np.zeros((1, 2))}, r"cell must have shape \(2, 2\), got \(1, 2\)"),
-        ({"cell": np.zeros((2, 2)), "chance_key": np.zeros(3)}, "chance_key must have shape"),
-        ({"cell": np.full((2, 2), 0.7)}, "cell is uint8, which cannot hold 0.7 as it is"),
-        ({"cell": np.array([[0, 1], [2, 300]])}, "cell is uint8, which cannot hold 300 as it is"),
-        ({"cell": np.full((2, 2), -1)}, "cell is uint8, which cannot hold -1 as it is"),
-        ({"cell": np.zeros((2, 2)), "alive": np.full((2, 2), 2)}, "alive is bool, which cannot hold 2 as it is"),
-        ({"cell": np.zeros((2, 2)), "chance_key": np.array([0, -1])}, "chance_key is uint64, which cannot hold -1"),
-        ({"cell": np.zeros((2, 2)), "episode_return": np.full((2, 2), np.nan)}, "episode_return .* cannot hold nan"),
-        ({"cell": np.zeros((2, 2)), "episode_return": np.full((2, 2), 2**53 + 1)}, "cannot hold 9007199254740993"),
-        ({"cell": np.array([["0", "1"], ["2", "3"]])}, "cell must be numbers that uint8 holds, got <U1"),
-        ({"cell": np.zeros((2, 2)), "texts/sentences": np.full((1, 4), 1.5)}, "texts/sentences .* cannot hold 1.5"),
+        ({"cell": np.zeros((1, 2))}, r"cell.*\(2, 2\).*\(1, 2\)"),
+        ({"cell": np.zeros((2, 2)), "chance_key": np.zeros(3)}, "chance_key.*shape"),
+        ({"cell": np.full((2, 2), 0.7)}, "cell.*uint8.*0.7"),
+        ({"cell": np.array([[0, 1], [2, 300]])}, "cell.*300"),
+        ({"cell": np.full((2, 2), -1)}, "cell.*-1"),
+        ({"cell": np.zeros((2, 2)), "alive": np.full((2, 2), 2)}, "alive.*bool.*2"),
+        ({"cell": np.zeros((2, 2)), "chance_key": np.array([0, -1])}, "chance_key.*-1"),
+        ({"cell": np.zeros((2, 2)), "episode_return": np.full((2, 2), np.nan)}, "episode_return.*nan"),
+        ({"cell": np.zeros((2, 2)), "episode_return": np.full((2, 2), 2**53 + 1)}, "9007199254740993"),
+        ({"cell": np.array([["0", "1"], ["2", "3"]])}, "cell.*uint8.*<U1"),
+        ({"cell": np.zeros((2, 2)), "texts/sentences": np.full((1, 4), 1.5)}, "texts/sentences.*1.5"),
         ({"cell": np.zeros((2, 2)), "texts/sentences": np.full((1, 4), 99)}, "token ids"),
     ],
 )

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from rl_envs.furnmove.actions import (
-    ACTION_NAMES,
     MODALITY,
     coordinated_actions,
     coordination_class,
-    coordination_matrix,
     is_coordinated,
 )
 from tests.rl_envs.furnmove.slow_game import coordinated
@@ -31,25 +29,6 @@ def headings_of(num_agents):
 def ones_by_the_rule(num_agents, headings):
     tuples = [joint for modality in MODALITIES for joint in itertools.product(modality, repeat=num_agents)]
     return {joint for joint in tuples if coordinated(joint, headings)}
-
-
-def test_the_13_actions_have_the_order_of_the_authors_code():
-    assert " ".join(ACTION_NAMES) == (
-        "MoveAhead RotateLeft RotateRight Pass "
-        "MoveWithObjectAhead MoveWithObjectRight MoveWithObjectBack MoveWithObjectLeft RotateObjectRight "
-        "MoveObjectAhead MoveObjectRight MoveObjectBack MoveObjectLeft"
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("num_agents", [1, 2, 3])
-def test_16_of_169_and_46_of_2197_joint_actions_are_coordinated_whatever_the_headings(num_agents):
-    for headings in headings_of(num_agents):
-        matrix = coordination_matrix(np.array(headings))
-        assert matrix.shape == (13,) * num_agents
-        found = set(map(tuple, np.argwhere(matrix).tolist()))
-        assert len(found) == ONES[num_agents], headings
-        assert found == ones_by_the_rule(num_agents, headings), headings
 
 
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])

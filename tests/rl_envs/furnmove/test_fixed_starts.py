@@ -149,14 +149,6 @@ def test_a_world_plays_the_starts_one_after_another_from_its_own_number_on(start
         world.step(np.full((2, 2), PASS))
 
 
-def test_the_first_observation_is_that_of_the_start(starts):
-    world = FurnMove(len(starts), starts=starts)
-    seen = world.reset(3)
-    given = FurnMove(len(starts), rooms=starts.rooms)
-    for key, value in given.restore(starts.state(np.arange(12))).items():
-        np.testing.assert_array_equal(seen[key], value)
-
-
 def test_the_chance_of_sampling_actions_still_depends_on_the_seed(starts):
     worlds = [FurnMove(4, starts=starts) for _ in range(2)]
     for seed, world in enumerate(worlds):

@@ -11,8 +11,7 @@ from rl_envs.furnmove import ithor
 from rl_envs.furnmove.furnishing import FINE, RING_CELLS, WALL_CODE, WALL_METRES, furnish_room, shown_characters
 from rl_envs.furnmove.render import CELL_COLOURS, Canvas
 from rl_envs.furnmove.room import LOW, WALL, Furniture, Room, characters
-from rl_envs.furnmove.room_checks import RoomError, validate_room
-from rl_envs.furnmove.room_file import load_room, save_room
+from rl_envs.furnmove.room_checks import validate_room
 from rl_envs.furnmove.splits import ITHOR_ROOMS, resolve_rooms, room_by_name
 
 FLOORS = json.loads(Path(ithor.__file__).with_name("ithor_living_room_floors.json").read_text())
@@ -92,14 +91,6 @@ def test_a_listed_piece_beyond_the_enclosed_floor_stays_furniture():
     assert "".join(shown_characters(room)[0]) == "##ooo#####"
 
 
-def test_walls_are_shown_as_such_after_a_room_was_saved(tmp_path):
-    room = room_by_name("ithor_FloorPlan201")
-    save_room(room, tmp_path / "room.json")
-    loaded = load_room(tmp_path / "room.json")
-    assert loaded == room
-    np.testing.assert_array_equal(furnish_room(loaded).codes, furnish_room(room).codes)
-
-
 @pytest.mark.parametrize("name", ["train", "test", "floorplan229"])
 def test_rooms_whose_television_cells_are_known_are_shown_as_they_are_drawn(name):
     for room in resolve_rooms(name):
@@ -112,8 +103,3 @@ def test_worlds_play_in_these_rooms():
     world.step(np.full((4, 2), 3))
     assert {world.rooms[int(index)].name[:15] for index in world.state["room"]} == {"ithor_FloorPlan"}
     make("furnlift-v0", 2, rooms="ithor_test").reset(0)
-
-
-def test_an_unknown_room_is_refused():
-    with pytest.raises(RoomError, match="ithor_FloorPlan201-230"):
-        room_by_name("ithor_FloorPlan300")

@@ -59,15 +59,6 @@ def test_every_pose_of_the_television_in_the_real_room_is_drawn_as_the_slow_buil
     assert drawn.min() < drawn.max() == 13, "some televisions are clipped"
 
 
-@pytest.mark.parametrize(("num_agents", "channels"), [(1, 5), (2, 9), (3, 13), (4, 17)])
-def test_five_channels_and_four_for_every_other_agent(num_agents, channels):
-    world = situation(APART[num_agents], NORTH)
-    obs = world.observe()["view"]
-    assert obs.shape == (1, num_agents, channels, 15, 15)
-    assert obs.dtype == np.uint8
-    assert set(np.unique(obs)) == {0, 1}
-
-
 def test_the_class_of_headings_that_agents_see_is_the_same_for_all():
     world = situation(APART[3], [EAST, WEST, NORTH])
     assert len(set(world.observe()["coordination"][0].tolist())) == 1

@@ -98,14 +98,6 @@ def test_a_room_that_only_has_the_name_of_a_named_room_is_not_taken_for_it(tmp_p
     assert "room_size" not in json.loads((tmp_path / "starts.json").read_text())
 
 
-def test_saving_writes_the_same_bytes_each_time(tmp_path):
-    starts = make_starts(split_rooms("test", "laptop"), 2, 4)
-    for name in ("a.json", "b.json"):
-        save_starts(tmp_path / name, starts)
-    save_starts(tmp_path / "c.json", load_starts(tmp_path / "a.json"))
-    assert len({(tmp_path / name).read_bytes() for name in ("a.json", "b.json", "c.json")}) == 1
-
-
 def test_rows_run_to_the_south_columns_to_the_east_and_rotations_clockwise(write):
     one = start(agents=[(14, 9), (15, 14)], tv=(12, 11, 2), stand=(3, 4, 1))
     one["agent_locations"][1]["rotation"] = 270

@@ -66,11 +66,6 @@ def test_value_by_reply_averages_the_payoffs():
     np.testing.assert_allclose(values_by_reply(np.diag([1.0, 0, 0])), [0, -1, 1])
 
 
-def test_probabilities_that_are_no_distribution_are_refused():
-    with pytest.raises(ValueError, match="joint policy"):
-        value_against_adversary(np.ones((3, 3)))
-
-
 def test_world_pays_what_the_tensor_says_for_every_recorded_reply():
     world = MatrixGame(num_worlds=27, adversary="recorded")
     world.reset(0)

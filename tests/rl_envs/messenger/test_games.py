@@ -83,14 +83,14 @@ def test_a_file_of_games_is_read_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"val": None}, "val: must be a list"),
-        ({"test": []}, "test: must be a list of at least one game"),
-        ({"tests": []}, "unknown key 'tests'"),
-        ({"val": [["dog", "dog", "bird"]]}, r"val\[0\]: must name three different entities"),
-        ({"val": [["dog", "cat", "bird"]]}, r"val\[0\]: must name three different entities"),
-        ({"val": [["dog", "bird"]]}, r"val\[0\]: must name"),
-        ({"val": [[["dog"], "bird", "fish"]]}, r"val\[0\]: must name"),
-        ({"val": [["dog", "fish", "bird"]]}, r"val\[0\]: the game .* is also train_single_comb\[0\]"),
+        ({"val": None}, "val"),
+        ({"test": []}, "test"),
+        ({"tests": []}, ".*'tests'"),
+        ({"val": [["dog", "dog", "bird"]]}, r"val\[0\]"),
+        ({"val": [["dog", "cat", "bird"]]}, r"val\[0\]"),
+        ({"val": [["dog", "bird"]]}, r"val\[0\]"),
+        ({"val": [[["dog"], "bird", "fish"]]}, r"val\[0\]"),
+        ({"val": [["dog", "fish", "bird"]]}, r"val\[0\].*train_single_comb\[0\]"),
     ],
 )
 def test_faults_of_a_file_of_games_are_told_with_their_key_path(tmp_path, change, sentence):

@@ -92,21 +92,6 @@ def test_with_two_agents_the_nearer_one_counts_and_a_tie_is_broken_by_chance():
         np.testing.assert_array_equal(chosen, np.where(second[..., None], avatars[:, 1:], avatars[:, :1]))
 
 
-def test_entities_of_a_team_make_half_a_cell_a_step_on_average_toward_or_from_the_nearer_agent():
-    world = Messenger(4000, num_agents=2, stage=2)
-    world.reset(0)
-    world.auto_resets = False
-    start = {name: values.copy() for name, values in world.state.items()}
-    world.step(np.full((4000, 2), STAY))
-    going = world.state["episode_return"][:, 0] == 0
-    before, after = start["entity_places"][going], world.state["entity_places"][going]
-    step = (abs(after - np.array([10, 10])) - abs(before - np.array([10, 10]))).sum(-1)
-    movements = start["entity_movements"][going]
-    assert abs((step[movements == CHASER] == -2).mean() - 0.5) < 0.03
-    assert 0.4 < (step[movements == FLEEING] == 2).mean() < 0.53
-    assert (step[movements == IMMOVABLE] == 0).all()
-
-
 @pytest.mark.parametrize("draw", [np.full((2, 3), 5), np.full((2, 3), -1), np.zeros((2, 4), int), np.zeros((2, 3))])
 def test_recorded_moves_that_are_none_are_refused(draw):
     world = Messenger(2, stage=2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rl_envs.messenger.world import Messenger
-from tests.rl_envs.messenger.scenes import RIGHT, STAY, UP, situation, step
+from tests.rl_envs.messenger.scenes import RIGHT, STAY, situation
 
 CASES = [
     {"stage": 1},
@@ -77,11 +77,6 @@ def test_an_entitys_index_does_not_depend_on_its_role():
     assert len(lists) == 1
 
 
-def test_a_sprite_between_cells_shows_in_the_upper_left_one():
-    seen = situation(((2.5, 3.5), (0, 0), (7, 7.5))).observe()
-    assert sorted(seen["cells"][0, 0, -1].tolist()) == [0, 23, 77]
-
-
 def test_the_dead_and_the_removed_are_gone_in_the_final_observation():
     world = situation(((5, 6), (5, 6), (0, 0)))
     world.auto_resets = True
@@ -89,17 +84,3 @@ def test_the_dead_and_the_removed_are_gone_in_the_final_observation():
     final = info["final_obs"]
     assert final["agent_symbols"][0, 0].tolist() == [[15], [15], [0]] and final["agent_cells"][0, 0, -1].tolist() == [0]
     assert (final["symbols"][0, 0] == 0).sum(1).tolist() == [0, 0, 1]
-
-
-def test_moments_are_oldest_first_and_the_start_fills_them_all():
-    world = situation()
-    assert world.observe()["agent_cells"][0, 0, :, 0].tolist() == [55, 55, 55]
-    step(world, UP)
-    step(world, RIGHT)
-    assert world.observe()["agent_cells"][0, 0, :, 0].tolist() == [55, 45, 46]
-
-
-def test_the_message_shows_as_soon_as_it_is_held():
-    world = situation(((0, 0), (5, 6)))
-    step(world, RIGHT)
-    assert world.observe()["agent_symbols"][0, 0, :, 0].tolist() == [15, 15, 16]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from rl_envs.core.render import BACKGROUND
-from rl_envs.messenger.render import FLOOR, LETTER, ROLE_COLOURS, Scene, Sprite, draw
+from rl_envs.messenger.render import FLOOR, ROLE_COLOURS, Scene, Sprite, draw
 from rl_envs.messenger.symbols import AGENT_COLOURS
 from tests.rl_envs.images import patch_of, share
-from tests.rl_envs.messenger.scenes import RIGHT, situation, step
+from tests.rl_envs.messenger.scenes import situation
 
 CELL = 52
 patch = functools.partial(patch_of, cell=CELL)
@@ -40,13 +40,6 @@ def changed(**changes):
 )
 def test_everything_is_drawn_in_its_colour_where_it_is(place, colour, least):
     assert share(patch(draw(SCENE), place), colour) > least
-
-
-def test_avatars_with_the_message_have_a_letter_and_dead_ones_are_crossed_out():
-    image = draw(SCENE)
-    assert share(patch(image, (7, 2)), LETTER) > 0.02 > share(patch(image, (5, 1)), LETTER)
-    dead = patch(changed(is_alive=[False, True]), (5, 1))
-    assert 0.02 < share(dead, AGENT_COLOURS[0]) < share(patch(image, (5, 1)), AGENT_COLOURS[0])
 
 
 def test_the_manual_stands_beside_the_grid_and_attention_before_its_sentences():
@@ -85,10 +78,3 @@ def test_a_worlds_scene_lists_sprites_as_they_are_observed_with_their_true_roles
         (2, 2): ("scientist", 0),
     }
     assert scene.manual == [world.sentences[number] for number in seen["manual"][0, 0]]
-
-
-def test_removed_sprites_are_not_drawn():
-    world = situation(((0, 0), (5, 6)))
-    before = len(world.scene().sprites)
-    step(world, RIGHT)
-    assert len(world.scene().sprites) == before - 1 and world.scene().has_message == [True]

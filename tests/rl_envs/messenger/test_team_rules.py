@@ -185,10 +185,3 @@ def test_a_behaviour_changes_only_the_stages_that_it_concerns():
     for name, (stages, _) in RELEASED.items():
         for stage in {1, 2, 3} - set(stages):
             assert behaviours([name], stage) == frozenset()
-
-
-def test_unknown_behaviours_and_those_of_one_agent_are_refused():
-    with pytest.raises(ValueError, match="half_rewards"):
-        Messenger(num_agents=2, released=["half_rewards"])
-    with pytest.raises(ValueError, match="two-agent"):
-        Messenger(released=["half_reward"])

@@ -4,11 +4,9 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from rl_envs.minirts import compiled
 from rl_envs.minirts.compiled import CACHE_VARIABLE, KEPT_FOLDERS, cache_folder, entry
 
 
@@ -116,23 +114,3 @@ def test_two_processes_may_compile_at_once_and_a_later_one_loads(tmp_path):
     assert [process.returncode for process in both] == [0, 0]
     assert started(tmp_path, [path]).communicate()[0].split() == ["295", "1"]
     assert [file.name for file in (tmp_path / "installed").rglob("*")] == ["kernels.py"]
-
-
-GAME = """
-import hashlib, numpy as np
-from rl_envs.registry import make
-world = make("minirts-v0", 2)
-world.reset(3)
-world.step({name: np.zeros((2, 1), int) for name in world.action_spec})
-print(hashlib.sha256(world.games.records.tobytes()).hexdigest())
-"""
-
-
-@pytest.mark.slow
-def test_a_game_is_equal_whether_it_was_just_compiled_twice_at_once_or_loaded(tmp_path):
-    both = [started(tmp_path, ["-c", GAME]) for _ in range(2)]
-    hashes = {process.communicate()[0] for process in both}
-    hashes.add(started(tmp_path, ["-c", GAME]).communicate()[0])
-    assert len(hashes) == 1 and len(hashes.pop().strip()) == 64
-    packaged = Path(compiled.__file__).parent
-    assert not [*packaged.rglob("*.nbi"), *packaged.rglob("*.nbc")]

@@ -6,7 +6,6 @@ import pytest
 from rl_envs.minirts.actions import action_tables
 from rl_envs.minirts.batch import Player
 from rl_envs.minirts.game import GAME_NAMES
-from rl_envs.minirts.opponents import get_opponent
 from rl_envs.minirts.tick import RUNNING
 from rl_envs.minirts.world import DECISION_TICKS, MiniRts
 from rl_envs.registry import make
@@ -15,12 +14,6 @@ from rl_envs.registry import make
 def actions_of(world, random):
     shape = (world.num_worlds, world.num_agents)
     return {name: random.integers(size, size=shape) for name, size in world.action_spec.items()}
-
-
-def test_an_opponent_without_a_name_is_refused_with_the_known_ones():
-    for name in ("hard", "medium_", "simple__towers"):
-        with pytest.raises(ValueError, match=f"'{name}'.*medium_two"):
-            get_opponent(name)
 
 
 @pytest.mark.slow
@@ -63,13 +56,6 @@ def test_a_match_is_drawn_from_its_start_to_its_end():
     assert (frames[0] != frames[-1]).any()
 
 
-def test_a_match_has_two_policies_and_an_unknown_one_is_refused():
-    with pytest.raises(ValueError, match="not 3"):
-        MiniRts.match_frames(["medium"] * 3, seed=0)
-    with pytest.raises(ValueError, match="hard"):
-        MiniRts.match_frames(["medium", "hard"], seed=0)
-
-
 @pytest.mark.slow
 def test_a_snapshot_holds_learned_distances_without_gaps_and_its_copy_plays_the_same_game():
     world, random = make("minirts-v0", 2, extra_units=8), np.random.default_rng(4)
@@ -88,15 +74,6 @@ def test_a_snapshot_holds_learned_distances_without_gaps_and_its_copy_plays_the_
             np.testing.assert_array_equal(copied[name], value, err_msg=name)
     for name, value in world.snapshot().items():
         np.testing.assert_array_equal(copy.snapshot()[name], value, err_msg=name)
-
-
-@pytest.mark.parametrize("shapes", [((2, 5), (2, 4)), ((10,), (10,))])
-def test_learned_distances_of_a_wrong_shape_are_refused(shapes):
-    arrays = {
-        name: np.zeros(shape, np.int32) for name, shape in zip(("learned_key", "learned_value"), shapes, strict=True)
-    }
-    with pytest.raises(ValueError, match=r"learned_key and learned_value"):
-        make("minirts-v0", 2).restore(arrays)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ from rl_envs.overcooked.words import ACTIONS, HEADINGS, THINGS
 from rl_envs.overcooked.world import Overcooked
 
 NORTH, SOUTH, EAST, WEST, STAY, INTERACT = range(len(ACTIONS))
-CRAMPED = ("XXPXX", "O  2O", "X1  X", "XDXSX")
 POT_CELL, ONIONS, DISHES, HATCH, BAR = (0, 2), (1, 0), (3, 1), (3, 3), (2, 0)
 BESIDE = {POT_CELL: ((1, 2), "north"), ONIONS: ((1, 1), "west"), DISHES: ((2, 1), "south")}
 BESIDE |= {HATCH: ((2, 3), "south"), BAR: ((2, 1), "west"), (0, 1): ((1, 1), "north"), (0, 3): ((1, 3), "north")}

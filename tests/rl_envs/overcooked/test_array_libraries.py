@@ -10,6 +10,7 @@ from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import Overcooked
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
+from tests.rl_envs.both_libraries import play, same, same_step
 from tests.rl_envs.overcooked.cooks import Cooks
 
 RELOCATING = {"actions": ("any", "primitive"), "observations": ("lossless", "symbols")}
@@ -19,35 +20,6 @@ SHAPED = {"shaping": 0.7, "shaping_steps": 150, "bootstrap_at_limit": False}
 def both(num_worlds, **arguments):
     """The same worlds in NumPy and in torch."""
     return [make("overcooked-v0", num_worlds, arrays=arrays, **arguments) for arrays in ("numpy", "torch")]
-
-
-def same(expected, found):
-    """Two dicts of arrays are equal in names, types and values."""
-    assert expected.keys() == found.keys()
-    for name, value in expected.items():
-        other = np.asarray(found[name])
-        assert value.dtype == other.dtype and np.array_equal(value, other), name
-
-
-def same_step(worlds, actions):
-    """Step both, and compare all that a step returns; whether an episode ended."""
-    expected, found = worlds[0].step(actions), worlds[1].step(torch.from_numpy(actions))
-    same(expected[0], found[0])
-    same(dict(enumerate(expected[1:4])), dict(enumerate(found[1:4])))
-    info, done = found[4], expected[4]["done_worlds"]
-    assert np.array_equal(info["ended"].nonzero()[:, 0], done)
-    assert np.array_equal(info["duration"], expected[4]["duration"])
-    for name in ("final_obs", "episode") if done.size else ():
-        same(expected[4][name], {key: value[done] for key, value in info[name].items()})
-    return bool(done.size)
-
-
-def play(worlds, steps, choose):
-    """Play both with the same actions; how many steps ended an episode."""
-    same(*(world.reset(3) for world in worlds))
-    ends = sum(same_step(worlds, choose()) for _ in range(steps))
-    same(*(world.snapshot() for world in worlds))
-    return ends
 
 
 def at_random(world):
@@ -71,14 +43,6 @@ def test_cooks_who_serve_soups_are_equal():
     worlds = both(3, **SHAPED)
     play(worlds, 100, Cooks(worlds[0]))
     assert worlds[0].state["soups"].any()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_long_random_play_is_equal(layout):
-    worlds = both(256, layout=layout, **SHAPED)
-    assert play(worlds, 20_000, at_random(worlds[0])) == 50
 
 
 class TurnedAtRandom(Overcooked):
@@ -114,7 +78,7 @@ def test_a_pickled_world_goes_on_as_the_original():
     world.reset(0)
     actions = torch.full((2, 2), 3)
     same_as = pickle.loads(pickle.dumps(world))
-    same(*({name: np.asarray(value) for name, value in each.step(actions)[0].items()} for each in (world, same_as)))
+    same(*(each.step(actions)[0] for each in (world, same_as)))
 
 
 def test_worlds_that_are_left_ended_are_equal():

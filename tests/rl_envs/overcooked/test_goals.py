@@ -113,16 +113,3 @@ def test_each_pot_is_a_place_of_its_own():
     for number in range(2):
         done = reached(world.kitchen, Goal("put", "onion", f"pot {number}"), before, world.state)
         assert done.tolist() == [[number == 0, number == 1]]
-
-
-def test_unknown_words_are_refused():
-    for arguments, said in (
-        (("eat",), "a goal's deed must be one of take, put"),
-        (("take", "fish"), "a goal's thing must be one of nothing, onion"),
-        (("contain", "onion", "pot", 0), "count must be at least 1"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            Goal(*arguments)
-    world = kitchen(at(ONIONS), ASIDE)
-    with pytest.raises(ValueError, match=r"cramped_room.*pot 1"):
-        reached(world.kitchen, Goal("put", "onion", "pot 1"), world.state, world.state)

@@ -85,9 +85,3 @@ def test_worlds_play_all_games_of_their_split_and_every_letter_as_the_dragons(se
     letters = np.take_along_axis(world.state["triple"], world.state["dragon"][:, None], 1)[:, 0]
     names = np.array(world.lexicon.names)[world.state["monster_names"][:, 0]]
     assert names.tolist() == [f"{LETTERS[letter]} dragon" for letter in letters]
-
-
-@pytest.mark.parametrize("size", [9, 10, 11])
-def test_rooms_of_the_papers_sizes(size):
-    world = RockPaperScissors(4, size=size)
-    assert world.reset(0)["grid"].shape == (4, 1, size, size, 1)

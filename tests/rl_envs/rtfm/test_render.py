@@ -48,18 +48,6 @@ def test_everything_is_drawn_in_its_colour_at_its_cell(place, colour, least):
     assert share(patch(image, place), colour) > least
 
 
-def test_agents_that_share_a_cell_are_drawn_side_by_side():
-    """A dead agent does not hide a living one either."""
-    for alive in ([True, True], [True, False]):
-        shared = patch(changed(agents=[(1, 1), (1, 1)], is_agent_alive=alive), (1, 1))
-        assert min(share(shared, colour) for colour in AGENT_COLOURS[:2]) > 0.02
-
-
-def test_dead_agents_are_crossed_out():
-    dead = patch(changed(is_agent_alive=[False, True]), (1, 1))
-    assert 0.02 < share(dead, AGENT_COLOURS[0]) < 0.2
-
-
 CHANGES = [
     {"document": "arcane beat cold ."},
     {"goal": "defeat the rebel enclave"},

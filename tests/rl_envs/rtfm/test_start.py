@@ -57,9 +57,9 @@ def test_without_groups_only_the_first_names_occur():
 
 @pytest.mark.parametrize("group", [False, True])
 def test_everything_is_drawn_uniformly(group):
-    world = Rtfm(6000, group=group)
+    world = Rtfm(3000, group=group)
     world.reset(3)
-    texts = [Texts(world, row, group, "paper") for row in range(6000)]
+    texts = [Texts(world, row, group, "paper") for row in range(3000)]
     for counted in (
         [one.goal for one in texts],
         [one.teams[1] for one in texts],

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.rl_envs.rtfm.scenes import (
-    DISTRACTOR,
     DISTRACTOR_ITEM,
     DOWN,
     FAR,
@@ -12,7 +11,6 @@ from tests.rl_envs.rtfm.scenes import (
     RIGHT,
     RIGHT_ITEM,
     STAY,
-    TARGET,
     places,
     situation,
     step,
@@ -20,33 +18,11 @@ from tests.rl_envs.rtfm.scenes import (
 
 HERE, RIGHT_OF_HERE = (3, 3), (3, 4)
 WIN, LOSS = (1.0, True, True), (-1.0, True, False)
-FIGHTS = [
-    (NOTHING, TARGET, LOSS, "agent"),
-    (NOTHING, DISTRACTOR, LOSS, "agent"),
-    (RIGHT_ITEM, TARGET, WIN, "monster"),
-    (RIGHT_ITEM, DISTRACTOR, LOSS, "agent"),
-    (DISTRACTOR_ITEM, TARGET, LOSS, "agent"),
-    (DISTRACTOR_ITEM, DISTRACTOR, LOSS, "monster"),
-]
 
 
 def result(world, action, **chance):
     (reward,), ended, won = step(world, action, **chance)
     return reward, ended, won
-
-
-def monsters_with(number, place):
-    there = [FAR, FAR]
-    there[number] = place
-    return tuple(there)
-
-
-@pytest.mark.parametrize(("held", "monster", "outcome", "dies"), FIGHTS)
-def test_a_fight_has_one_outcome_whoever_moves_into_the_cell(held, monster, outcome, dies):
-    world = situation([HERE], monsters_with(monster, RIGHT_OF_HERE), held=[held], dyna=True)
-    moves = [LEFT if n == monster else STAY for n in (0, 1)]
-    assert result(world, STAY, monsters=moves, order=[0, 1]) == outcome
-    assert world.state["agent_alive"][0, 0] == (dies == "monster")
 
 
 @pytest.mark.parametrize("held", [NOTHING, RIGHT_ITEM, DISTRACTOR_ITEM])

@@ -5,10 +5,10 @@ import pytest
 
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.kitchen import FAR, LAYOUTS, STARTS
-from rl_envs.salad.procedural import KINDS, ONE_FOOD, procedural_drawing, procedural_kitchen
+from rl_envs.salad.procedural import KINDS, ONE_FOOD, procedural_kitchen
 from rl_envs.salad.world import Salad
 
-NUMBERS = range(48)
+NUMBERS = range(24)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_one_food_is_ordered_with_one_board_and_several_with_two(kitchens):
 def test_scripted_cooks_that_err_serve_in_most_generated_kitchens(kitchens):
     """Without errors two cooks in one room can wait for each other for ever."""
     served = 0
-    for kitchen in kitchens[:24]:
+    for kitchen in kitchens:
         world = Salad(2, **kitchen, text=False, max_episode_steps=400)
         cooks, chance, seen, done = ScriptedCooks(world), np.random.default_rng(0), world.reset(0), False
         for _ in range(400):
@@ -53,8 +53,3 @@ def test_scripted_cooks_that_err_serve_in_most_generated_kitchens(kitchens):
             done = done or terminated.any()
         served += done
     assert served >= 20
-
-
-def test_a_kind_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="kind"):
-        procedural_drawing("hall", ("tomato",), 1, 0.0, (0.0,) * 28)

@@ -1,4 +1,4 @@
-"""Worlds that each break one rule of the contract, beside the sentence with which the check must tell it."""
+"""Worlds that each break one rule of the contract, beside words of the sentence that must tell it."""
 
 import dataclasses
 
@@ -60,15 +60,15 @@ def stepping(wrong, sentence):
     breaks(sentence)(Misstepped)
 
 
-with_attribute("agents", ("walker", "walker"), "agents must be a tuple of different names")
-with_attribute("agents", ["walker_0", "walker_1"], "agents must be a tuple of different names")
-with_attribute("action_spec", {"go": 3, "say": 0}, "action_spec must be a positive number")
-with_attribute("max_episode_steps", None, "max_episode_steps must be a positive int")
+with_attribute("agents", ("walker", "walker"), "agents must")
+with_attribute("agents", ["walker_0", "walker_1"], "agents must")
+with_attribute("action_spec", {"go": 3, "say": 0}, "action_spec")
+with_attribute("max_episode_steps", None, "max_episode_steps")
 with_attribute("text_spec", Errands.text_spec | {"cell": Errands.text_spec["sentences"]}, "declared both in")
-with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}, "'decides' must be one bool an agent")
-with_attribute("metric_names", ("success", "success"), "metric_names repeat themselves")
-with_attribute("metric_names", ("success", "length"), "must not contain return and length")
-with_attribute("metric_names", ("count",), "and count, the log's own")
+with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}, "'decides'")
+with_attribute("metric_names", ("success", "success"), "metric_names repeat")
+with_attribute("metric_names", ("success", "length"), "return and length")
+with_attribute("metric_names", ("count",), "and count")
 
 
 def change(values, name, function):
@@ -134,14 +134,14 @@ for sentence, wrong in RESULTS.items():
     stepping(wrong, sentence)
 
 
-@breaks("truncated after .* but its time limit is 9")
+@breaks("truncated after .* 9")
 class StopsEarly(Errands):
     def _advance(self, actions, recorded):
         reward, over, stopped = super()._advance(actions, recorded)
         return reward, over, stopped | (~over & (self.state["episode_length"] >= 1))
 
 
-@breaks("an episode outlasts the time limit of 9 env steps")
+@breaks("outlasts .* 9")
 class NeverStops(Errands):
     def _advance(self, actions, recorded):
         reward, over, stopped = super()._advance(actions, recorded)
@@ -151,7 +151,7 @@ class NeverStops(Errands):
         self.state["cell"][rows] = 0
 
 
-@breaks("alive again within the same episode")
+@breaks("alive again")
 class Revives(Errands):
     def _advance(self, actions, recorded):
         gone = ~self.state["alive"]
@@ -160,7 +160,7 @@ class Revives(Errands):
         return result
 
 
-@breaks("an agent that has left the game has decides = True")
+@breaks("decides = True")
 class AsksTheDead(Errands):
     def _observe(self, rows):
         observations = super()._observe(rows)
@@ -168,7 +168,7 @@ class AsksTheDead(Errands):
         return observations
 
 
-@breaks("a world without living agents continues")
+@breaks("living agents")
 class GhostTown(Errands):
     def _advance(self, actions, recorded):
         recorded = {"gust": np.ones((self.num_worlds, self.num_agents), bool)}
@@ -177,7 +177,7 @@ class GhostTown(Errands):
         return reward, over, stopped & ~over
 
 
-@breaks("a step before reset must raise RuntimeError")
+@breaks("before reset .*RuntimeError")
 class AlwaysRunning(Errands):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -197,37 +197,37 @@ def accepting(name, mend, sentence):
     breaks(sentence)(Lenient)
 
 
-accepting("shapes", lambda actions, size: actions.reshape(actions.shape[:2]), "of the wrong shape must be refused")
-accepting("batches", lambda actions, size: actions[:4], "of too many worlds must be refused")
+accepting("shapes", lambda actions, size: actions.reshape(actions.shape[:2]), "wrong shape")
+accepting("batches", lambda actions, size: actions[:4], "too many worlds")
 accepting(
     "floats",
     lambda actions, size: actions.astype(int) if actions.dtype == float else actions,
-    "that are not integers must be refused",
+    "not integers",
 )
-accepting("high", lambda actions, size: np.minimum(actions, size - 1), "beyond the last one must be refused")
-accepting("low", lambda actions, size: np.maximum(actions, 0), "below zero must be refused")
+accepting("high", lambda actions, size: np.minimum(actions, size - 1), "beyond the last")
+accepting("low", lambda actions, size: np.maximum(actions, 0), "below zero")
 
 
-@breaks("without one of their factors must be refused")
+@breaks("without one")
 class FillsInFactors(Errands):
     def _checked(self, actions):
         zeros = np.zeros((self.num_worlds, self.num_agents), int)
         return super()._checked(dict.fromkeys(self.action_spec, zeros) | actions)
 
 
-@breaks("with a factor too many must be refused")
+@breaks("factor too many")
 class DropsFactors(Errands):
     def _checked(self, actions):
         return super()._checked({name: actions[name] for name in self.action_spec if name in actions})
 
 
-@breaks("an unknown recorded draw must be refused")
+@breaks("recorded draw")
 class IgnoresDraws(Errands):
     def _check_recorded(self, recorded):
         pass
 
 
-@breaks("refusing actions of the wrong shape changes the world's chance_step")
+@breaks("refusing .*chance_step")
 class TicksBeforeItLooks(Errands):
     def step(self, actions, chance=None):
         self._require_game()
@@ -235,31 +235,31 @@ class TicksBeforeItLooks(Errands):
         return super().step(actions, chance)
 
 
-@breaks("an unknown state must be refused")
+@breaks("unknown state")
 class RestoresAnything(Errands):
     def restore(self, state):
         return super().restore({key: value for key, value in state.items() if "unknown" not in key})
 
 
-@breaks("a state whose 'chance_key' .uint64. is 0.7 must be refused")
+@breaks("'chance_key' .uint64. is 0.7")
 class RoundsStates(Errands):
     def restore(self, state):
         return super().restore({key: np.floor(value).astype(value.dtype) for key, value in state.items()})
 
 
-@breaks(r"a frame must be uint8 \[H, W, 3\], got float64")
+@breaks("uint8 .*float64")
 class PaintsInFractions(Errands):
     def render(self, index=0):
         return super().render(index) / 255
 
 
-@breaks(r"no pixel of the first frame has the colour \(9, 9, 9\), which `agent_colours` names")
+@breaks(r"\(9, 9, 9\).*agent_colours")
 class PaintsInOtherColours(Errands):
     def agent_colours(self):
         return [(255, 255, 255), (9, 9, 9)]
 
 
-@breaks("rendering changes the world's cell")
+@breaks("rendering .*cell")
 class PaintsTheWorld(Errands):
     def render(self, index=0):
         self.state["cell"][index] = 2

@@ -100,10 +100,6 @@ def alone(env, answer):
 
 WRONG = {
     "shape": (game(OBSERVED, "right", np.zeros(2, np.float32)), ["right", "env step 2", "(2,)", "(3,)"]),
-    "axes": (
-        game(OBSERVED, "left", np.zeros((3, 4, 5), np.uint8), 0, observation=spaces.Box(0, 255, (4, 5, 3), np.uint8)),
-        ["left", "reset", "(3, 4, 5)", "(4, 5, 3)"],
-    ),
     "float in an integer box": (
         game(OBSERVED, "left", np.array([0.5, 0, 0]), 0, observation=spaces.Box(0, 9, (3,), np.int64)),
         ["left", "reset", "float64", "int64"],
@@ -112,15 +108,7 @@ WRONG = {
         game(OBSERVED, "left", np.array([300, 0, 0]), 0, observation=spaces.Box(0, 255, (3,), np.uint8)),
         ["left", "300", "uint8"],
     ),
-    "beyond an integer box": (
-        game(OBSERVED, "left", np.array([8, 0, 0]), 0, observation=spaces.Box(0, 7, (3,), np.int64)),
-        ["left", "8", "[0]"],
-    ),
     "beyond a box": (game(OBSERVED, "right", np.array([0, 1.5, 0])), ["right", "env step 2", "1.5", "[1]"]),
-    "beyond one entry's bound": (
-        game(OBSERVED, "left", np.array([0.0, 3.0, 0]), 0, observation=spaces.Box(0, np.float32([9, 2, 9]))),
-        ["left", "3.0", "[1]"],
-    ),
     "nan": (game(OBSERVED, "right", np.array([0, 0, np.nan])), ["right", "env step 2", "nan", "[2]"]),
     "infinite without bounds": (
         game(OBSERVED, "right", np.array([0, np.inf, 0]), observation=spaces.Box(-np.inf, np.inf, (3,))),
@@ -139,7 +127,6 @@ WRONG = {
     "ragged": (game(OBSERVED, "right", [[1], [1, 2], 3]), ["right", "env step 2", "[[1], [1, 2], 3]"]),
     "nothing seen": (game(OBSERVED, "right", None), ["right", "env step 2", "None"]),
     "outside of Discrete": (game(OBSERVED, "left", 3, 0, observation=spaces.Discrete(3)), ["left", "3", "Discrete(3)"]),
-    "below Discrete": (game(OBSERVED, "left", 0, 0, observation=spaces.Discrete(3, start=1)), ["left", "0", "start=1"]),
     "half a number": (game(OBSERVED, "left", 0.5, 0, observation=spaces.Discrete(3)), ["left", "0.5", "Discrete(3)"]),
     "outside of MultiDiscrete": (
         game(OBSERVED, "left", np.array([0, -1]), 0, observation=spaces.MultiDiscrete([2, 3])),
@@ -171,34 +158,25 @@ WRONG = {
         game(OBSERVED, "left", np.array(1), 0, observation=spaces.Tuple([spaces.Discrete(2)])),
         ["left", "reset", "Tuple"],
     ),
-    "an array for a dict": (
-        game(OBSERVED, "left", DOT, 0, observation=spaces.Dict(x=spaces.Discrete(2))),
-        ["left", "reset", "Dict"],
-    ),
     "no observation": (functools.partial(Signal, at(2, without(OBSERVED, "right"))), ["right", "env step 2"]),
     "a stranger's observation": (game(OBSERVED, "other", DOT), ["'other'", "observations", "left, right"]),
     "a stranger's reward": (game(REWARD, "other", 1.0), ["'other'", "rewards", "env step 2"]),
-    "a stranger's flag": (game(TERMINATED, "__all__", False), ["'__all__'", "terminations"]),
     "a stranger's infos": (game(INFOS, 3, {}), ["3", "infos"]),
     "no reward": (functools.partial(Signal, at(2, without(REWARD, "right"))), ["right", "env step 2", "reward"]),
     "reward None": (game(REWARD, "right", None), ["right", "env step 2", "None"]),
-    "reward text": (game(REWARD, "right", "1"), ["right", "'1'"]),
     "reward vector": (game(REWARD, "right", np.ones(2)), ["right", "(2,)", "weighted sum"]),
     "reward masked": (game(REWARD, "right", np.ma.masked), ["right", "env step 2", "None"]),
     "reward of no number": (game(REWARD, "right", np.array(1 + 2j)), ["right", "env step 2", "(1+2j)"]),
     "reward nan": (game(REWARD, "right", float("nan")), ["right", "env step 2", "nan"]),
-    "reward infinite": (game(REWARD, "right", np.float32(-np.inf)), ["right", "-inf"]),
     "rewards in a list": (functools.partial(Signal, at(2, lambda a: [a[0], [1.0, 0.0], *a[2:]])), ["rewards", "list"]),
     "no flag": (functools.partial(Signal, at(2, without(TRUNCATED, "left"))), ["left", "truncations"]),
     "flag None": (game(TERMINATED, "left", None), ["left", "terminations", "None"]),
-    "flag text": (game(TERMINATED, "left", "False"), ["left", "terminations", "'False'"]),
     "flag between": (game(TRUNCATED, "left", 0.5), ["left", "truncations", "0.5"]),
     "swapped": (
         functools.partial(Signal, at(1, lambda a: [a[0], a[2], a[1], *a[3:]])),
         ["terminations", "left", "env step 1"],
     ),
     "infos None": (functools.partial(Signal, at(2, lambda a: [*a[:4], None])), ["infos", "None", "env step 2"]),
-    "infos of an agent": (game(INFOS, "left", [1]), ["left", "infos", "[1]"]),
     "four entries": (functools.partial(Signal, at(2, lambda a: a[:4])), ["4", "env step 2", "truncations"]),
     "only observations": (functools.partial(Signal, at(0, lambda a: [a[0]])), ["reset", "infos"]),
     "gone without a flag": (functools.partial(Signal, vanished), ["left", "env step 2", "terminated", "truncated"]),

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
-from rl_envs.wrappers.custom.layout import Layout
-from rl_envs.wrappers.custom.values import Misfit
 from tests.rl_envs.wrappers.odd_games import Signal
 
 SHAPES = st.lists(st.integers(1, 3), min_size=0, max_size=3).map(tuple)
@@ -106,27 +104,3 @@ def test_a_number_outside_of_a_box_or_another_shape_or_kind_is_refused(space, da
     for one in wrong:
         with pytest.raises(CustomEnvError, match="'left'"):
             played(space, one)
-
-
-@pytest.mark.long
-@settings(max_examples=60, deadline=None)
-@given(LEAVES, st.integers(0, 1000))
-def test_no_other_kind_of_value_passes(space, seed):
-    space.seed(seed)
-    layout = Layout({"left": space})
-    (leaf,) = (*layout.leaves[0], *layout.text_leaves[0])
-    for wrong in (None, object(), {}, [], b"x", np.array(["x"]), 1j, [[None]]):
-        with pytest.raises(Misfit):
-            leaf.value(wrong)
-
-
-@pytest.mark.long
-@settings(max_examples=40, deadline=None)
-@given(st.dictionaries(st.sampled_from("uvw"), NESTED, min_size=1, max_size=3).map(spaces.Dict), st.integers(0, 1000))
-def test_an_entry_more_or_less_is_refused(space, seed):
-    space.seed(seed)
-    value = space.sample()
-    less = {name: one for name, one in value.items() if name != min(value)}
-    for wrong in (value | {"more": 0}, less):
-        with pytest.raises(CustomEnvError, match="'left'"):
-            played(space, wrong)

@@ -36,18 +36,6 @@ def test_it_draws_where_the_world_can():
     assert rllib.TeamMultiAgentEnv({"world": "matrix_game-v0"}).render() is None
 
 
-def test_a_config_must_name_a_world():
-    for env_class in (rllib.TeamMultiAgentEnv, rllib.TeamGymEnv):
-        with pytest.raises(ValueError, match="env_config"):
-            env_class({"arguments": {}})
-
-
-def test_the_team_view_takes_rllibs_config():
-    env = rllib.TeamGymEnv({"world": "matrix_game-v0", "arguments": {"adversary": 0}})
-    env.reset(seed=0)
-    assert env.step(np.array([1, 1]))[1] == 2.0
-
-
 @pytest.mark.parametrize("num_agents", [1, 3])
 def test_the_toy_world_passes_rllibs_check_and_ours(num_agents):
     from rl_envs.testing.wrappers import check_rllib_envs

@@ -71,12 +71,6 @@ def test_the_team_is_one_player_and_the_end_is_reported_as_gymnasium_does():
     assert 0 <= info["episode"]["t"] < 60
 
 
-@pytest.mark.parametrize("env_class", [TeamEnv, TeamVectorEnv, TeamParallelEnv])
-def test_a_world_in_torch_is_refused(env_class):
-    with pytest.raises(ValueError, match="arrays"):
-        env_class("overcooked-v0", arrays="torch")
-
-
 def test_gymnasiums_episode_statistics_work_on_one_world():
     env = gymnasium.wrappers.RecordEpisodeStatistics(TeamEnv(MatrixGame(adversary=2), episode_statistics=False))
     env.reset(seed=0)
@@ -142,13 +136,6 @@ def test_unseeded_copies_play_different_games():
     assert len(games) > 1
 
 
-def test_a_built_world_takes_no_arguments_and_must_be_one():
-    with pytest.raises(ValueError, match=r"gusts"):
-        TeamEnv(Errands(), gusts=0.5)
-    with pytest.raises(ValueError, match="TeamVectorEnv"):
-        TeamEnv(Errands(2))
-
-
 def in_rllib(world, render_mode):
     return TeamMultiAgentEnv({"world": world, "render_mode": render_mode})
 
@@ -201,15 +188,6 @@ def test_the_batch_can_be_reset_in_part():
     with pytest.raises(ValueError, match="reset_mask"):
         env.reset(seed=1, options={"reset_mask": np.array([False, True, False])})
     env.reset(seed=1, options={"reset_mask": np.ones(3, bool)})
-
-
-def test_gymnasiums_episode_statistics_work_on_the_batch():
-    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(TeamVectorEnv("toy-v0", num_envs=2, max_episode_steps=3))
-    env.reset(seed=0)
-    action = {"go": np.zeros((2, 2), int), "say": np.zeros((2, 2), int)}
-    for _ in range(3):
-        info = env.step(action)[-1]
-    assert info["episode"]["l"].max() <= 3
 
 
 def test_agents_that_are_out_of_the_game_leave(monkeypatch):

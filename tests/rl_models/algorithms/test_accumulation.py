@@ -147,12 +147,6 @@ def test_one_minibatch_of_decisions_teaches_what_one_of_fragments_does():
         torch.testing.assert_close(wanted.grad, got.grad, atol=1e-5, rtol=1e-3)
 
 
-def test_a_team_with_memory_cannot_learn_from_steps_alone():
-    one = collector()
-    with pytest.raises(ValueError, match="decision_minibatches"):
-        updated(one, one.collect(), Ppo(decision_minibatches=True))
-
-
 # ------------------------------------------------------------------------------------------------- divergence
 
 
@@ -169,15 +163,6 @@ def test_the_update_ends_before_the_step_at_which_the_policy_has_moved_too_far(a
     assert told["learner/stopped"] == 1 and told["policy/approximate_kl"] > limit
     alike, _ = updated(one, fragment, dataclasses.replace(plain, num_epochs=held.progress.updates))
     assert_same_weights(held.policy, alike.policy, atol=0, rtol=0)
-
-
-def test_a_limit_that_is_not_reached_changes_nothing():
-    one = collector()
-    fragment = one.collect()
-    free, _ = updated(one, fragment, Ppo())
-    held, told = updated(one, fragment, Ppo(target_kl=100.0))
-    assert told["learner/stopped"] == 0
-    assert_same_weights(free.policy, held.policy, atol=0, rtol=0)
 
 
 def test_the_next_update_begins_anew_after_one_that_ended_early():

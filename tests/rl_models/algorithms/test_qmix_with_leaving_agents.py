@@ -4,11 +4,9 @@ import pytest
 import torch
 
 from rl_models.algorithms.qmix import Qmix
-from rl_models.algorithms.role_objectives import role_objective
 from rl_models.batch import forward
 from rl_models.networks.network_config import PartsConfig
 from rl_models.networks.parts import Part
-from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.schedule import Progress
 from rl_models.teams.parts_team import qmix_parts_team
 
@@ -138,9 +136,3 @@ def test_where_nobody_leaves_the_loss_is_that_of_a_world_that_nobody_can_leave(m
     batch["obs/alive"][:] = True
     unable = {name: value for name, value in batch.items() if name != "obs/alive"}
     assert torch.equal(fast_loss(policy, batch), fast_loss(policy, unable)), "to the bit"
-
-
-@pytest.mark.parametrize("method", ["roma", "ldsa", "maser"])
-def test_a_method_whose_other_losses_count_all_agents_refuses_leavers(method):
-    with pytest.raises(ValueError, match="agents that leave"):
-        role_objective(RoleTeamConfig(), method, Qmix()).prepare(drawn_batch(0, 2))

@@ -95,14 +95,6 @@ def test_what_is_kept_in_a_checkpoint_goes_on_as_if_nothing_had_happened(batches
     assert contents(one) == contents(other)
 
 
-def test_a_checkpoint_without_a_replay_empties_it():
-    one = filled((0, 4))
-    one.load({})
-    assert len(one) == 0
-    one.add(batch(4, 2))
-    assert contents(one) == [4, 5]
-
-
 def test_a_checkpoint_of_a_larger_replay_is_refused():
     with pytest.raises(ValueError, match="capacity"):
         Replay(3).load(filled((0, 4)).tensors())

@@ -22,9 +22,5 @@ def test_a_schedule_counts_in_its_unit():
     assert Schedule.linear(1.0, 0.0, 10).at(Progress(env_steps=5, episodes=9)) == 0.5
 
 
-def test_a_constant_never_changes():
-    assert {Schedule.constant(0.3).at(Progress(env_steps=step)) for step in (0, 1, 10**9)} == {0.3}
-
-
 def test_a_schedule_that_ends_at_once_has_its_last_value_from_the_first_step_on():
     assert Schedule.linear(1.0, 0.0, 0).at(Progress(env_steps=1)) == 0.0

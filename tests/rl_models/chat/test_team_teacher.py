@@ -73,7 +73,7 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
     said = ("take the tomato", "I fetch a bowl")
     assert [one.values for one in taught] == [said if name in ANSWERED else SCRIPTED for name in SITUATIONS]
     assert all(one.rejections for one in taught if one.values == SCRIPTED)
-    assert taught[3].rejections == ("the message of Alice has 11 words and may have 10",)
+    assert len(taught[3].rejections) == 1 and "Alice" in taught[3].rejections[0]
     assert (counts["asked"], counts["answered"], counts["fallback"]) == (13, 3, 10)
     assert counts["rejected"] == 1 + 6 * 3
     assert counts["failed"] == 4
@@ -87,14 +87,14 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", 'one line each of "Alice: message" and "Bob: message"'),
-        ("no", "one line each of"),
-        ("Alice: a", "one line each of"),
-        ("Alice: a\nBob: b\nAnd more.", "one line each of"),
-        ("Alice:\nBob: b", "message of Alice is empty"),
-        ("Alice: a\nBob: b\0", "message of Bob must be one line"),
-        ("Alice: a\nBob: <|endoftext|>", "message of Bob must be one line"),
-        ("Alice: a\nBob: " + "b" * 121, "at most 120 characters"),
+        ("", "Alice.*Bob"),
+        ("no", "Alice.*Bob"),
+        ("Alice: a", "Alice.*Bob"),
+        ("Alice: a\nBob: b\nAnd more.", "Alice.*Bob"),
+        ("Alice:\nBob: b", "Alice"),
+        ("Alice: a\nBob: b\0", "Bob"),
+        ("Alice: a\nBob: <|endoftext|>", "Bob"),
+        ("Alice: a\nBob: " + "b" * 121, "120"),
     ],
 )
 def test_a_reply_of_another_form_is_rejected_with_a_reason(text, words):

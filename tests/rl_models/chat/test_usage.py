@@ -36,7 +36,7 @@ def test_the_budget_of_a_continued_run_counts_what_earlier_sessions_spent(tmp_pa
     request = ChatRequest(model="m", messages=(Message("user", "new"),))
     for budget, reason in ((Budget(max_calls=3), "3 calls"), (Budget(max_tokens=220), "220 tokens")):
         outcome = open_transport(ChatSettings(budget=budget), tmp_path).complete(request)
-        assert outcome == ChatFailure(f"the budget of {reason} is used up")
+        assert isinstance(outcome, ChatFailure) and reason in outcome.reason
     assert open_meter(ChatSettings(), tmp_path).cost == spent, "what is not sent costs nothing"
     assert open_meter(ChatSettings(), tmp_path / "new").cost == Cost()
 

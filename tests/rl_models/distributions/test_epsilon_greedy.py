@@ -49,10 +49,3 @@ def test_all_actions_count_as_legal_for_an_agent_that_has_no_legal_one(epsilon):
     head.epsilon.fill_(epsilon)
     torch.testing.assert_close(head(features).marginals()[0, 0], wanted)
     assert BestValueHead()(features).tolist() == [[[3.0, 0.5]]]
-
-
-def test_parts_of_a_batch_keep_their_best_actions():
-    policy = play(0.5, torch.randn(4, 6, 2, 3, generator=torch.Generator().manual_seed(0)))
-    assert policy.first_steps(2).mode()[0].equal(policy.best[:, :2])
-    assert policy.select_worlds(slice(1, 3)).mode()[0].equal(policy.best[1:3])
-    assert policy.first_steps(2).log_marginals.equal(policy.log_marginals[:, :2])

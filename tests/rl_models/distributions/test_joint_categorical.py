@@ -5,10 +5,10 @@ import itertools
 import pytest
 import torch
 
+from rl_models.distributions.factored_mixture import FactoredMixture
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.joint_policy import as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals
-from tests.rl_models.training.factored_policy import FactoredPolicy
 
 BATCH, ACTIONS = 3, 4
 AGENTS = pytest.mark.parametrize("agents", [1, 2, 3])
@@ -74,8 +74,8 @@ def test_a_factored_policy_is_refused_where_joint_actions_are_needed():
     policy, _ = table(2)
     mixture = MixtureOfMarginals.from_logits(torch.zeros(1, 2), torch.zeros(1, 2, 2, 3))
     assert as_whole_joint(policy) is policy and as_whole_joint(mixture) is mixture
-    with pytest.raises(TypeError, match="FactoredPolicy"):
-        as_whole_joint(FactoredPolicy({"go": mixture}))
+    with pytest.raises(TypeError, match="FactoredMixture"):
+        as_whole_joint(FactoredMixture(mixture.log_weights, {}, None))
 
 
 def test_the_gradient_of_the_entropies_is_finite_where_a_probability_is_too_small_to_be_told():

@@ -69,7 +69,6 @@ def test_the_student_learns_to_write_what_the_teacher_would():
     assert changed == {name for name in before if name.startswith("message.")}
     assert all(torch.equal(value, network.language.base.state_dict()[name]) for name, value in base.items())
     assert network.language.trains == "action"
-    assert "answered exactly" in second.sentence()
 
 
 def test_a_prompt_is_learned_from_or_held_out_never_both():
@@ -108,7 +107,7 @@ def test_two_stages_from_the_same_pairs_are_equal():
 
 def test_without_pairs_there_is_nothing_to_learn():
     _, distillation = stage()
-    with pytest.raises(ValueError, match="no pair of prompt and message"):
+    with pytest.raises(ValueError, match="pair"):
         distillation.learn([], shows_progress=False)
     _, distillation = stage(held_out=0.0, num_epochs=1)
     report = distillation.learn(pairs([0]), shows_progress=False)

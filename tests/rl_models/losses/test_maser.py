@@ -19,7 +19,6 @@ from rl_models.losses.maser import (
     proxy_reward,
     subgoal_steps,
 )
-from rl_models.networks.role_team_config import MaserConfig
 from rl_models.schedule import Progress
 from tests.rl_models.algorithms.role_worlds import SMALL, Corridor, played
 
@@ -167,9 +166,3 @@ def test_an_individual_error_is_that_of_a_loop_over_agents_and_steps():
             errors.append(float(online[world, step, agent, batch["actions"][world, step, agent]] - wanted) ** 2)
     statistics = loss_of(batch, policy, config)[1]
     assert float(statistics["loss/individual"]) == pytest.approx(2 * np.mean(errors), rel=1e-4)
-
-
-def test_the_defaults_are_those_of_the_published_command():
-    config = MaserConfig()
-    assert (config.intrinsic_coef, config.own_value_share) == (0.03, 0.5)
-    assert config.individual_coef == config.exploration_coef == config.distance_coef == 1e-3

@@ -63,14 +63,6 @@ def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone)
 
 
 @both
-def test_another_noise_gives_another_policy(backbone):
-    one = collector(backbone, world(backbone))
-    fragment = one.collect()
-    fragment.obs["noise"] = 1 - fragment.obs["noise"]
-    assert ratio_error(Ppo(), one.policy, fragment) > 1e-3
-
-
-@both
 def test_noise_is_the_worlds_and_each_agents_own(backbone):
     """It is uniform, differs between agents, worlds and steps, and disturbs no action's draw."""
     one = collector(backbone, world(backbone))

@@ -10,7 +10,6 @@ from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, P
 from rl_models.networks.reading import ReadingSizes
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
-from rl_models.teams.endi_team import VARIANTS
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small, small_emma, small_matching
 from tests.rl_models.networks.small_endi import (
@@ -254,25 +253,6 @@ def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(
 
 
 @both
-def test_agents_that_share_a_network_have_one_set_of_weights(backbone):
-    private, shared = (team(backbone, 3, shares_network=shares) for shares in (False, True))
-    counts = [sum(weight.numel() for weight in policy.parameters()) for policy in (private, shared)]
-    assert counts[0] == 3 * counts[1]
-
-
-@both
-def test_every_parameter_gets_gradient(backbone):
-    policy, obs = team(backbone), observations(backbone, batch=12)
-    output, batch = run(policy, obs), batch_of(obs)
-    loss = AgentModellingLoss()(output, batch, Progress())[0] + output.values.sum()
-    loss = loss + (output.policy.log_marginals.clamp(min=-50) * torch.randn(output.policy.log_marginals.shape)).sum()
-    reached = gradients(policy, loss)
-    silent = {name for name, _ in policy.named_parameters()} - reached
-    # A softmax ignores the biases of scores and of keys.
-    assert all(name.endswith(("score.bias", "key_projection.bias")) for name in silent)
-
-
-@both
 def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
     policy, obs = team(backbone, models_others=False), observations(backbone)
     assert OTHERS not in run(policy, obs).extras
@@ -342,24 +322,7 @@ def test_measures_of_a_division_by_hand(monkeypatch):
     assert (TeamDivision.from_output(output).metrics()["coverage"] == 1).all()
 
 
-def test_the_papers_variants_are_their_losses():
-    def described(name):
-        return [(type(loss), getattr(loss, "regulariser", None)) for loss in VARIANTS[name].extra_losses()]
-
-    division, modelling = DivisionLoss, AgentModellingLoss
-    assert described("endi_num") == [(division, "num"), (modelling, None)]
-    assert described("endi_dis") == [(division, "dis"), (modelling, None)]
-    assert described("endi_sup") == [(division, "dis")]
-    assert described("endi_reg") == [(division, "none"), (modelling, None)]
-
-
 # ------------------------------------------------------------------------------------------- refusals
-
-
-@both
-def test_one_agent_is_refused(backbone):
-    with pytest.raises(ValueError, match="at least 2"):
-        team(backbone, agents=1)
 
 
 def test_a_divided_txt2pi_has_the_papers_size():

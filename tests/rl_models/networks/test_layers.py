@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from rl_models.layers.words import Bidirectional, SelfAttention, TextGroups, attend, padding_scores
+from rl_models.layers.words import Bidirectional, TextGroups, attend, padding_scores
 from rl_models.networks.film2_stack import Film2
-from tests.rl_models.networks.slow_reading import film2, packed
+from tests.rl_models.networks.slow_reading import packed
 
 
 def draw(*shape, seed=0):
@@ -29,35 +29,6 @@ def test_a_padded_text_is_read_as_a_packed_one(cell, longest):
         torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=0)
 
 
-def test_what_stands_behind_a_text_changes_nothing():
-    torch.manual_seed(0)
-    layer, lengths = Bidirectional("lstm", 3, 4).double(), torch.tensor([2, 5])
-    words = draw(2, 7, 3).detach()
-    other = words.clone()
-    other[0, 2:], other[1, 5:] = 9.0, -9.0
-    one, two = layer(words, lengths), layer(other, lengths)
-    torch.testing.assert_close(one[0, :2], two[0, :2])
-    torch.testing.assert_close(one[1, :5], two[1, :5])
-
-
-def test_attention_sees_words_only():
-    states, queries, lengths = draw(2, 5, 3).detach(), draw(2, 4, 3, seed=1), torch.tensor([3, 5])
-    context, weights = attend(states, padding_scores(states, lengths), queries)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4).double())
-    assert not weights[0, :, 3:].any()
-    shorter = torch.softmax(queries[0] @ states[0, :3].T, -1) @ states[0, :3]
-    torch.testing.assert_close(context[0], shorter)
-
-
-def test_self_attention_of_a_text_is_that_of_its_words():
-    torch.manual_seed(0)
-    layer, states = SelfAttention(3).double(), draw(2, 5, 3)
-    summary = layer(states, torch.tensor([2, 5]))
-    torch.testing.assert_close(summary[0], layer(states[:1, :2], torch.tensor([2]))[0])
-    weights = torch.softmax(states[1] @ layer.score.weight[0] + layer.score.bias, 0)
-    torch.testing.assert_close(summary[1], weights @ states[1])
-
-
 @pytest.mark.parametrize("texts", [1, 2, 7, 60])
 def test_frames_of_one_text_share_it_and_get_what_each_would_alone(texts):
     generator = torch.Generator().manual_seed(texts)
@@ -73,18 +44,6 @@ def test_frames_of_one_text_share_it_and_get_what_each_would_alone(texts):
     alone = attend(states[rows], padding[rows], queries[:, None])
     for ours, theirs in zip(got, alone, strict=True):
         torch.testing.assert_close(ours, theirs[:, 0], atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("modulates_text", [True, False])
-def test_film2_is_what_its_equations_say(modulates_text):
-    torch.manual_seed(0)
-    layer = Film2(3, 4, 5, modulates_text).double()
-    seen, text = draw(6, 4, 7, 3), draw(6, 4, seed=1)
-    output, largest = layer(seen, text)
-    for frame in range(6):
-        wanted = film2(layer, seen[frame].permute(2, 0, 1)[None], text[frame])
-        torch.testing.assert_close(output[frame].permute(2, 0, 1), wanted, atol=1e-12, rtol=0)
-        torch.testing.assert_close(largest[frame], wanted.flatten(1).max(1).values, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("modulates_text", [True, False])

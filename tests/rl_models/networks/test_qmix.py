@@ -85,13 +85,6 @@ def test_a_team_that_is_not_told_the_goal_needs_no_text_at_all():
     assert values_of(policy, bare).isfinite().any()
 
 
-def test_moves_into_walls_are_never_drawn():
-    fragment, _ = fragment_and_team(policy=room_team(epsilon=1.0))
-    actions, legal = fragment.steps["actions"], fragment.obs["legal"][:, :-1]
-    assert np.take_along_axis(legal, actions[..., None], -1).all()
-    assert not legal.all()
-
-
 def test_agents_play_in_rooms_of_another_size():
     """Only the mixer belongs to rooms of one size, and nobody mixes while playing."""
     policy = room_team()

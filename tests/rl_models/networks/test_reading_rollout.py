@@ -9,10 +9,8 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
-from rl_models.fragment import Fragment
 from rl_models.networks.reading import ReadingSizes
 from rl_models.runtime.texts import TextCache
-from rl_models.schedule import Progress
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
@@ -92,7 +90,7 @@ def test_acting_with_kept_encodings_is_acting_without(arguments):
 
 
 def test_a_document_is_encoded_once_a_fragment_while_acting():
-    one, encoded = collector(world(), length=40), []
+    one, encoded = collector(world(), length=25), []
     encode = one.policy.network.encode_text
 
     def watched(key, tokens):
@@ -117,22 +115,6 @@ def test_new_weights_read_texts_anew():
     fragment = one.collect()
     assert not fragment.is_first[:, 0].all()
     assert ratio_error(Impala(), one.policy, fragment) < 1e-5
-
-
-def test_joined_fragments_hold_each_text_once_and_change_no_loss():
-    parts = [collector(world(4, first, group=False, nl=False)).collect() for first in (0, 4)]
-    joined = Fragment.join(parts)
-    for key in ("document", "goal"):
-        assert len(np.unique(joined.texts[key], axis=0)) == len(joined.texts[key])
-        shown = [part.texts[key][part.obs[key]] for part in parts]
-        np.testing.assert_array_equal(joined.texts[key][joined.obs[key]], np.concatenate(shown))
-    assert len(joined.texts["goal"]) == 3
-    policy = team(world())
-    losses = []
-    for fragment in (joined, *parts):
-        batch = to_batch(fragment)
-        losses.append(Impala().loss(forward(policy, batch), batch, Progress())[0].item())
-    assert losses[0] == pytest.approx(np.mean(losses[1:]), abs=1e-5)
 
 
 def test_evaluating_with_kept_encodings_is_evaluating_without():

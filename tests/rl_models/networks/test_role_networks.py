@@ -145,17 +145,6 @@ def test_the_joint_value_teaches_neither_inference_nor_dissimilarity():
         assert (weight.grad is None or not weight.grad.any()) == is_regularised, name
 
 
-def test_values_are_linear_in_the_memory_and_differ_between_roles():
-    _, policy = fragment_and_policy("roma")
-    network = policy.network
-    role, other = torch.zeros(1, 3), torch.ones(1, 3)
-    states = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
-    constant = network.values(torch.zeros(1, 16), role)
-    both = network.values(states.sum(0, keepdim=True), role)
-    torch.testing.assert_close(both - constant, (network.values(states, role) - constant).sum(0, keepdim=True))
-    assert not torch.allclose(network.values(states, role), network.values(states, other))
-
-
 def test_values_are_those_of_the_last_layer_that_a_role_writes():
     _, policy = fragment_and_policy("roma")
     network = policy.network

@@ -58,45 +58,12 @@ def test_the_folded_normalisation_equals_normalising_and_padding_with_zeros(pixe
     torch.testing.assert_close(eyes(frames), expected, rtol=1e-3, atol=1e-4)
 
 
-def test_images_stay_in_channels_last_order():
-    eyes, orders = FrameConvolutions((4, 4, 4, 4), 42), []
-    for layer in eyes.convolutions[1:]:
-        layer.register_forward_pre_hook(
-            lambda _, inputs: orders.append(inputs[0].is_contiguous(memory_format=torch.channels_last))
-        )
-    eyes(torch.zeros(2, 42, 42, 3, dtype=torch.uint8))
-    assert orders == [True] * 3
-
-
-@pytest.mark.parametrize(
-    ("channels", "pixels", "sentence"),
-    [
-        ((4,) * 5, 20, "5 convolutions leave nothing of a frame of 20 x 20 pixels"),
-        ((4,) * 6, 84, "1 to 5 convolutions, got 6"),
-        ((), 84, "1 to 5 convolutions, got 0"),
-    ],
-)
-def test_a_frame_size_that_the_network_cannot_take_is_refused(channels, pixels, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        FrameConvolutions(channels, pixels)
-
-
 def team_and_batch(build=visual_team, agents=2, components=3, steps=4):
     team = build(VisualTeamConfig(SMALL, components), agents, (42, 42, 3), 5)
     obs = {"frame": torch.randint(256, (2, steps, agents, 42, 42, 3), dtype=torch.uint8)}
     is_first = torch.zeros(2, steps, dtype=torch.bool)
     is_first[0, 0] = is_first[1, 2] = True
     return team, obs, is_first
-
-
-@pytest.mark.parametrize("agents", [2, 3])
-@pytest.mark.parametrize("build", [visual_team, visual_central_team])
-def test_every_parameter_gets_a_gradient(build, agents):
-    team, obs, is_first = team_and_batch(build, agents)
-    output = team(obs, team.initial_state(2), is_first)
-    actions = torch.zeros(2, 4, agents, dtype=torch.long)
-    (output.policy.log_prob(actions).sum() + output.values.sum()).backward()
-    assert not [name for name, weights in team.named_parameters() if weights.grad is None or not weights.grad.any()]
 
 
 @pytest.mark.parametrize("build", [visual_team, visual_central_team])

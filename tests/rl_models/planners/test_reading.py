@@ -80,7 +80,7 @@ def test_a_manual_holds_what_the_relevant_paragraphs_tell():
 
 
 def test_papers_about_something_else_are_an_error():
-    with pytest.raises(ValueError, match="none of 1 paragraphs tells how the office is played"):
+    with pytest.raises(ValueError, match="the office"):
         write_manual(caller(), "the office", ["This paragraph is about the weather and nothing else at all."], DOMAIN)
 
 
@@ -115,11 +115,11 @@ def test_rules_read_what_no_model_reads():
 
 
 def test_a_file_that_cannot_be_read_or_is_too_large_is_one_sentence(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"none\.tex"):
         read_paragraphs(tmp_path / "none.tex")
     monkeypatch.setattr("rl_models.planners.manual.MAX_FILE_BYTES", 10)
     (tmp_path / "long.tex").write_text(PAPER)
-    with pytest.raises(InputError, match="larger than 10 bytes"):
+    with pytest.raises(InputError, match="10 bytes"):
         read_paragraphs(tmp_path / "long.tex")
 
 

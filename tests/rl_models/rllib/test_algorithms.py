@@ -1,6 +1,7 @@
 """RLlib's PPO and IMPALA over fragments on a cluster: they train, log, continue, and survive a killed runner."""
 
 import copy
+import dataclasses
 import os
 import signal
 import time
@@ -14,13 +15,13 @@ from cluster.testing.processes import listeners
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
 from tests.patience import PATIENCE_SECONDS
-from tests.rl_models.rllib.small import plan, train_until_learned
+from tests.rl_models.rllib.small import build_team, make_rooms, plan, train_until_learned
 
-pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (
     "episode/return",
     "episode/length",
@@ -44,17 +45,9 @@ LOGGED = (
 
 
 @pytest.fixture
-def algorithm():
-    """Build a trial, and stop it at the end."""
-    built = []
-
-    def build(*arguments, **keywords):
-        built.append(TeamAlgorithm(plan(*arguments, **keywords)))
-        return built[-1]
-
-    yield build
-    for one in built:
-        one.close()
+def algorithm(start):
+    """Start a small trial."""
+    return lambda *arguments, **keywords: start(plan(*arguments, **keywords))
 
 
 def copied(state):
@@ -97,60 +90,6 @@ def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
         assert torch.equal(weights(continued)[name], value), name
 
 
-def test_a_restored_trial_acts_with_the_restored_weights(algorithm):
-    """Though it has trained: RLlib's runners ignore weights that do not count as newer."""
-    one, other = algorithm(Ppo), algorithm(Ppo)
-    one.train()
-    other.train()
-    other.restore(copied(one.checkpoint()[0]), Progress(**vars(one.progress())))
-    acting = other.algorithm.env_runner.module.policy.state_dict()
-    for name, value in weights(one).items():
-        assert torch.equal(acting[name], value), name
-
-
-def test_runners_that_are_busy_act_with_the_restored_weights_too(algorithm):
-    """RLlib sends no weights to a runner that has not yet taken those before them, as one that still starts."""
-    one, other = algorithm(Ppo), algorithm(Ppo, runners=1)
-    one.train()
-    group = other.algorithm.env_runner_group
-    group.foreach_env_runner_async(lambda _: time.sleep(1), tag="busy")
-    group.sync_weights(from_worker_or_learner_group=other.algorithm.learner_group, inference_only=True)
-    other.restore(copied(one.checkpoint()[0]), Progress(**vars(one.progress())))
-    [acting] = group.foreach_env_runner(lambda runner: runner.module.policy.state_dict(), local_env_runner=False)
-    for name, value in weights(one).items():
-        assert torch.equal(acting[name], value), name
-
-
-def continued_beside_an_unbroken_one(algorithm, **changes):
-    """An algorithm of six worlds that trains on, and another one that continues from its checkpoint."""
-    unbroken = algorithm(Ppo, worlds=6)
-    unbroken.train()
-    state, progress = copied(unbroken.checkpoint()[0]), Progress(**vars(unbroken.progress()))
-    other = algorithm(Ppo, **changes)
-    other.restore(state, progress)
-    for each in (unbroken, other):
-        each.train()
-    assert other.progress() == unbroken.progress()
-    return unbroken, other
-
-
-def test_a_trial_continued_in_other_groups_learns_the_same(algorithm):
-    unbroken, other = continued_beside_an_unbroken_one(algorithm, worlds=6, groups=2)
-    for name, value in weights(unbroken).items():
-        torch.testing.assert_close(weights(other)[name], value, atol=1e-5, rtol=0, msg=name)
-
-
-def test_a_trial_continued_on_other_runners_plays_the_same_worlds_on(algorithm):
-    """Weights may differ: fragments of several runners come in any order, and are shuffled into other minibatches."""
-    unbroken, other = continued_beside_an_unbroken_one(algorithm, runners=2, worlds=3)
-    whole, parts = unbroken.checkpoint()[0], other.checkpoint()[0]
-    worlds = {name: value for name, value in whole["runner_0"].items() if name.startswith("world/")}
-    assert "world/chance_key" in worlds
-    for name, value in worlds.items():
-        joined = np.concatenate([parts[f"runner_{index}"][name] for index in range(2)])
-        np.testing.assert_array_equal(joined, value, err_msg=name)
-
-
 def test_a_trial_continued_with_more_worlds_begins_new_episodes_with_the_same_weights(algorithm):
     one, other = algorithm(Ppo, worlds=3), algorithm(Ppo, worlds=4)
     one.train()
@@ -170,21 +109,46 @@ def assert_survives_a_killed_runner(one):
     assert np.isfinite(row["loss/total"])
 
 
-def test_ppos_remote_runners_share_the_worlds_continue_from_snapshots_and_may_be_killed(algorithm):
-    one = algorithm(Ppo, runners=2, worlds=3)
+def assert_plays_the_same_worlds(parts, whole):
+    """Two runners hold what one holds alone."""
+    worlds = {name: value for name, value in whole["runner_0"].items() if name.startswith("world/")}
+    assert "world/chance_key" in worlds
+    for name, value in worlds.items():
+        joined = np.concatenate([parts[f"runner_{index}"][name] for index in range(2)])
+        np.testing.assert_array_equal(joined, value, err_msg=name)
+
+
+def keep_busy(one):
+    """RLlib sends no weights to a runner that has not yet taken those before them, as one that still starts."""
+    group = one.algorithm.env_runner_group
+    group.foreach_env_runner_async(lambda _: time.sleep(1), tag="busy")
+    group.sync_weights(from_worker_or_learner_group=one.algorithm.learner_group, inference_only=True)
+
+
+def test_remote_runners_share_the_worlds_continue_from_other_runners_and_from_their_own_and_may_be_killed(algorithm):
+    one, alone = algorithm(Ppo, runners=2, worlds=3), algorithm(Ppo, worlds=6)
+    group = one.algorithm.env_runner_group
     told = one.train()[OTHERS_CPU_SECONDS]
-    state = copied(one.checkpoint()[0])
-    keys = np.concatenate([state[f"runner_{index}"]["world/chance_key"] for index in range(2)])
-    local = algorithm(Ppo, worlds=6)
-    local.train()
-    np.testing.assert_array_equal(keys, local.checkpoint()[0]["runner_0"]["world/chance_key"])
+    alone.train()
+    own = copied(one.checkpoint()[0])
+    keys = np.concatenate([own[f"runner_{index}"]["world/chance_key"] for index in range(2)])
+    np.testing.assert_array_equal(keys, alone.checkpoint()[0]["runner_0"]["world/chance_key"])
     told += one.train()[OTHERS_CPU_SECONDS]
-    spent = one.algorithm.env_runner_group.foreach_env_runner(lambda _: time.process_time(), local_env_runner=False)
+    spent = group.foreach_env_runner(lambda _: time.process_time(), local_env_runner=False)
     assert 0 < told <= sum(spent), "each CPU-second of a runner is told once"
-    one.restore(state, Progress())
+    keep_busy(one)
+    one.restore(copied(alone.checkpoint()[0]), Progress(**vars(alone.progress())))
+    for acting in group.foreach_env_runner(lambda runner: runner.module.policy.state_dict(), local_env_runner=False):
+        for name, value in weights(alone).items():
+            assert torch.equal(acting[name], value), name
+    for each in (one, alone):  # fragments of two runners come in any order, so weights may differ
+        each.train()
+    assert one.progress() == alone.progress()
+    assert_plays_the_same_worlds(one.checkpoint()[0], alone.checkpoint()[0])
+    one.restore(own, Progress())
     again = one.checkpoint()[0]
     for index in range(2):
-        for name, value in state[f"runner_{index}"].items():
+        for name, value in own[f"runner_{index}"].items():
             np.testing.assert_array_equal(again[f"runner_{index}"][name], value, err_msg=name)
     assert_survives_a_killed_runner(one)
 
@@ -257,3 +221,73 @@ def test_a_learner_that_is_behind_loses_no_shard_of_an_update(algorithm):
         assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {two.progress()}"
     assert two.progress().env_steps == updates * 60
     assert_equal_replicas(two)
+
+
+# ------------------------------------------------------------------------ RLlib's learners do what ours do
+SETTINGS = OptimiserSettings(
+    learning_rate=Schedule.constant(1e-2), critic_learning_rate=Schedule.constant(3e-3), amsgrad=True, max_grad_norm=1e9
+)
+PARTS = {"num_epochs": 4, "num_minibatches": 2, "gradient_accumulation_steps": 2}
+
+
+@pytest.mark.parametrize("limit", [0.0, 1e-3])
+def test_rllib_steps_in_parts_and_stops_as_the_ray_free_loop_does(algorithm, limit):
+    one = algorithm(Ppo, optimiser=SETTINGS, **PARTS, target_kl=limit, value_clip_range=0.2)
+    told = one.train()
+    collector = Collector(make_rooms(6, 0), build_team(), 10)
+    collector.reset(3)
+    learner = Learner(collector.policy, one.plan.objective, SETTINGS, seed=one.plan.seed)
+    wanted = learner.update([collector.collect()])
+    assert one.progress() == learner.progress
+    assert one.progress().updates == 8 if not limit else 0 < one.progress().updates < 8
+    for name, value in one.policy().state_dict().items():
+        torch.testing.assert_close(value, learner.policy.state_dict()[name], atol=1e-6, rtol=1e-5, msg=name)
+    assert told["policy/approximate_kl"] == pytest.approx(float(wanted["policy/approximate_kl"]), rel=1e-3)
+    assert told.get("learner/stopped", 0.0) == (1.0 if limit else 0.0)
+
+
+def rates_of(trained):
+    """What the optimiser itself holds."""
+    return trained.each_learner(lambda learner: [group["lr"] for group in learner.get_optimizer().param_groups])[0]
+
+
+def train_to_next_update(trained):
+    before, row = trained.progress().updates, {}
+    while trained.progress().updates == before:  # IMPALA may only queue a batch
+        row |= trained.train()
+    return row
+
+
+@pytest.mark.parametrize("kind", [Ppo, Impala])
+def test_a_checkpoint_of_another_learning_rate_does_not_bring_it_along(algorithm, kind):
+    """Population based training hands a loser the winner's checkpoint and a rate of its own."""
+    source, target = (
+        algorithm(kind, optimiser=OptimiserSettings(learning_rate=Schedule.constant(rate))) for rate in (1e-3, 3e-5)
+    )
+    train_to_next_update(source)
+    assert rates_of(source) == [pytest.approx(1e-3)]
+    target.restore(*source.checkpoint())
+    row = train_to_next_update(target)
+    assert row["schedule/learning_rate"] == pytest.approx(3e-5)
+    assert rates_of(target) == [pytest.approx(3e-5)]
+
+
+class Breaks:
+    """An extra loss that fails from the second update on."""
+
+    def __call__(self, output, batch, progress):
+        if progress.updates:
+            raise ArithmeticError("this loss cannot go on")
+        return torch.zeros(()), {}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("learners", [0, 1])
+def test_a_dead_learner_thread_of_impala_ends_the_trial(start, learners):
+    """RLlib alone would wait for it for ever."""
+    one = plan(Impala, learners=learners)
+    one.objective = dataclasses.replace(one.objective, extra_losses=(Breaks(),))
+    algorithm = start(one)
+    with pytest.raises(Exception, match="this loss cannot go on"):
+        while True:  # a learner elsewhere takes its time
+            algorithm.train()

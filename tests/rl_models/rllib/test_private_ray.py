@@ -34,7 +34,10 @@ def touched(path):
     known = {name for names in PRIVATE_NAMES.values() for name in names if name.startswith("_")}
     if "rllib" not in path.parts:  # where nothing is derived from RLlib's classes, functions of ours may be called so
         known -= {"_sample", "_forward", "_update"}
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    if not any(name in text for name in (*known, "import ray", "from ray")):
+        return
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and node.attr in known:
             yield node.attr
         elif isinstance(node, ast.FunctionDef) and node.name in known:

@@ -1,20 +1,16 @@
 """QMIX on RLlib: it trains in PPO's loop with a replay in its learner, logs, continues, and acts as scheduled."""
 
 import copy
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.team_algorithm import TeamAlgorithm
-from rl_models.rllib.workers import TrainingPlan, Workers
+from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from tests.rl_models.algorithms.small_qmix import objective, room_team, rooms
+from tests.rl_models.rllib.small import Plan
 
-pytestmark = pytest.mark.usefixtures("ray_session")
 LOGGED = (
     "episode/return",
     "episode/win_rate",
@@ -34,32 +30,15 @@ def build_team():
     return room_team(epsilon=1.0)
 
 
-@dataclass
-class Plan:
-    """What `TeamAlgorithm` wants."""
-
-    workers: Workers
-    objective: Any = objective(epsilon=Schedule.linear(1.0, 0.0, 144))  # noqa: RUF009 (frozen)
-    make_world: Any = rooms
-    build_policy: Any = build_team
-    optimiser: Any = OptimiserSettings()  # noqa: RUF009 (frozen)
-    seed: int = 3
-    new_policy = TrainingPlan.new_policy
-
-
 @pytest.fixture
-def algorithm():
-    """Build a trial, and stop it at the end."""
-    built = []
+def algorithm(start):
+    """Start a small trial of QMIX."""
 
     def build(runners=0, worlds=6, learners=0):
         workers = Workers(runners=runners, worlds_per_runner=worlds, fragment_length=12, learners=learners)
-        built.append(TeamAlgorithm(Plan(workers)))
-        return built[-1]
+        return start(Plan(objective(epsilon=Schedule.linear(1.0, 0.0, 144)), workers, rooms, build_team))
 
-    yield build
-    for one in built:
-        one.close()
+    return build
 
 
 def weights(one):
@@ -99,24 +78,13 @@ def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
 
 
 @pytest.mark.slow
-def test_two_learners_keep_a_replay_each_and_the_same_weights(algorithm):
-    one = algorithm(worlds=8, learners=2)
-    one.train()
-    first, second = (tensors for tensors, _ in one.each_learner(lambda learner: learner.training_state()))
-    for name, value in first["weights"].items():
-        assert torch.equal(value, second["weights"][name]), name
-    places = [first["replay"]["obs/position"], second["replay_1"]["obs/position"]]
-    assert [len(part) for part in places] == [4, 4]
-    assert not torch.equal(*places)
-
-
-@pytest.mark.slow
 def test_two_learners_killed_and_continued_equal_two_that_went_on(algorithm):
     """The checkpoint once kept the first learner's replay for both."""
     unbroken = algorithm(worlds=8, learners=2)
     unbroken.train()
     tensors, progress = copy.deepcopy(unbroken.checkpoint())
     assert {"weights", "optimizer", "replay", "replay_1"} < set(tensors)
+    assert not torch.equal(*(tensors[group]["obs/position"] for group in ("replay", "replay_1")))
     alone = algorithm(worlds=8)
     alone.restore(tensors, progress)
     kept = alone.checkpoint()[0]["replay"]["actions"].flatten(1).tolist()

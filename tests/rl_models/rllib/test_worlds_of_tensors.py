@@ -7,12 +7,9 @@ from rl_envs import make
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.network_config import GridCnnConfig
-from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.rllib.workers import Workers
 from rl_models.teams.grid_cnn_team import grid_cnn_team
 from tests.rl_models.rllib.small import Plan
-
-pytestmark = pytest.mark.usefixtures("ray_session")
 
 
 def build_team():
@@ -26,15 +23,12 @@ def kitchens(arrays):
 
 
 @pytest.mark.parametrize("kind", [Ppo, Impala])
-def test_rllib_trains_on_worlds_of_tensors_as_on_arrays(kind):
+def test_rllib_trains_on_worlds_of_tensors_as_on_arrays(start, kind):
     weights = []
     for arrays in ("numpy", "torch"):
         workers = Workers(runners=0, worlds_per_runner=4, fragment_length=10)
-        algorithm = TeamAlgorithm(Plan(kind(), workers, kitchens(arrays), build_team))
-        try:
-            assert algorithm.train()["episode/length"] == 6
-            weights.append(algorithm.policy().state_dict())
-        finally:
-            algorithm.close()
+        algorithm = start(Plan(kind(), workers, kitchens(arrays), build_team))
+        assert algorithm.train()["episode/length"] == 6
+        weights.append(algorithm.policy().state_dict())
     for name, value in weights[0].items():
         np.testing.assert_allclose(weights[1][name], value, atol=1e-5, err_msg=name)

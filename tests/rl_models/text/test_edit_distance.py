@@ -44,8 +44,3 @@ def test_a_share_is_of_the_longer_text():
     assert index.relative_distance("a b c d", 0, 0) == 0
     assert index.relative_distance("a b", 2, 0) == 0.5
     assert index.relative_distance("a b c", 2, 1) == pytest.approx(2 / 3)
-
-
-def test_an_index_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="at least one text"):
-        TextIndex([])

@@ -96,19 +96,6 @@ def test_fragments_of_tensors_are_those_of_arrays(build, bootstraps):
 
 
 @TEAMS
-def test_a_team_learns_from_tensors_as_from_arrays(build):
-    weights = []
-    for arrays in BOTH:
-        policy = build()
-        one, learns = collector(arrays, policy), learner(policy)
-        for _ in range(3):
-            learns.update([one.collect()])
-        weights.append(policy.state_dict())
-    for name, value in weights[0].items():
-        np.testing.assert_allclose(weights[1][name], value, atol=1e-5, err_msg=name)
-
-
-@TEAMS
 @pytest.mark.parametrize("order", [BOTH, BOTH[::-1]])
 def test_a_collector_continues_from_a_snapshot_of_the_other(build, order):
     first, second = (collector(arrays, build()) for arrays in order)

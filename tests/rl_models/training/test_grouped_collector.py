@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.rllib.workers import Workers
 from rl_models.teams.constant_team import constant_team
 from rl_models.training import collector as collector_module
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
-from rl_models.training.loop import Learner, train
 from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
 
@@ -68,17 +64,6 @@ def test_groups_continue_from_their_snapshot():
     assert_equal_fragments(fresh.collect(), unbroken.collect())
 
 
-def test_a_team_learns_from_groups_as_from_all_worlds_at_once():
-    weights = []
-    for groups in (1, 2):
-        policy = team()
-        learner = Learner(policy, Impala(), OptimiserSettings(optimiser_epsilon=0.1))
-        train(grouped(groups, policy), learner, 3 * 5 * LENGTH)
-        weights.append(policy.state_dict())
-    for name, value in weights[0].items():
-        np.testing.assert_allclose(weights[1][name], value, atol=1e-5, err_msg=name)
-
-
 def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_on_their_way(monkeypatch):
     happened = []
 
@@ -116,8 +101,3 @@ def test_two_groups_on_an_emulated_device_play_as_on_the_cpu_and_copy_no_more_th
         found = there.collect()
         assert counts.copies <= waited[0] and counts.syncs <= waited[1]
     assert_equal_fragments(found, expected, close=(*ROUNDING, "component"))
-
-
-def test_more_groups_than_worlds_are_refused_in_one_sentence():
-    with pytest.raises(ValueError, match=r"--workers.world-groups 3"):
-        Workers(worlds_per_runner=2, world_groups=3).check_learners(Impala())

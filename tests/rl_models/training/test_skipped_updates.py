@@ -5,11 +5,9 @@ import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import SKIPPED, WINDOW, Learner, SkippedUpdates
+from rl_models.training.loop import WINDOW, Learner, SkippedUpdates
 from tests.emulated_device import DEVICE, emulated_device
 from tests.rl_models.algorithms.together import assert_equal_replicas, run_together
-from tests.rl_models.training.not_finite import NotFinite
 from tests.rl_models.training.small import collector
 
 CPU = torch.device("cpu")
@@ -46,27 +44,6 @@ def test_the_host_asks_for_nothing_of_an_emulated_device_while_it_counts():
         assert (share.item(), one.count()) == (1.0, 30)
         one.load(one.tensors())
         assert one.share().item() == 1.0
-
-
-def local(objective, seed=3):
-    one = collector()
-    return LocalAlgorithm(one, Learner(one.policy, objective, OptimiserSettings()), seed)
-
-
-OBJECTIVE = Ppo(num_epochs=1, num_minibatches=3, extra_losses=(NotFinite(2 * 96, 6 * 96),))
-
-
-def test_every_update_whose_loss_is_not_finite_is_counted_and_no_weight_moves():
-    one = local(OBJECTIVE)
-    shares = [one.train()[SKIPPED] for _ in range(2)]
-    assert shares == [0.0, pytest.approx(3 / WINDOW)]
-    before = {name: value.clone() for name, value in one.policy().state_dict().items()}
-    shares = [one.train()[SKIPPED] for _ in range(3)]
-    assert shares == pytest.approx([6 / WINDOW, 9 / WINDOW, 12 / WINDOW])
-    assert all(torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
-    one.train()
-    assert any(not torch.equal(value, before[name]) for name, value in one.policy().state_dict().items())
-    assert (one.progress().updates, one.progress().skipped_updates) == (18, 12)
 
 
 @pytest.mark.long

@@ -55,7 +55,6 @@ def test_weights_of_one_name_and_shape_are_taken_and_every_other_is_named():
     }
     assert transfer.skipped == ("extra.weight", "extra.bias")
     assert transfer.new == ("layer.bias",)
-    assert transfer.sentence() == "1 of 5 weights loaded, 3 of another shape, 1 new, 2 left behind"
     assert torch.equal(transfer.weights["layer.weight"], old.layer.weight)
     for name in ("words.weight", "head.weight", "head.bias", "layer.bias"):
         assert torch.equal(transfer.weights[name], here[name]), name
@@ -70,14 +69,7 @@ def test_transferred_weights_share_no_memory_with_either_team():
     assert all(torch.equal(value, copies[name]) for name, value in weights.items())
 
 
-def test_teams_that_share_nothing_are_refused():
-    with pytest.raises(ValueError, match="weight"):
-        transfer_weights({"other": torch.zeros(2), "words.weight": torch.zeros(9, 9)}, Team().state_dict())
-
-
-def test_a_pattern_that_names_nothing_is_refused_with_the_nearest_names():
-    with pytest.raises(ValueError, match=r"word\.\*.*words\.weight"):
-        matching(["word.*"], Team().state_dict())
+def test_patterns_name_weights_in_their_order():
     assert matching(["head.*", "words.*"], Team().state_dict()) == ["words.weight", "head.weight", "head.bias"]
 
 
@@ -111,14 +103,6 @@ def test_the_optimisers_state_follows_the_names_of_parameters_taken_whole(settin
 def test_a_frozen_build_freezes_what_is_named_and_nothing_else():
     policy = FrozenBuild(Team, ("words.*", "head.bias"))()
     assert trainable_names(policy) == ["layer.weight", "layer.bias", "head.weight"]
-
-
-@pytest.mark.parametrize(
-    ("patterns", "sentence"), [(("*",), "freezes every parameter"), (("heads.*",), "no weight is called 'heads")]
-)
-def test_nothing_to_train_or_to_freeze_is_refused(patterns, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        FrozenBuild(Team, patterns)()
 
 
 @pytest.mark.parametrize(

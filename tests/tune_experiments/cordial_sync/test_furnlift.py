@@ -8,8 +8,7 @@ import torch
 
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.losses.imitation import Imitation
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import update
 from tune_experiments.cordial_sync import lifting
 from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
 from tune_experiments.experiment.finding import find_experiment
@@ -33,11 +32,6 @@ def test_the_imitation_loss_stays_on_only_if_it_is_told_to(stays):
     assert ("expert" in last.make_world(num_worlds=1, first_world=0).observation_spec) == stays
 
 
-@pytest.mark.parametrize(("method", "kind"), [("sync", "marginal"), ("marginal", "marginal"), ("central", "component")])
-def test_the_entropy_bonus_is_that_of_the_authors(method, kind):
-    assert lifting.plan(SMOKE, method, 0).stages[-1].plan.objective.entropy_kind == kind
-
-
 @pytest.mark.parametrize(
     ("method", "count"),
     [("no_communication", 4_377_899), ("marginal", 4_377_899), ("sync", 4_352_497), ("central", 4_389_079)],
@@ -46,25 +40,18 @@ def test_the_papers_preset_has_the_authors_number_of_parameters(method, count):
     assert sum(weights.numel() for weights in lifting.build_policy(PAPER, method, 0).parameters()) == count
 
 
-def learner_of(plan, worlds=8, length=6):
-    world, policy = plan.make_world(num_worlds=worlds, first_world=0), plan.build_policy()
-    collector = Collector(world, policy, length, plan.objective.needs_values)
-    collector.reset(0)
-    return collector, Learner(policy, plan.objective, plan.optimiser)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("method", LIFT_METHODS)
 def test_every_method_learns_in_both_stages(method):
     for stage in lifting.plan(SMOKE, method, 0).stages:
-        collector, learner = learner_of(stage.plan)
-        before = {name: value.clone() for name, value in learner.policy.state_dict().items()}
-        statistics = learner.update([collector.collect()])
+        policy, statistics = update(stage.plan, 8, 6)
+        before = stage.plan.build_policy().state_dict()
         assert np.isfinite(statistics["loss/imitation"]) and np.isfinite(statistics["loss/total"])
-        moved = [name for name, value in learner.policy.state_dict().items() if not torch.equal(value, before[name])]
+        moved = [name for name, value in policy.state_dict().items() if not torch.equal(value, before[name])]
         assert any(name.startswith("policy_head") for name in moved)
         has_moved_value = any(name.startswith("value_head") for name in moved)
         assert has_moved_value == (stage.name == "reinforcement"), "the warm start teaches no values"
+    assert stage.plan.objective.entropy_kind == ("component" if method == "central" else "marginal")
 
 
 def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
@@ -78,16 +65,19 @@ def test_the_test_has_the_papers_metrics_for_all_episodes_and_by_difficulty():
     assert {"md_spl", "final_distance", "invalid_probability", "tvd", "failed_pickups", "missed_pickups"} <= set(whole)
 
 
-@pytest.mark.parametrize("rooms", ["ithor_test", "ithor_FloorPlan226"])
-def test_inferred_masks_are_named_in_the_table(rooms):
-    assert "inferred_television_masks" in lifting.world_name(dataclasses.replace(SMOKE, test_rooms=rooms))
-    assert lifting.world_name(SMOKE) == "furnlift-laptop-42_pixel_frames"
-
-
-def test_the_table_names_what_is_not_the_papers_task():
-    changed = dataclasses.replace(SMOKE, agents_visible=True, min_separation_cells=0)
-    assert lifting.world_name(changed) == "furnlift-laptop-42_pixel_frames-visible_agents-unconstrained"
-    assert lifting.world_name(dataclasses.replace(SMOKE, min_separation_cells=4)).endswith("-4_cells_apart")
+@pytest.mark.parametrize(
+    ("changes", "ending"),
+    [
+        ({}, ""),
+        ({"test_rooms": "ithor_FloorPlan226"}, None),
+        ({"agents_visible": True, "min_separation_cells": 0}, "-visible_agents-unconstrained"),
+        ({"min_separation_cells": 4}, "-4_cells_apart"),
+    ],
+)
+def test_the_table_names_what_is_not_the_papers_task(changes, ending):
+    name = lifting.world_name(dataclasses.replace(SMOKE, **changes))
+    assert ("inferred_television_masks" in name) == (ending is None)
+    assert ending is None or name == f"furnlift-laptop-42_pixel_frames{ending}"
 
 
 def test_each_test_room_has_as_many_episodes(monkeypatch):
@@ -99,9 +89,3 @@ def test_each_test_room_has_as_many_episodes(monkeypatch):
     assert [[room.name for room in world.rooms] for world in made] == [[f"test_room_0{n}"] for n in range(1, 6)]
     assert sorted(world.num_worlds for world in made) == [2, 2, 2, 3, 3]
     assert [len(values["success"]) for values in played.values()] == [12]
-
-
-def test_deviations_say_what_the_laptop_shrinks():
-    notes = " ".join(EXPERIMENT.deviations(EXPERIMENT.presets["laptop"]))
-    assert "AI2-THOR" in notes and "PPO stands in for the paper's A3C" in notes
-    assert "IMPALA stands in for the paper's A3C" in " ".join(EXPERIMENT.deviations(EXPERIMENT.presets["paper"]))

@@ -9,6 +9,7 @@ from PIL import Image
 from rl_envs.furnmove.splits import split_rooms
 from rl_envs.furnmove.starts import make_starts
 from rl_models.networks.network_config import TboneConfig
+from tests.tune_experiments.play.teams import untrained as team
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
 from tune_experiments.cordial_sync.figures import (
@@ -21,19 +22,15 @@ from tune_experiments.cordial_sync.figures import (
 )
 from tune_experiments.cordial_sync.methods import METHODS
 from tune_experiments.furnmove_methods import EXPERIMENT
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_states
 
 CONFIG = dataclasses.replace(
     EXPERIMENT.presets["smoke"], max_episode_steps=9, network=TboneConfig(channels=(2, 2, 2, 2), hidden_size=4)
 )
-STATE = {"seed": 0, "progress": {"env_steps": 0}}
 
 
 def untrained(method, config=CONFIG):
-    return LoadedPolicy(
-        EXPERIMENT.plan(config, method, 0).build_policy(), EXPERIMENT, config, STATE | {"method": method}
-    )
+    return team("furnmove_methods", method, **vars(config))
 
 
 def distances(starts):
@@ -47,15 +44,6 @@ def test_the_start_is_the_first_of_median_distance(per_room):
     shorter, longer = (all_distances < all_distances[number]).sum(), (all_distances > all_distances[number]).sum()
     assert max(shorter, longer) <= len(starts) / 2
     assert (all_distances[:number] != all_distances[number]).all()
-
-
-def test_a_single_start_is_that_start_in_its_room():
-    starts = starts_of_test(CONFIG)
-    number = len(starts) - 1
-    room, start = single_start(starts, number)[0]
-    assert room == starts[number][0]
-    for mine, given in zip(start, starts[number][1], strict=True):
-        np.testing.assert_array_equal(mine, given)
 
 
 @pytest.mark.parametrize(("steps", "drawn"), [(186, [0, 62, 124, 186]), (100, [0, 33, 67, 100]), (1, [0, 0, 1, 1])])
@@ -95,16 +83,6 @@ def test_a_storyboard_has_four_panels_in_a_row_or_in_a_square(size, columns):
     assert image.shape[0] > (4 // columns) * (start.rooms[0].height + 1) * 24
 
 
-def test_rows_with_and_without_cordial_share_a_marker_and_differ_in_lightness_and_weight():
-    looks = styles(METHODS)
-    assert len({look.colour for look in looks.values()}) == len(METHODS)
-    for plain in METHODS[::2]:
-        without, with_cordial = looks[plain], looks[f"{plain}_cordial"]
-        assert without.marker == with_cordial.marker and without.width < with_cordial.width
-        assert brightness(without.colour) > brightness(with_cordial.colour) + 0.15
-        assert with_cordial.is_filled and not without.is_filled
-    assert len({look.marker for look in looks.values()}) == len(METHODS) // 2
-
-
-def brightness(colour):
-    return sum(int(colour[i : i + 2], 16) for i in (1, 3, 5)) / 765
+def test_no_two_methods_look_alike():
+    looks = styles(METHODS).values()
+    assert len({(look.colour, look.marker, look.is_filled) for look in looks}) == len(METHODS)

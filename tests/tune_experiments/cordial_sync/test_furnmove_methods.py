@@ -15,9 +15,7 @@ from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.losses import cordial as coordination
-from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import update
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
 from tune_experiments.cordial_sync.methods import METHODS, parse_method
@@ -31,25 +29,13 @@ TINY = dataclasses.replace(
 )
 
 
-FULL = {"room_size": "full", "test_starts_per_room": 200}
-
-
 def parameters(config, method):
     return sum(weights.numel() for weights in plan(config, method, 0).build_policy().parameters())
 
 
-def one_update(config, method):
-    trial = plan(config, method, 0)
-    world = trial.make_world(num_worlds=config.workers.worlds_per_runner, first_world=0)
-    policy = trial.build_policy()
-    collector = Collector(world, policy, config.workers.fragment_length, trial.objective.needs_values)
-    collector.reset(0)
-    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()]), policy
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method):
-    statistics, _ = one_update(TINY, method)
+    _, statistics = update(plan(TINY, method, 0))
     assert all(np.isfinite(value) for value in map(float, statistics.values()))
     has_cordial = method.endswith("_cordial")
     assert (statistics["schedule/cordial"] > 0) == has_cordial
@@ -57,19 +43,19 @@ def test_every_row_learns_with_cordial_or_an_entropy_bonus_and_never_both(method
 
 
 @pytest.mark.parametrize("method", ["sync_13_cordial", "marginal", "central_cordial"])
-@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
-@pytest.mark.parametrize("joint_ratio", [True, False])
-@pytest.mark.parametrize("agents", [2, 3])
+@pytest.mark.parametrize(
+    ("algorithm", "joint_ratio", "agents"), [("ppo", True, 3), ("ppo", False, 2), ("impala", True, 2)]
+)
 def test_every_family_learns_by_ppo_and_impala_joint_and_per_agent(method, algorithm, joint_ratio, agents):
     learner = AlgorithmConfig(algorithm=algorithm, joint_ratio=joint_ratio)
     config = dataclasses.replace(TINY, learner=learner, num_agents=agents)
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
-    statistics, _ = one_update(config, method)
+    _, statistics = update(plan(config, method, 0))
     assert np.isfinite(float(statistics["loss/total"]))
 
 
 def test_one_component_is_a_marginal_policy_and_silent_agents_hear_only_themselves():
-    _, one = one_update(TINY, "sync_1")
+    one, _ = update(plan(TINY, "sync_1", 0))
     assert parameters(TINY, "sync_1") == parameters(TINY, "marginal") == parameters(TINY, "no_communication")
     assert one.policy_head.components == 1
     assert plan(TINY, "marginal", 0).build_policy().network.talk.communicates
@@ -78,7 +64,7 @@ def test_one_component_is_a_marginal_policy_and_silent_agents_hear_only_themselv
 
 
 def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared_error_whole():
-    _, policy = one_update(TINY, "central")
+    policy, _ = update(plan(TINY, "central", 0))
     world = plan(TINY, "central", 0).make_world(num_worlds=2, first_world=0)
     seen = {key: torch.from_numpy(value)[:, None] for key, value in world.reset(0).items()}
     output = policy(seen, policy.initial_state(2), torch.ones(2, 1, dtype=torch.bool))
@@ -103,68 +89,6 @@ def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared
 )
 def test_the_paper_preset_has_the_authors_networks(presets, method, count):
     assert parameters(presets["paper"], method) == count
-
-
-def test_the_laptop_discounts_more_than_the_paper_and_says_so():
-    frames = find_experiment("furnmove_visual").presets
-    for presets in (PRESETS, THREE, frames):
-        assert presets["laptop"].learner.gamma == 0.95
-        assert presets["paper"].learner.gamma == 0.99
-
-
-@pytest.mark.parametrize("preset", ["authors", "paper"])
-def test_the_authors_constants(preset):
-    trial = plan(PRESETS[preset], "sync_13_cordial", 0)
-    objective, optimiser = trial.objective, trial.optimiser
-    assert (objective.gamma, objective.value_coef, objective.joint_ratio) == (0.99, 0.25, False)
-    assert (objective.clip_rho, objective.clip_c) == (1, 1)
-    assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.amsgrad) == ("adam", 1e-3, True)
-    assert (optimiser.max_grad_norm, optimiser.grad_clip_by, optimiser.betas) == (3, "largest", (0.9, 0.999))
-    rates = {optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 10**6, 10**9)}
-    assert rates == {1e-4}
-    (cordial,) = objective.extra_losses
-    done = {
-        "authors": [Progress(episodes=episodes) for episodes in (0, 2_500, 4_950, 10**6)],
-        "paper": [Progress(episodes=10**6, updates=steps) for steps in (0, 12_500, 24_750, 10**6)],
-    }
-    betas = [cordial.beta.at(progress) for progress in done[preset]]
-    np.testing.assert_allclose(betas, [1.0, 0.5, 0.01, 0.01], atol=1e-12)
-    assert plan(PRESETS[preset], "marginal", 0).objective.entropy_coef.at(Progress()) == 0.01
-    assert trial.workers.fragment_length == 50
-    assert not PRESETS[preset].bootstrap_at_limit
-
-
-@pytest.mark.parametrize("preset", ["authors", "paper"])
-def test_the_authors_constants_get_enough_updates_to_mean_something(preset):
-    config = PRESETS[preset]
-    workers, episodes = config.workers, config.budget_env_steps / config.max_episode_steps
-    batch = max(workers.runners, 1) * workers.worlds_per_runner * workers.fragment_length
-    steps = -(-config.budget_env_steps // batch) * (45 if preset == "paper" else 1)
-    assert steps >= 2_500
-    assert episodes > config.cordial.decline_episodes, "beta reaches its floor though every episode lasts to the limit"
-    assert steps > 2 * config.cordial.decline_optimiser_steps
-    said = find_experiment("furnmove_methods").optimiser_steps(config)
-    assert f"the optimiser steps {steps:,} times" in said and " 2,400,000 " in said
-
-
-@pytest.mark.parametrize("name", ["furnmove_methods", "furnlift"])
-def test_the_paper_preset_steps_on_the_fragment_of_one_world_as_a_worker_of_the_authors(name):
-    paper = find_experiment(name).presets["paper"]
-    assert (paper.learner.num_epochs, paper.learner.num_minibatches) == (1, paper.workers.worlds)
-    assert paper.workers.env_steps_of_update == paper.learner.num_minibatches * 50
-
-
-def test_an_update_has_no_more_minibatches_than_worlds():
-    laptop = PRESETS["laptop"]
-    many = dataclasses.replace(laptop, learner=dataclasses.replace(laptop.learner, num_minibatches=10_000))
-    passes = laptop.learner.num_epochs * max(laptop.workers.runners, 1) * laptop.workers.worlds_per_runner
-    assert f", {passes:,} for each batch of " in find_experiment("furnmove_methods").optimiser_steps(many)
-
-
-def test_a_run_says_which_algorithm_stands_in_for_the_papers():
-    notes = find_experiment("furnmove_methods").deviation_notes
-    for preset, algorithm in {"laptop": "PPO", "authors": "IMPALA", "paper": "IMPALA"}.items():
-        assert f"{algorithm} stands in for the paper's A3C" in notes(PRESETS[preset])
 
 
 @pytest.mark.long
@@ -217,17 +141,7 @@ def test_teams_of_one_to_four_are_tested_a_few_worlds_at_a_time(agents, monkeypa
     config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1, max_episode_steps=3)
     policy, starts = plan(config, "sync_2", 0).build_policy(), starts_of_the_test(config)
     at_once = play_from(config, starts, policy)
-    monkeypatch.setattr(coordination, "_MAX_PROBABILITIES", 2 * 13**agents)
+    monkeypatch.setattr(coordination, "MAX_PROBABILITIES", 2 * 13**agents)
     for name, values in play_from(config, starts, policy).items():
         np.testing.assert_allclose(values, at_once[name], atol=1e-6)
     assert ("_joint_policy" in at_once) == (agents > 1)
-
-
-def test_who_watches_a_team_sees_another_room_with_another_seed():
-    world = find_experiment("furnmove_sync").test_world(PRESETS["laptop"], 16)
-    seen = []
-    for seed in (0, 1):
-        world.reset(seed)
-        seen.append(world.state["room"].tolist())
-    assert seen[0] != seen[1]
-    assert set(seen[0] + seen[1]) == set(range(5))

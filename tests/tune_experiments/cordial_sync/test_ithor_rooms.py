@@ -1,4 +1,4 @@
-"""Results on iTHOR's floors carry the name of the inferred masks, in the table and in the list of deviations."""
+"""Results on iTHOR's floors carry the name of the inferred masks, in the table."""
 
 import dataclasses
 
@@ -8,7 +8,6 @@ from rl_envs.furnmove.start_file import save_starts
 from tune_experiments.cordial_sync import evaluation
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.results.rows import Result
 
 EXPERIMENT = find_experiment("furnmove_sync")
 SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], test_starts_per_room=1, max_episode_steps=3)
@@ -20,36 +19,15 @@ def worlds_of_the_table(config):
     return list(evaluation.evaluate(config, policy))
 
 
-def test_the_table_names_inferred_masks():
+def test_results_name_the_rooms_masks_and_frames_that_are_not_the_papers(tmp_path):
     assert worlds_of_the_table(ITHOR) == ["furnmove-ithor_floors_inferred_television_masks"]
     assert worlds_of_the_table(SMOKE) == ["furnmove-laptop"]
-
-
-def test_a_file_of_starts_on_these_floors_is_named_so_too(tmp_path):
-    path = tmp_path / "mine.json"
-    save_starts(path, evaluation.test_starts(ITHOR))
-    config = dataclasses.replace(SMOKE, test_starts=str(path))
+    save_starts(tmp_path / "mine.json", evaluation.test_starts(ITHOR))
+    config = dataclasses.replace(SMOKE, test_starts=str(tmp_path / "mine.json"))
     assert worlds_of_the_table(config) == ["furnmove-mine-ithor_floors_inferred_television_masks"]
-
-
-@pytest.mark.parametrize(("config", "named"), [(ITHOR, True), (SMOKE, False)])
-def test_the_deviations_say_which_rooms_these_are(config, named):
-    assert any("inferred television masks" in note for note in EXPERIMENT.deviations(config)) == named
-    evaluation.check_rooms_apart(config)
-
-
-def test_the_deviations_tell_rooms_apart_that_serve_apart():
-    config = dataclasses.replace(SMOKE, train_rooms="ithor_train")
-    said = "rooms of training have iTHOR's floors and inferred television masks, the others are generated"
-    assert any(note.startswith(said) for note in EXPERIMENT.deviations(config))
-
-
-@pytest.mark.parametrize(("config", "world"), [(ITHOR, "ithor_floors_inferred_television_masks"), (SMOKE, "laptop")])
-def test_the_printed_table_names_its_world_although_there_is_one(config, world):
-    name = evaluation.world_name(config)
-    rows = [Result("furnmove_sync", EXPERIMENT.caption, "marginal", name, "test", 0, "success", 0.5, 0.4, 0.6, 9, 9)]
-    (table,) = EXPERIMENT.tables(rows)
-    assert f"Measured in furnmove-{world}." in table.markdown()
+    three = dataclasses.replace(find_experiment("furnmove_visual").presets["smoke"], num_agents=3)
+    assert evaluation.world_name(three) == "furnmove-laptop-42_pixel_frames-3_agents"
+    evaluation.check_rooms_apart(ITHOR)
 
 
 @pytest.mark.parametrize("experiment", ["furnmove_sync", "furnlift"])

@@ -18,7 +18,6 @@ from tune_experiments.matrix_game import (
     PAPER,
     SMOKE,
     InformedAdversary,
-    exact_values,
     joint_policy,
     plan,
 )
@@ -32,21 +31,10 @@ TOLERANCE = 0.004
 MARGINAL = OPTIMUM["marginal"]
 
 
-def is_best_marginal(value):
-    return abs(value - MARGINAL) <= TOLERANCE
-
-
-def is_good_sync(value):
-    return value > -0.05
-
-
-def train(folder, config, method, seed=0):
+def train(folder, config, method):
     rows = []
-    Trial(EXPERIMENT, config, method, seed, folder).run(rows.append)
+    Trial(EXPERIMENT, config, method, 0, folder).run(rows.append)
     return {result.metric: result for result in read_test_results(folder)}, rows
-
-
-# ------------------------------------------------------------------------------------------ the yardstick
 
 
 def test_the_marginal_optimum_is_the_best_of_all_products():
@@ -57,23 +45,6 @@ def test_the_marginal_optimum_is_the_best_of_all_products():
     joints = policies[:, 0, :, None] * policies[:, 1, None, :]
     worst = np.einsum("nij,ijk->nk", joints, payoff_tensor()).min(1)
     assert MARGINAL - 0.05 < worst.max() <= MARGINAL
-
-
-@pytest.mark.parametrize(
-    ("name", "policy", "value"),
-    [("uniform", [1 / 3] * 3, -2 / 3), ("pure", [0, 1, 0], -1.0), ("even over two", [0.5, 0.5, 0], -0.75)],
-)
-def test_what_learned_nothing_fails_both_thresholds(name, policy, value):
-    got = value_against_adversary(np.outer(policy, policy))
-    assert got == pytest.approx(value)
-    assert not is_best_marginal(got)
-    assert not is_good_sync(got)
-
-
-def test_a_lost_component_fails_the_threshold():
-    got = value_against_adversary(np.diag([1 / 3, 2 / 3, 0]))
-    assert got == pytest.approx(-1 / 3)
-    assert not is_good_sync(got)
 
 
 def test_the_adversary_is_told_the_present_policy():
@@ -89,23 +60,10 @@ def test_the_adversary_is_told_the_present_policy():
     assert np.log(world.odds) * -0.5 - values == pytest.approx([(np.log(world.odds) * -0.5 - values)[0]] * 3)
 
 
-def test_starts_differ_and_end_nowhere_near_the_optimum():
-    starts = [
-        float(exact_values(plan(LAPTOP, "marginal", seed).build_policy())["value_against_adversary"][0])
-        for seed in range(3)
-    ]
-    assert len(set(starts)) == 3
-    assert not any(is_best_marginal(value) for value in starts)
-
-
-# ------------------------------------------------------------------------------------------ learning
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [0])
-def test_marginal_teams_learn_the_best_product(tmp_path, seed):
-    results, rows = train(tmp_path, LAPTOP, "marginal", seed)
-    assert is_best_marginal(results["value_against_adversary"].value)
+def test_marginal_teams_learn_the_best_product(tmp_path):
+    results, rows = train(tmp_path, LAPTOP, "marginal")
+    assert results["value_against_adversary"].value == pytest.approx(MARGINAL, abs=TOLERANCE)
     assert results["tvd"].value == pytest.approx(0, abs=1e-6)
     assert results["value_against_adversary"].split == "exact"
     assert results["value_against_adversary"].n_episodes is None
@@ -115,10 +73,9 @@ def test_marginal_teams_learn_the_best_product(tmp_path, seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [0])
-def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
-    results, rows = train(tmp_path, LAPTOP, "sync", seed)
-    assert is_good_sync(results["value_against_adversary"].value)
+def test_sync_teams_learn_the_best_policy_of_all(tmp_path):
+    results, rows = train(tmp_path, LAPTOP, "sync")
+    assert results["value_against_adversary"].value > -0.05
     assert results["invalid_probability"].value < 0.05
     assert rows[-1]["valid/value_against_adversary"] == results["value_against_adversary"].value
     loaded = load_policy(tmp_path)
@@ -130,8 +87,9 @@ def test_sync_teams_learn_the_best_policy_of_all(tmp_path, seed):
 
 @pytest.mark.long
 def test_the_table_has_the_papers_values_beside(tmp_path):
+    config = dataclasses.replace(SMOKE, games=32, budget_env_steps=640)
     results = [
-        result for method in ("sync", "marginal") for result in train(tmp_path / method, SMOKE, method)[0].values()
+        result for method in ("sync", "marginal") for result in train(tmp_path / method, config, method)[0].values()
     ]
     replace_rows(tmp_path / "results.jsonl", results)
     (table,) = EXPERIMENT.tables(read(tmp_path / "results.jsonl"))
@@ -139,9 +97,6 @@ def test_the_table_has_the_papers_values_beside(tmp_path):
     assert table.rows[3][1][0].value == MARGINAL
     trials = {method: {0: tmp_path / method} for method in ("sync", "marginal")}
     assert [path.name for path in EXPERIMENT.figures(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
-
-
-# ------------------------------------------------------------------------------------------ stopping
 
 
 class Stopped(Exception):

@@ -69,9 +69,6 @@ def test_what_is_heard_is_the_weight_of_the_first_symbol():
     assert set(heard) == {"talk"}, "nobody listens after the block"
 
 
-# ----------------------------------------------------------------------------------------------------------- the data
-
-
 @pytest.fixture(scope="module")
 def data():
     return play_and_listen(CONFIG, team())
@@ -165,37 +162,12 @@ def test_equation_8_says_at_which_reply_talk_changes_its_meaning():
     assert "sees_talk_1_x_reply_1" in unsaid and communication.TALK_TURNS not in unsaid, "the product says nothing"
 
 
-@pytest.mark.parametrize(
-    ("swapped", "signs"), [(("_talk",), (-1, 1, -1)), (("_reply",), (1, -1, -1)), (("_talk", "_reply"), (-1, -1, 1))]
-)
-def test_swapped_symbols_change_the_signs_of_their_round_and_of_the_product(swapped, signs):
-    other = seen(4_000)
-    for name in swapped:
-        other[name] = 1 - other[name]
-    one, other = fitted(SEES, seen(4_000), draws=2), fitted(SEES, other, draws=2)
-    np.testing.assert_allclose(other.slopes, one.slopes * signs, rtol=1e-6)
-
-
-def test_slopes_are_the_same_however_little_the_weights_change():
-    little = made()
-    for name in ("_talk", "_reply"):
-        little[name] = 0.5 + 1e-4 * (little[name] - 0.5)
-    for model in MODELS:
-        one, other = fitted(model, made(), draws=2), fitted(model, little, draws=2)
-        np.testing.assert_allclose(one.slopes, other.slopes, rtol=1e-5, atol=1e-8)
-    metrics = {name: value for name, value, *_ in communication.slopes(little, 2)}
-    assert max(map(abs, metrics.values())) < 10 and not any(name.endswith("odds") for name in metrics)
-
-
 def test_a_model_without_finite_slopes_leaves_no_number():
     stuck = made()
     stuck["_talk"][:, 0] = 1.0
-    with pytest.raises(NotIdentified, match="agent 1 will pass: column 1 never changes"):
+    with pytest.raises(NotIdentified, match="column 1"):
         fitted(PASSES, stuck, draws=5)
     assert not list(communication.slopes(stuck, 5))
-
-
-# ------------------------------------------------------------------------------------------------- figure and video
 
 
 def test_a_pass_is_marked_only_while_another_agent_moves_or_turns_alone():
@@ -240,9 +212,6 @@ def test_teams_that_say_nothing_have_a_silent_video(tmp_path):
     shown = camera_video.record_cameras(loaded("central"), pixels=42)
     assert shown.weights == []
     assert [path.name for path in camera_video.write_camera_videos(shown, tmp_path, "central")] == ["central.gif"]
-
-
-# ------------------------------------------------------------------------------------------------------- the script
 
 
 def test_an_untrained_row_learns_nothing_and_a_trained_one_does():

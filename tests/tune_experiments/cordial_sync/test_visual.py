@@ -5,10 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
-from tune_experiments.cordial_sync import evaluation
-from tune_experiments.cordial_sync.config import Config
+from tests.tune_experiments.fragments import play, update
 from tune_experiments.cordial_sync.methods import FAMILIES
 from tune_experiments.cordial_sync.trials import plan, training_world
 from tune_experiments.furnmove_visual import EXPERIMENT
@@ -40,28 +37,20 @@ def test_the_papers_preset_has_the_authors_number_of_parameters(config, method, 
     assert parameters(config, method) == count
 
 
-def one_fragment(config, method):
-    trial = plan(config, method, 0)
-    world, policy = trial.make_world(num_worlds=4, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, 4, trial.objective.needs_values)
-    collector.reset(0)
-    return trial, policy, collector.collect()
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("agents", [2, 3])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "agents"), zip(FAMILIES, (2, 3, 3, 3), strict=True))
 def test_every_family_learns_from_frames(family, agents):
     method = {"sync": "sync_2_cordial"}.get(family, family)
-    trial, policy, fragment = one_fragment(dataclasses.replace(TINY, num_agents=agents), method)
-    before = [weights.clone() for weights in policy.parameters()]
-    statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    trial = plan(dataclasses.replace(TINY, num_agents=agents), method, 0)
+    policy, statistics = update(trial, 4, 4)
     assert np.isfinite(float(statistics["loss/total"]))
-    assert any((old != new).any() for old, new in zip(before, policy.parameters(), strict=True))
+    assert any(
+        (old != new).any() for old, new in zip(trial.build_policy().parameters(), policy.parameters(), strict=True)
+    )
 
 
 def test_fragments_keep_frames_as_bytes():
-    _, _, fragment = one_fragment(TINY, "marginal")
+    _, fragment = play(plan(TINY, "marginal", 0), 4, 4)
     frames = fragment.obs["frame"]
     assert frames.dtype == np.uint8 and frames.shape == (4, 5, 2, 42, 42, 3)
     assert "view" not in fragment.obs
@@ -81,34 +70,3 @@ def test_from_frames_and_from_the_map_it_is_the_same_game():
             np.testing.assert_array_equal(one, other)
         for name, values in reading.state.items():
             np.testing.assert_array_equal(seeing.state[name], values)
-
-
-def test_the_laptop_differs_from_the_gridworld_by_what_agents_see_by_widths_and_by_budget():
-    grid = Config(methods=LAPTOP.methods)
-    kept = ("budget_env_steps", "validate_every_env_steps", "observation", "marginal", "no_communication")
-    assert dataclasses.replace(LAPTOP, **{name: getattr(grid, name) for name in kept}) == grid
-    for name in ("marginal", "no_communication"):
-        assert dataclasses.replace(getattr(LAPTOP, name), last_convolution=0) == getattr(grid, name)
-    assert LAPTOP.observation == "frame" and LAPTOP.budget_env_steps == 320_000
-
-
-def test_the_laptops_marginal_team_has_as_many_parameters_as_sync():
-    sync, marginal = (parameters(LAPTOP, method) for method in ("sync_13_cordial", "marginal"))
-    assert sync <= marginal < 1.004 * sync
-
-
-def test_tables_say_what_was_seen_and_by_how_many():
-    assert evaluation.world_name(SMOKE) == "furnmove-laptop-42_pixel_frames"
-    assert evaluation.world_name(dataclasses.replace(SMOKE, num_agents=3)) == "furnmove-laptop-42_pixel_frames-3_agents"
-    ithor = dataclasses.replace(SMOKE, test_rooms=("ithor_test",))
-    assert evaluation.world_name(ithor) == "furnmove-ithor_floors_inferred_television_masks-42_pixel_frames"
-
-
-def test_rooms_without_furniture_are_seen_all_the_same(tmp_path):
-    from rl_envs.furnmove.room import room_from_drawing
-    from rl_envs.furnmove.room_file import save_room
-
-    save_room(room_from_drawing("bare", ["." * 10] * 10), tmp_path / "bare.json")
-    config = dataclasses.replace(TINY, train_rooms=str(tmp_path / "bare.json"))
-    frames = training_world(config, 2).reset(0)["frame"]
-    assert frames.std() > 0

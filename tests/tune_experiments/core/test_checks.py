@@ -63,16 +63,3 @@ def test_a_value_out_of_range_in_a_file_is_named_with_its_range(flag, value, ran
     with pytest.raises(UserError) as raised:
         config_from_json(Config, data)
     assert name in str(raised.value).replace("-", "_") and range_ in str(raised.value)
-
-
-def test_a_range_that_several_entries_have_is_said_once():
-    with pytest.raises(UserError, match=r"^--sides") as raised:
-        Config(sides=(0, 0))
-    assert str(raised.value).count("greater than 0") == 1
-
-
-def test_help_shows_the_plain_type(capsys):
-    with pytest.raises(SystemExit):
-        parse({"laptop": Config()}, ["--help-all"], "")
-    printed = capsys.readouterr().out
-    assert "--learner.learning-rate FLOAT" in printed and "--games INT" in printed

@@ -14,35 +14,26 @@ from rl_models.rllib.team_algorithm import TeamAlgorithm
 from rl_models.runtime.added_observations import NOISE
 from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS, divides
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import matching
 from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
-from tune_experiments.core.errors import UserError
+from tests.tune_experiments.fragments import update
 from tune_experiments.endi import messenger_config, rtfm_config
-from tune_experiments.endi.division import CLAIM, ON_MATCHING, DivisionSettings, make_losses
+from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, make_losses
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, make_task
 from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
-from tune_experiments.messenger.config import make_world
 from tune_experiments.results.rows import Result
 
-SCRIPTS = ("endi_messenger", "endi_rtfm", "endi_rtfm_generalisation", "endi_three_agents")
 MESSENGER_ROWS = messenger_config.RowName.__args__
 RTFM_ROWS = tuple(row for row in rtfm_config.RowName.__args__ if row != "qmix")
 
 
-def one_update(trial, worlds=3, length=5):
-    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, length, trial.objective.needs_values)
-    collector.reset(0)
-    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-
-
-# ---------------------------------------------------------------------------------------------- how rows are trained
+OFTEN = ("txt2pi", "endi_num", "endi_dis", "endi_dis_balance", "endi_kl", "endi_reg", "endi_dis_matching")
+SELDOM = tuple(row for row in RTFM_ROWS if row not in OFTEN)
+"""Rows of RTFM with a loss of their own each, and those with the same losses, which are tested in `make slow`."""
 
 
 @pytest.mark.long
@@ -50,7 +41,7 @@ def one_update(trial, worlds=3, length=5):
 def test_every_row_of_messenger_learns_with_its_own_losses(row):
     trial = MESSENGER.plan(smoke(MESSENGER), row, 0).stages[-1].plan
     assert not trial.objective.joint_ratio
-    told = one_update(trial)
+    _, told = update(trial)
     assert np.isfinite(float(told["loss/total"]))
     assert ("loss/grounding" in told) == row.endswith("_grounding")
     assert ("division/overlap" in told) == row.startswith("endi_")
@@ -58,11 +49,11 @@ def test_every_row_of_messenger_learns_with_its_own_losses(row):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", RTFM_ROWS)
+@pytest.mark.parametrize("row", [*OFTEN, *(pytest.param(row, marks=pytest.mark.slow) for row in SELDOM)])
 def test_every_row_of_rtfm_learns_with_its_own_losses(row):
     trial = RTFM.plan(smoke(RTFM), row, 0).stages[-1].plan
     assert not trial.objective.joint_ratio
-    told = one_update(trial)
+    _, told = update(trial)
     assert np.isfinite(float(told["loss/total"]))
     variant = VARIANTS.get(row.removesuffix(ON_MATCHING))
     regulariser = "none" if variant is None else variant.regulariser
@@ -125,18 +116,6 @@ def test_stages_of_rtfm_differ_by_the_papers_difficulties_and_not_by_the_room():
     assert make_task(RTFM.presets["laptop"], 4).size == RTFM.presets["laptop"].task.size
 
 
-def test_heads_of_rows_that_divide_see_what_the_backbones_see_and_the_pooled_grid_in_the_paper():
-    """Else narrow grids would be read by linear heads where the backbone beside them has a layer more."""
-
-    def width(preset, row):
-        policy = RTFM.plan(RTFM.presets[preset], row, 0).stages[0].plan.build_policy()
-        return policy.network.features
-
-    assert width("laptop", "endi_dis") == width("laptop", "txt2pi") == 64
-    assert width("paper", "endi_dis") == RTFM.presets["paper"].network.channels[-1] == 64
-    assert width("paper", "txt2pi") == 400
-
-
 def test_the_papers_learning_rate_would_be_nothing_after_100_million_steps_which_no_stage_has():
     """15 million of them in the first stage, 50 in each later one; on a laptop a tenth is left at the end of each."""
 
@@ -161,29 +140,6 @@ def test_a_loss_is_everybodys_on_a_laptop_and_its_causers_alone_in_the_paper(pre
     assert set(spared) - {-1.0} == (set() if preset == "laptop" else {-0.02})
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-@pytest.mark.parametrize("preset", ["smoke", "laptop", "paper"])
-def test_every_weight_is_handed_from_stage_to_stage(script, preset):
-    experiment = find_experiment(script)
-    config = experiment.presets["smoke"]
-    config = dataclasses.replace(config, stages=experiment.presets[preset].stages)
-    teams = [one.plan.build_policy().state_dict() for one in experiment.plan(config, "endi_dis", 0).stages]
-    assert all({n: w.shape for n, w in team.items()} == {n: w.shape for n, w in teams[0].items()} for team in teams)
-
-
-def test_the_reference_preset_has_the_released_constants():
-    for one in MESSENGER.plan(dataclasses.replace(MESSENGER.presets["reference"]), "endi_dis", 0).stages:
-        objective, workers = one.plan.objective, one.plan.workers
-        assert (objective.clip_range, objective.num_epochs, objective.num_minibatches, objective.gae_lambda) == (
-            0.1,
-            4,
-            1,
-            1.0,
-        )
-        assert (objective.gamma, objective.value_coef) == (0.99, 0.5)
-        assert workers.worlds_per_runner * workers.fragment_length == 64
-
-
 def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
     """And nothing of RLlib's own beside it."""
     algorithm = TeamAlgorithm(RTFM.plan(smoke(RTFM), "endi_dis", 0).stages[0].plan)
@@ -195,9 +151,6 @@ def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
     assert {f"division/{name}" for name in measures} <= row.keys()
     groups = {name.partition("/")[0] for name in row}
     assert groups <= {"episode", "loss", "policy", "schedule", "learner", "division", "speed"}
-
-
-# ---------------------------------------------------------------------------------------------- what is tested
 
 
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
@@ -256,37 +209,10 @@ def test_teams_in_rtfm_are_tested_with_all_that_training_never_showed():
     assert names.reset(0)["grid"].max() > make_stage(config, 1, 2).reset(0)["grid"].max()
 
 
-def test_two_agents_play_messenger():
-    world = make_world(smoke(MESSENGER), 1, 2)
-    assert world.num_agents == 2
-    assert "roles" not in world.reset(0)
-
-
-# ---------------------------------------------------------------------------------------------- tables and words
-
-
-def line(method, world, metric, value, table, condition=""):
-    return Result(
-        experiment="endi",
-        table=table,
-        method=method,
-        world=world,
-        split="test",
-        seed=0,
-        metric=metric,
-        value=value,
-        ci_low=None,
-        ci_high=None,
-        n_episodes=10,
-        env_steps=5,
-        condition=condition,
-    )
-
-
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
 def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
     def of(method, world, metric, value, condition=""):
-        return line(method, world, metric, value, experiment.caption, condition)
+        return Result("endi", experiment.caption, method, world, "test", 0, metric, value, condition=condition)
 
     found = experiment.tables(
         [
@@ -306,46 +232,6 @@ def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
     assert "| random |" in found[1].markdown()
 
 
-def test_the_papers_numbers_stand_beside_ours():
-    rows = [line("endi_dis", "stage_1_test", "win_rate", 0.5, MESSENGER.caption)]
-    (table,) = MESSENGER.tables(rows)
-    assert "| endi_dis, paper | 0.790 |" in table.markdown()
-
-
-def test_coverage_without_a_regulariser_stands_beside_the_papers_claim():
-    def caption(row):
-        results = [line(row, "stage_1_train", name, 0.5, RTFM.caption) for name in ("win_rate", "coverage")]
-        return RTFM.tables(results)[-1].caption
-
-    assert CLAIM in caption("endi_reg")
-    assert CLAIM not in caption("endi_dis")
-
-
-def test_departures_tell_what_is_not_the_papers():
-    told = " ".join(MESSENGER.deviations(MESSENGER.presets["laptop"]))
-    assert "endi_dis_grounding: a contrastive grounding loss" in told
-    config = smoke(RTFM, division=DivisionSettings(shares_network=True))
-    assert "share one network" in " ".join(RTFM.deviation_notes(config))
-    assert "share one network" not in " ".join(RTFM.deviation_notes(RTFM.presets["paper"]))
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"stages": (2, 1)}, "--stages must be some of 1 to 5"),
-        ({"goal_channels": ()}, "--goal-channels: a stack needs at least one layer"),
-        ({"goal_channels": (8, 4, 6)}, "--goal-channels: the last layer takes the sum"),
-        ({"division": DivisionSettings(regulariser_coef=-1.0)}, "division.regulariser-coef"),
-        ({"division": DivisionSettings(kl_deviation=0.0)}, "division.kl-deviation"),
-        ({"task": dataclasses.replace(RTFM.presets["laptop"].task, num_agents=4)}, "task.num-agents"),
-        ({"task": dataclasses.replace(RTFM.presets["laptop"].task, team_loss=float("nan"))}, "task.team-loss"),
-    ],
-)
-def test_what_no_run_can_have_is_one_sentence(changes, said):
-    with pytest.raises(UserError, match=said):
-        dataclasses.replace(RTFM.presets["laptop"], **changes)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_weights_and_deviation_of_a_run_are_those_of_its_losses(variant):
     losses = make_losses(variant, DivisionSettings(regulariser_coef=0.5, kl_deviation=0.7, modelling_coef=2.0))
@@ -361,16 +247,10 @@ def test_losses_of_a_division_are_reduced_as_the_learners_own_unless_the_run_say
     assert [isinstance(one, MeanLoss) for one in found] == [are_means] * len(found)
 
 
-def test_silgs_layers_are_refused_before_a_run_too():
-    silg = dataclasses.replace(MESSENGER.presets["laptop"].silg, channels=(8, 4, 6))
-    with pytest.raises(UserError, match=r"--silg\.channels"):
-        smoke(MESSENGER, silg=silg)
-
-
 def test_a_room_that_only_a_test_has_is_refused_before_training():
     """Three agents of the second stage, with distractors, need eleven cells; a test's room of 5 x 5 has nine."""
     three = find_experiment("endi_three_agents")
     config = smoke(three, stages=(2,), test_sizes=(5,))
-    with pytest.raises(ValueError, match="do not fit into the 9 cells"):
+    with pytest.raises(ValueError, match="9 cells"):
         three.check(config)
     three.check(smoke(three, stages=(2,), test_sizes=(6,)))

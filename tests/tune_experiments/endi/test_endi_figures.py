@@ -8,7 +8,6 @@ from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untra
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.episode_video import ringed
 from tune_experiments.endi.figures import CURVES, draw_all
-from tune_experiments.play.recording import record_episode
 from tune_experiments.results.trial_log import TrialLog
 
 WORLDS = pytest.mark.parametrize(
@@ -35,15 +34,6 @@ def test_a_ring_lies_in_its_cell_one_agents_within_the_others():
     outer, inner = (middle.index(list(colour)) for colour in COLOURS)
     assert outer < inner
     assert list(COLOURS[0]) not in one.reshape(-1, 3).tolist()
-
-
-@pytest.mark.long
-@WORLDS
-def test_a_film_has_a_frame_for_each_choice_and_one_for_the_end(experiment, look, row):
-    policy = untrained(experiment, smoke(experiment), row)
-    frames = experiment.video(policy, 226)
-    assert len({frame.shape for frame in frames}) == 1
-    assert len(frames) == len(record_episode(policy, 226))
 
 
 @WORLDS

@@ -11,7 +11,6 @@ from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoi
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
-from tune_experiments.core.errors import UserError
 from tune_experiments.endi.rtfm_config import QmixSettings
 from tune_experiments.endi.rtfm_evaluation import columns
 from tune_experiments.experiment.finding import find_experiment
@@ -81,12 +80,3 @@ def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, 
     assert played.policy.policy_head.epsilon.item() == pytest.approx(0.05)
     won = [result for result in read_test_results(tmp_path) if result.metric == "win_rate" and result.method == "qmix"]
     assert len(won) == len(columns(one)) == len({(result.world, result.condition) for result in won})
-
-
-def test_numbers_that_no_run_can_have_are_refused_by_their_flag():
-    with pytest.raises(UserError, match=r"--qmix\.batch-size must be"):
-        config(qmix=QmixSettings(batch_size=0))
-    with pytest.raises(UserError, match=r"--qmix\.exploration-final-epsilon must be"):
-        config(qmix=QmixSettings(exploration_final_epsilon=1.5))
-    with pytest.raises(UserError, match=r"--qmix\.precision.*float32"):
-        config(qmix=QmixSettings(precision="bfloat16"))

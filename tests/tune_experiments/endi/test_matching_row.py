@@ -26,17 +26,11 @@ DIVIDED = (
 )
 
 
-def test_it_learns_with_its_own_settings_from_the_reward_of_each_agent():
-    (stage,) = plan(LAPTOP, "matching", 0).stages
-    assert (stage.plan.workers.worlds, stage.plan.workers.fragment_length) == (128, 16)
-    assert stage.plan.budget_env_steps == 250_000
-    assert not stage.plan.objective.joint_ratio and stage.plan.objective.extra_losses == ()
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("agents", [2, 3])
-@pytest.mark.parametrize("shares_network", [True, False])
-@pytest.mark.parametrize("row", ["matching", "endi_dis_matching"])
+@pytest.mark.parametrize(
+    ("row", "shares_network", "agents"),
+    [("matching", True, 2), ("matching", False, 3), ("endi_dis_matching", True, 3), ("endi_dis_matching", False, 2)],
+)
 def test_teams_of_every_size_train_in_every_stage(row, shares_network, agents):
     settings = dataclasses.replace(SMOKE.matching, shares_network=shares_network)
     task = dataclasses.replace(SMOKE.task, num_agents=agents)

@@ -76,7 +76,17 @@ RED = {
 }
 """SAMA, appendix E."""
 
-ROLES = {"roles.learning_rate": 5e-4, "roles.batch_size": 32, "roles.update_target_every_updates": 200}
+ROLES = {
+    "roles.optimiser": "rmsprop",
+    "roles.learning_rate": 5e-4,
+    "roles.gamma": 0.99,
+    "roles.max_grad_norm": 10.0,
+    "roles.batch_size": 32,
+    "roles.buffer_size": 5000,
+    "roles.update_target_every_updates": 200,
+    "roles.exploration_env_steps": 50_000,
+    "roles.exploration_final_epsilon": 0.05,
+}
 """Released code of QMIX, ROMA, LDSA and MASER."""
 
 PAPERS = {

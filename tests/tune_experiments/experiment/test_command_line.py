@@ -70,15 +70,6 @@ def test_the_first_page_of_help_is_short_and_names_the_other(capsys):
         assert word in page
 
 
-def test_the_second_page_of_help_lists_every_flag_with_its_meaning(capsys):
-    with pytest.raises(SystemExit) as ended:
-        read("--help-all")
-    page = capsys.readouterr().out
-    assert ended.value.code == 0
-    for word in ("--learner.learning-rate", "Step of the optimiser", "--search-by", "A test."):
-        assert word in page
-
-
 @pytest.mark.processes
 def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     script = (

@@ -33,7 +33,7 @@ def files_entered(function):
 @pytest.mark.parametrize(
     ("script", "method", "limit"),
     [
-        ("furnmove_sync", "sync_4", 26),
+        ("furnmove_sync", "sync_4", 27),
         ("rtfm_txt2pi", "txt2pi", 25),
         ("overcooked_selfplay", "selfplay", 28),
         pytest.param("endi_rtfm", "endi_dis", 28, marks=pytest.mark.slow),

@@ -2,9 +2,6 @@
 
 import dataclasses
 import json
-import warnings
-from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +10,7 @@ from rl_models.errors import InputError
 from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
-from tune_experiments.sama.planning import make_planner, warn_about_fallbacks
+from tune_experiments.sama.planning import make_planner
 
 WRITTEN = ("folder", "record")
 """Names of fields that say where something is written."""
@@ -93,13 +90,3 @@ def test_a_runs_own_figures_keep_its_endpoint_and_a_strangers_file_does_not(tmp_
         other = json.loads(json.dumps(config_to_json(dataclasses.replace(stored, test_episodes=7))))
         assert find_stored("sama_overcooked", other, (), tmp_path)[1].planner == "replay"
     assert find_stored("sama_overcooked", data, (), tmp_path)[1].planner == "replay"
-
-
-def test_rules_that_answer_for_a_record_are_told():
-    config = as_asked(find_experiment("sama_overcooked").presets["smoke"])
-    loop = SimpleNamespace(question_counts=Counter(asked=9, fallback=4))
-    with pytest.warns(UserWarning, match="4 of 9"):
-        warn_about_fallbacks(loop, find_experiment("sama_overcooked").as_loaded(config))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_about_fallbacks(loop, find_experiment("sama_overcooked").presets["smoke"])

@@ -58,15 +58,6 @@ def test_without_ray_they_are_those_of_one_process(tmp_path, capsys):
     assert "48" in said and "192" not in said
 
 
-def test_eight_minibatches_of_192_worlds_keep_the_optimiser_steps_of_24_worlds():
-    paper = find_experiment("rtfm_txt2pi").presets["paper"]
-    many = dataclasses.replace(paper.workers, runners=0, worlds_per_runner=192)
-    eight = dataclasses.replace(paper.learner, num_minibatches=8)
-    expected = optimiser_steps(paper.learner, paper.workers, paper.budget_env_steps)
-    assert optimiser_steps(eight, many, paper.budget_env_steps) == pytest.approx(expected, rel=1e-3)
-    assert optimiser_steps(paper.learner, many, paper.budget_env_steps) == 6_511
-
-
 def test_learning_rate_and_entropy_fall_in_optimiser_steps_if_a_run_says_so():
     learner = LearnerConfig(final_entropy_coef=0.0, schedule_optimiser_steps=300)
     entropy = learner.entropy_schedule(10_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -50,6 +50,25 @@ def test_inherited_fields_keep_their_checks_and_their_sentences(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "--budget-env-steps" in said
     assert "(default: 70)" in said
+
+
+STAGED = {
+    "rtfm_curriculum": ("trained_on_10x10", {}),
+    "rtfm_matching": ("matching", {"stages": ("simplest", "group", "nl", "dyna", "10x10")}),
+    "messenger_emma": ("emma_grounding", {}),
+    "endi_messenger": ("endi_dis", {}),
+    "endi_rtfm": ("endi_dis", {"stages": (1, 2, 3, 4, 5)}),
+    "endi_three_agents": ("endi_dis", {"stages": (1, 2)}),
+}
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_every_weight_is_handed_from_stage_to_stage(name):
+    experiment, (method, changes) = find_experiment(name), STAGED[name]
+    stages = experiment.plan(replace(experiment.presets["smoke"], **changes), method, 0).stages
+    teams = [stage.plan.build_policy().state_dict() for stage in stages]
+    assert len(teams) > 1
+    assert all({n: w.shape for n, w in team.items()} == {n: w.shape for n, w in teams[0].items()} for team in teams)
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -51,13 +51,3 @@ def test_a_checkpoint_is_found_from_its_own_folder_and_a_run_by_any_name(tmp_pat
     (run / "config.json").write_text("{}")
     with pytest.raises(UserError, match=r"config\.json"):
         find_checkpoint(run)
-
-
-def test_a_video_of_a_team_of_the_package_has_its_name_and_replaces_no_file_in_the_present_folder(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    assert main(["render", "pretrained/rtfm_letters"]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["rtfm_letters.gif"]
-    assert main(["render", "pretrained/rtfm_letters"]) == 2
-    assert "rtfm_letters.gif already exists: name a new file with --out" in capsys.readouterr().err

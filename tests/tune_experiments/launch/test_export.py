@@ -65,13 +65,6 @@ def test_latex_has_the_table_of_the_run_with_its_intervals_and_escaped_names(run
         assert body.startswith("sync & $-$0.010 [$-$0.035, 0.015]") and "\\bottomrule" in body
 
 
-def test_latex_of_several_runs_is_one_table_that_names_the_run(run, capsys):
-    assert main(["export", run("first"), run("second"), "--format", "latex"]) == 0
-    text = capsys.readouterr().out
-    assert text.count("\\begin{tabular}{ll") == 1
-    assert "\nfirst & sync & " in text and "\nsecond & marginal & " in text
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [

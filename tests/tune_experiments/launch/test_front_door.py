@@ -63,7 +63,7 @@ def test_a_run_from_python_leaves_and_returns_what_the_script_leaves(ray_session
     assert (team.method, team.seed) == ("sync", 3)
     obs = team.make_world(5).reset(0)
     assert np.asarray(team.act(obs)).shape == (5, 2)
-    with pytest.raises(UserError, match=r"sync with seed 0.*sync-seed3"):
+    with pytest.raises(UserError, match="sync-seed3"):
         run.load_policy("sync", 0)
 
     # Each validation once, in order, in this process; the last word is that of the end.
@@ -115,13 +115,6 @@ def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_sessi
     monkeypatch.setattr(launching, "run_trials", ends_badly)
     with pytest.raises(ZeroDivisionError, match="mine"):
         EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], methods=["sync"], callbacks=[Fails()], **SMALL)
-
-
-def test_a_trial_that_fails_for_good_is_an_error_that_names_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching, "run_local_trials", lambda *_, **__: {"sync-seed0": "it broke"})
-    config = dataclasses.replace(SMOKE, methods=("sync",), **SMALL)
-    with pytest.raises(UserError, match="sync-seed0"):
-        EXPERIMENT.run("smoke", out=tmp_path / "run", seeds=[0], config=config, local=True)
 
 
 def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_path):

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from rl_envs import make
-from tune_experiments import load_policy
 from tune_experiments.core.config_path import with_flags, with_overrides
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 
 TEAMS, MATRIX = find_experiment("train"), find_experiment("matrix_game")
@@ -38,11 +36,6 @@ def test_a_sentence_of_an_environment_names_the_flag_of_a_field():
     assert "--agents-leave is False" in with_flags("agent a is gone and agents_leave is False: set it to True", config)
     said = "'agents_leave' of path/agents_leave and --agents-leave; learner and env"
     assert with_flags(said, config) == said
-
-
-def test_a_device_that_does_not_exist_is_told():
-    with pytest.raises(UserError, match="tpu"):
-        load_policy("pretrained/verco_secret_order", device="tpu")
 
 
 def test_an_environment_is_found_in_both_spellings_and_by_a_text_alone():

@@ -9,29 +9,18 @@ from PIL import Image
 
 from rl_envs.messenger import render
 from rl_envs.messenger.symbols import ENTITIES
-from tune_experiments.experiment.finding import find_experiment
+from tests.tune_experiments.play.teams import untrained as team
 from tune_experiments.messenger.figures import (
     draw_attention,
     mean_attention,
     video,
     watch_reading,
 )
-from tune_experiments.play.loading import LoadedPolicy
-from tune_experiments.play.recording import SEED, chosen_episode, failed_episode, record_episode
-
-EXPERIMENT = find_experiment("messenger_emma")
-SMOKE = EXPERIMENT.presets["smoke"]
+from tune_experiments.play.recording import SEED, chosen_episode, record_episode
 
 
 def untrained(row):
-    """A team at the beginning of its last stage."""
-    made = EXPERIMENT.plan(SMOKE, row, 0)
-    names = [stage.name for stage in made.stages]
-    progress = {"env_steps": 0, "episodes": 0, "updates": 0}
-    ended = [{"name": name, "passed": None, "progress": progress, "env_steps": 0} for name in names[:-1]]
-    curriculum = {"stage": names[-1], "progress": progress, "values": [], "ended": ended}
-    state = {"seed": 0, "progress": progress, "validated_at": 0, "method": row, "curriculum": curriculum}
-    return LoadedPolicy(made.stages[-1].plan.build_policy(), EXPERIMENT, SMOKE, state)
+    return team("messenger_emma", row)
 
 
 @pytest.mark.long
@@ -50,14 +39,6 @@ def test_an_episode_is_watched_with_what_each_sprite_attends_to(row):
             assert not attention.size
     assert re.search(r"the end: (won|lost to [a-z ]+), reward [+-]", moments[-1][1])
     assert len(moments) == len(record_episode(untrained(row)))
-
-
-@pytest.mark.long
-def test_a_run_shows_an_episode_that_the_team_does_not_win_and_what_it_is_lost_to():
-    policy = untrained("game_id")
-    index = failed_episode(policy, SEED)
-    caption = watch_reading(policy, SEED, index)[-1][1]
-    assert "lost to" in caption and "reward -1.0" in caption
 
 
 def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():

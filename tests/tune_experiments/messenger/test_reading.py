@@ -132,16 +132,3 @@ def test_the_table_shows_each_stages_training_and_test_games():
     assert reading_table([reads("win_rate", 0.1)], "caption") == []
     (without,) = reading_table([reads("reads_goal", 0.7, "stage_2_train")], "caption")
     assert without.metrics == ("reads_goal",)
-
-
-def test_no_interval_of_a_reading_leaves_0_to_1():
-    lines = [
-        Result(
-            *("x", "caption", "emma", "stage_3_test", "test", seed, "reads_enemy", value, value, value, 10, 7),
-            bounds=(EXPERIMENT.metric_range("reads_enemy").low, EXPERIMENT.metric_range("reads_enemy").high),
-        )
-        for seed, value in enumerate((0.99, 0.97, 0.8))
-    ]
-    (table,) = reading_table(lines, "caption")
-    ((_, (cell,)),) = table.rows
-    assert [one.value for one in cell.seeds] == [0.99, 0.97, 0.8]

@@ -20,15 +20,11 @@ from tune_experiments.overcooked.cole import Cole, read_generations
 from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
-from tune_experiments.overcooked.tables import tables
 from tune_experiments.overcooked.trials import payoff, plan, self_play_team, worlds_of_generation
 from tune_experiments.overcooked_selfplay import SMOKE
-from tune_experiments.results.rows import Result
 
 PAIR = np.array([[3.0, 0], [0, 2]])
 THREE = np.array([[60.0, 50, 0], [50, 60, 10], [0, 10, 80]])
-
-# -------------------------------------------------------------------------------------------------------- the solver
 
 
 def test_two_members_who_cannot_cook_together():
@@ -48,12 +44,6 @@ def test_a_member_who_cooks_alone_is_trained_with_least():
     assert solver.coalition_value(THREE) == pytest.approx(34.722, abs=1e-3)
     np.testing.assert_allclose(solver.shapley_values(THREE), [20, 20, 26.667], atol=1e-3)
     np.testing.assert_allclose(solver.partner_weights(THREE), [0.4587, 0.4587, 0.0826], atol=1e-4)
-
-
-def test_equal_members_are_equally_likely():
-    np.testing.assert_allclose(solver.shapley_values(np.full((3, 3), 100.0)), 33.333, atol=1e-3)
-    np.testing.assert_allclose(solver.partner_weights(np.full((3, 3), 100.0)), 1 / 3)
-    np.testing.assert_allclose(solver.partner_weights(np.zeros((3, 3))), 1 / 3)
 
 
 def test_weights_know_neither_the_unit_of_payoffs_nor_the_order_of_members():
@@ -78,9 +68,6 @@ def test_after_generation_50_two_of_five_members_are_new():
     payoffs[:, 3] = payoffs[3] = 9.0  # all prefer the second newest member
     assert not solver.is_accepted(payoffs, 0, 50)
     assert solver.is_accepted(payoffs, 0, 51)
-
-
-# ------------------------------------------------------------------------------------------------ who is drawn
 
 
 def kitchens(worlds, weights, self_share=0.0, visit_weight=0.0, first_world=0, seed=3):
@@ -142,9 +129,6 @@ def test_both_chefs_learn_where_the_learner_is_its_own_partner():
     world.step(np.full((40, 2), 2))  # east
     turned = (world.state["headings"] == 2).sum(1)
     assert (turned[alone] == 2).all() and (turned[~alone] == 1).all()
-
-
-# --------------------------------------------------------------------------------------------------- the population
 
 
 class Counting:
@@ -282,20 +266,6 @@ def test_partners_are_paid_as_far_as_shaping_has_fallen():
     collector = Collector(later, self_play_team(SMOKE, 1), 10)
     collector.reset(0)
     assert to_batch(collector.collect())["obs/alive"].any(2).all()
-
-
-def test_the_row_says_what_it_was_trained_for():
-    shared = {
-        "experiment": "x",
-        "table": "t",
-        "world": "cramped_room",
-        "split": "test",
-        "metric": "soups",
-        "value": 1.0,
-    }
-    lines = [Result(**shared, method=row, seed=0, env_steps=600_000, n_episodes=4) for row in ("cole", "selfplay")]
-    table = tables(lines, "Overcooked")[0]
-    assert [label for label, _ in table.rows] == ["cole, 600,000 env steps", "selfplay"]
 
 
 def test_a_trial_leaves_a_picture_of_its_generations(tmp_path):

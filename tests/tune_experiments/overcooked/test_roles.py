@@ -10,30 +10,22 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_models.algorithms.role_objectives import Maser
 from rl_models.batch import forward, to_batch
 from rl_models.runtime.added_observations import NOISE
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play as play_fragment
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
-from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS
+from tune_experiments.overcooked.role_config import Q_METHODS
 from tune_experiments.overcooked.role_trials import play
-from tune_experiments.overcooked.trials import ROWS
 
 EXPERIMENT = find_experiment("overcooked_roles")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
 
 
-def fragment_of(config, row, worlds=2, length=10):
-    trial = EXPERIMENT.plan(config, row, 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=worlds, first_world=0), policy, length, needs_values=False)
-    collector.reset(0)
-    return trial, policy, collector.collect()
-
-
 @pytest.mark.parametrize("row", Q_METHODS)
 def test_every_method_learns_in_the_largest_kitchen_and_every_weight_gets_gradient(row):
-    trial, policy, fragment = fragment_of(dataclasses.replace(SMOKE, task="asymmetric_advantages"), row)
+    trial = EXPERIMENT.plan(dataclasses.replace(SMOKE, task="asymmetric_advantages"), row, 0)
+    policy, fragment = play_fragment(trial, 2)
     trainable = {name: weights for name, weights in policy.named_parameters() if weights.requires_grad}
     before = {name: weights.clone() for name, weights in trainable.items()}
     objective = dataclasses.replace(trial.objective, gradient_steps=1)
@@ -54,7 +46,7 @@ def test_chefs_see_the_flattened_planes_of_the_whole_kitchen():
 
 def test_noise_rides_with_the_fragments_of_methods_that_draw():
     for row in Q_METHODS:
-        _, policy, fragment = fragment_of(SMOKE, row)
+        policy, fragment = play_fragment(EXPERIMENT.plan(SMOKE, row, 0), 2)
         assert (NOISE in fragment.obs) == (row in ("roma", "ldsa"))
         again = forward(policy, to_batch(fragment)).policy.first_steps(10)
         log_prob = again.log_prob(torch.from_numpy(fragment.steps["actions"]))
@@ -99,17 +91,3 @@ def test_tests_also_sample_actions_in_the_rows_of_q_learning_as_in_those_of_ppo(
     assert all(len(values) == 40 for values in rewards.values())
     beside = EXPERIMENT.evaluate(SMOKE, "selfplay", EXPERIMENT.plan(SMOKE, "selfplay", 0).build_policy())
     assert all(played["reward_sampled"] is played["reward"] for played in beside.values())
-
-
-def test_published_constants_are_those_of_the_releases():
-    roles = PAPER.roles
-    assert (roles.optimiser, roles.learning_rate, roles.gamma, roles.max_grad_norm) == ("rmsprop", 5e-4, 0.99, 10.0)
-    assert (roles.batch_size, roles.buffer_size, roles.update_target_every_updates) == (32, 5000, 200)
-    assert (roles.exploration_env_steps, roles.exploration_final_epsilon) == (50_000, 0.05)
-    assert PAPER.workers.fragment_length == roles.train_every_env_steps == 400
-
-
-def test_rows_of_ppo_stand_beside_those_of_q_learning():
-    assert not set(Q_ROWS) & set(ROWS)
-    trial = EXPERIMENT.plan(SMOKE, "selfplay", 0)
-    assert type(trial.objective).__name__ == "Ppo"

@@ -3,19 +3,12 @@
 import numpy as np
 import pytest
 
-from tune_experiments.play.captions import MIN_WIDTH, Caption, enlarged, with_captions
+from tune_experiments.play.captions import MIN_WIDTH, Caption, with_captions
 from tune_experiments.play.loading import load_policy
 from tune_experiments.play.recording import record_episode
 from tune_experiments.play.video import write_video
 
 FRAMES = [np.full((20, 50, 3), shade, np.uint8) for shade in (10, 20, 30)]
-
-
-def test_each_pixel_is_repeated():
-    small = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
-    large = enlarged(small, 3)
-    assert large.shape == (6, 6, 3)
-    np.testing.assert_array_equal(large[1::3, 1::3], small)
 
 
 def test_frames_have_one_shape_a_legible_width_and_the_agents_colours():

@@ -185,7 +185,9 @@ def test_the_coordinator_carries_observations_and_actions_and_holds_no_pipe_betw
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("agent", "kind"), [(1, signal.SIGKILL), (0, signal.SIGSTOP)])
+@pytest.mark.parametrize(
+    ("agent", "kind"), [(1, signal.SIGKILL), pytest.param(0, signal.SIGSTOP, marks=pytest.mark.slow)]
+)
 def test_an_agent_that_dies_or_hangs_is_named_and_all_processes_end(stage, agent, kind):
     """Even if the other agents notice first and leave."""
     _, obs, start = stage
@@ -198,7 +200,7 @@ def test_an_agent_that_dies_or_hangs_is_named_and_all_processes_end(stage, agent
     assert not any(is_alive(process.pid) for process in team.processes)
 
 
-@pytest.mark.processes
+@pytest.mark.slow
 def test_an_agent_that_cannot_load_its_weights_says_so(stage, tmp_path):
     _, obs, start = stage
     with start(tmp_path / "checkpoint_000000") as team, pytest.raises(UserError, match=r"^agent .*checkpoint_000000"):

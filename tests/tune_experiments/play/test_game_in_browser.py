@@ -88,18 +88,6 @@ def test_furniture_is_carried_by_keys_and_every_agent_has_the_colour_of_its_pict
     assert tab.complaints == []
 
 
-def test_who_plays_alone_is_told_so_and_reads_the_manual(tmp_path, tab):  # noqa: F811
-    with serving(HumanGame(untrained("messenger_emma", "emma"), "agent_0", 3, tmp_path)) as server:
-        tab.goto(server.address)
-        until_step(tab, 0)
-        assert {"agent_0", "emma-seed0."} <= set(tab.inner_text("#who").replace(";", "").split())
-        wait_until(lambda: tab.evaluate("document.getElementById('world').width") > 400, 60, "there is no manual")
-        tab.keyboard.press("ArrowLeft")
-        until_step(tab, 1)
-        assert tab.inner_text("#last") == "agent_0: left"
-    assert tab.complaints == []
-
-
 def test_two_episodes_are_played_to_their_ends_with_a_packaged_team(tmp_path, tab):  # noqa: F811
     game = HumanGame(load_policy("pretrained/endi_rtfm_matching"), "agent_0", 3, tmp_path)
     with serving(game) as server:
@@ -114,54 +102,3 @@ def test_two_episodes_are_played_to_their_ends_with_a_packaged_team(tmp_path, ta
             steps = len(load_episode(game.saved[played]).actions)
             assert str(steps) in tab.inner_text("#ending") and "win_rate" in tab.inner_text("#metrics")
             tab.keyboard.press("Backspace")
-
-
-def test_a_clock_goes_on_without_the_person(kitchen, tab):  # noqa: F811
-    tab.goto(kitchen.address)
-    until_step(tab, 0)
-    tab.select_option("#clock", "400")
-    wait_until(lambda: int(tab.get_attribute("body", "data-step")) >= 3, 60, "the clock stands")
-    assert "agent_0: stay" in tab.inner_text("#last")
-
-
-def test_a_second_tab_is_refused_and_told_so(kitchen, tab):  # noqa: F811
-    tab.goto(kitchen.address)
-    until_step(tab, 0)
-    second = tab.context.new_page()
-    second.goto(kitchen.address)
-    wait_until(lambda: "another tab" in second.inner_text("#trouble"), 60, "it is not refused")
-    tab.keyboard.press("ArrowUp")
-    until_step(tab, 1)
-
-
-def test_a_closed_tab_leaves_the_game_as_it_was_for_the_next(kitchen, tab):  # noqa: F811
-    first = tab.context.new_page()
-    first.goto(kitchen.address)
-    until_step(first, 0)
-    first.keyboard.press("ArrowUp")
-    until_step(first, 1)
-    first.close()
-    wait_until(lambda: kitchen.player is None, 60, "the closed tab still plays")
-    tab.goto(kitchen.address)
-    until_step(tab, 1)
-
-
-def test_a_wrong_token_shows_no_game(kitchen, tab):  # noqa: F811
-    answer = tab.goto(f"http://127.0.0.1:{kitchen.port}/{'x' * 43}/")
-    assert answer.status == 404 and tab.locator("canvas").count() == 0
-    assert "address" in tab.inner_text("body")
-
-
-def test_the_page_of_another_origin_cannot_play(kitchen, tab):  # noqa: F811
-    tab.goto("data:text/html,<p>elsewhere</p>")
-    address = kitchen.address.replace("http", "ws") + "socket"
-    code = "(address) => new Promise((done) => { const socket = new WebSocket(address); "
-    code += "socket.onopen = () => done('open'); socket.onerror = () => done('refused'); })"
-    assert tab.evaluate(code, address) == "refused"
-
-
-def test_the_end_of_the_command_is_told(tmp_path, tab):  # noqa: F811
-    with serving(HumanGame(load_policy("pretrained/overcooked_selfplay"), "chef_0", 3, tmp_path)) as server:
-        tab.goto(server.address)
-        until_step(tab, 0)
-    wait_until(lambda: "reload" in tab.inner_text("#trouble"), 60, "nothing is told")

@@ -162,13 +162,6 @@ def test_show_writes_a_page_of_the_packages_teams_and_replaces_it(tmp_path, monk
     assert len(read_data((tmp_path / "episodes.html").read_text())["teams"][0]["episodes"]) == 2
 
 
-def test_no_two_teams_of_a_page_have_one_name(tmp_path):
-    out = tmp_path / "two.html"
-    teams = ["pretrained/rtfm_letters", "--beside", "pretrained/rtfm_simplest"]
-    assert after_training(["show", *teams, "--episodes", "1", "--out", str(out)]) == 0
-    assert [team["name"] for team in read_data(out.read_text())["teams"]] == ["rtfm_letters", "rtfm_simplest"]
-
-
 def test_teams_are_called_by_trial_then_by_folder_then_by_length_of_training():
     def name(*teams):
         made = [untrained("matrix_game", method) for method, _, _ in teams]

@@ -44,19 +44,6 @@ def test_its_card_is_whole_and_names_no_folder_of_a_machine(name):
             assert not re.search(r"(?<![\w.])/(work|home|root|tmp|mnt|Users)\b|--out", path.read_text()), path
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_its_card_says_that_a_seed_was_picked_where_its_command_had_several_and_it_is_not_the_first(name):
-    card = read_card(name)
-    seeds = re.search(r"--seeds((?: \d+)+)", card["command"])[1].split()
-    assert (str(card["seed"]) != seeds[0]) == ("picked by its result" in card["seed_choice"].lower())
-    assert (len(seeds) == 1) == ("only seed" in card["seed_choice"])
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("sama_")])
-def test_its_card_names_the_count_of_soups_where_there_are_two(name):
-    assert "standing_soups" in read_card(name)["given"]
-
-
 def test_all_of_them_together_are_small_and_hold_weights_alone():
     assert len(NAMES) >= 4
     assert folder_bytes(PRETRAINED) <= MAX_BYTES
@@ -97,17 +84,6 @@ def test_what_cannot_be_packed_is_refused_and_leaves_nothing(change, named, tmp_
     with pytest.raises(UserError, match=named):
         pack(TEAM, **arguments)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_card_in_a_folder_of_ones_own_names_that_folder():
-    card = read_card(NAMES[0])
-    assert f'`load_policy("teams/{NAMES[0]}")`' in model_card(card, f"teams/{NAMES[0]}")
-
-
-def test_a_computed_number_has_no_episodes_on_a_card():
-    card = read_card("overcooked_selfplay")
-    exact = {"world": "game", "metric": "value", "value": -0.5, "ci_low": None, "ci_high": None, "n_episodes": None}
-    assert "| game | value | -0.500 |  |  |" in model_card(card | {"numbers": [exact]})
 
 
 @pytest.mark.slow

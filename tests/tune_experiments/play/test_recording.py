@@ -49,29 +49,9 @@ def in_words(world, signs, actions=None):
     return list(recording.describe_steps(world, steps(), 0))
 
 
-def test_no_reward_in_words_is_minus_zero():
-    assert in_words(Told(), [0])[1].endswith("(rewards +0.00, -0.50)")
-
-
 def test_a_text_is_told_again_when_it_comes_back():
     lines = [line.strip() for line in in_words(Told(), [1, 0, 0, 0]) if "rewards" not in line]
     assert lines[:-1] == ["sign: stop", "one sign: stop", "two sign: go", "sign: stop"]
-
-
-def test_actions_with_factors_are_told_with_their_factors():
-    factors = {"unit": np.array([[3, 4]]), "order": np.array([[0, 1]])}
-    assert "  one: unit 3, order 0, two: unit 4, order 1  " in in_words(Told(), [0], factors)[1]
-
-
-class InTurn(Told):
-    """The same, in which the first agent chooses and the second one waits."""
-
-    def observe(self):
-        return super().observe() | {"decides": np.array([[True, False]])}
-
-
-def test_an_agent_that_does_not_choose_has_no_action_in_words():
-    assert "  one: stay, two: -  " in in_words(InTurn(), [0])[1]
 
 
 def test_an_episode_in_words_has_each_text_when_agents_first_read_it():

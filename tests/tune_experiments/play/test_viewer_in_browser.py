@@ -35,12 +35,6 @@ def test_the_player_steps_two_teams_to_their_end_by_keys(pair, tab):  # noqa: F8
     assert tab.complaints == []
 
 
-def test_an_agent_has_the_colour_of_its_picture(pair, tab):  # noqa: F811
-    tab.goto(pair.as_uri())
-    edges = [box.evaluate("box => getComputedStyle(box).borderLeftColor") for box in tab.locator(".agent").all()]
-    assert edges == ["rgb(37, 99, 214)", "rgb(126, 58, 172)"] * 2
-
-
 def test_rows_and_columns_of_the_joint_policy_are_named_as_the_actions(pair, tab):  # noqa: F811
     tab.goto(pair.as_uri())
     first = tab.locator(".team").first
@@ -106,9 +100,3 @@ def test_the_page_can_reach_no_network(pair, tab):  # noqa: F811
     assert refused == "refused"
     assert all(url.startswith(("file:", "data:")) for url in asked)
     assert any("Content Security Policy" in said for said in tab.complaints)
-
-
-def test_the_page_fits_a_telephone(pair, tab):  # noqa: F811
-    tab.set_viewport_size({"width": 360, "height": 740})
-    tab.goto(pair.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") <= 360

@@ -32,9 +32,6 @@ def decisions(agents=1):
     return decisions_of_scripts(dataclasses.replace(SMOKE, num_agents=agents), 3, SMOKE.cloning.frames)
 
 
-# -------------------------------------------------------------------------------------------------- worlds
-
-
 def test_the_network_draws_the_worlds_own_map():
     world = make_world(SMOKE, 2, commander="oracle", max_episode_steps=30)
     seen = world.reset(0)
@@ -78,9 +75,6 @@ def test_a_frame_shows_what_each_agent_is_told():
     world.tell(0, 1, "attack")
     shown = world.render(0)
     assert shown.shape == silent.shape and (shown[:24] == silent[:24]).all() and (shown[24:48] != silent[24:48]).any()
-
-
-# ----------------------------------------------------------------------------------------------- decisions
 
 
 @pytest.mark.parametrize("agents", [1, 2])
@@ -142,9 +136,6 @@ def test_a_distillation_clones_won_games_of_the_team_that_began_it():
     )
 
 
-# ------------------------------------------------------------------------------------------------- stages
-
-
 def test_rows_have_the_stages_that_their_names_say():
     names = {row: [stage.name for stage in plan(LAPTOP, row, 0).stages] for row in ("red", "rl", "scratch")}
     assert names["red"] == ["cloning", "value", "rl_1", "distillation_1", "rl_2", "distillation_2"]
@@ -176,9 +167,6 @@ def test_the_papers_schedule_rises_for_300_updates_and_falls_to_0_at_1500():
         rates |= {number * 100 + k: schedule.at(Progress(env_steps=k * step)) for k in (0, 50, 100)}
     expected = {0: 0, 150: 2.5e-5, 300: 5e-5, 900: 2.5e-5, 1500: 0}
     assert {k: rates[k] for k in expected} == pytest.approx(expected)
-
-
-# ------------------------------------------------------------------------------------- the scripted executor
 
 
 def test_the_scripted_executor_does_what_it_is_told_and_mines_beside():

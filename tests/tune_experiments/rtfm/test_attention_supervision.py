@@ -101,13 +101,3 @@ def test_a_reader_without_attention_cannot_be_supervised():
     policy, batch = fragment_of(trial, plan(SMOKE, SUPERVISED, 0).make_world(num_worlds=6, first_world=0))
     with pytest.raises(ValueError, match="shows_attention"):
         AttentionSupervision(Schedule.constant(1.0))(forward(policy, batch), batch, Progress())
-
-
-def test_the_departure_is_printed_where_the_row_is_and_the_paper_preset_has_no_such_row():
-    def is_told(config):
-        return any("attention supervision" in note for note in EXPERIMENT.deviations(config))
-
-    laptop, paper = EXPERIMENT.presets["laptop"], EXPERIMENT.presets["paper"]
-    assert SUPERVISED in laptop.methods and is_told(laptop)
-    assert SUPERVISED not in paper.methods and not is_told(paper)
-    assert not is_told(dataclasses.replace(laptop, methods=("txt2pi",)))

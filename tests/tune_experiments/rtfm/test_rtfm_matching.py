@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.schedule import Progress
 from rl_models.training.evaluation import Evaluation
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
@@ -21,13 +19,6 @@ LAPTOP, SMOKE = (EXPERIMENT.presets[name] for name in ("laptop", "smoke"))
 ALL = dataclasses.replace(LAPTOP, stages=("simplest", "group", "nl", "dyna", "10x10"))
 
 
-def test_the_laptop_plays_the_simplest_game_alone_with_five_seeds():
-    (alone,) = plan(LAPTOP, "matching", 0).stages
-    assert alone.name == "simplest" and EXPERIMENT.seeds == (0, 1, 2, 3, 4)
-    task = alone.plan.make_world.args[0]
-    assert not (task.group or task.nl or task.dyna) and task.size == 6
-
-
 def test_a_stage_adds_its_difficulty_to_those_before_it():
     games = [at_stage(ALL, index).task for index in range(5)]
     assert [(game.group, game.nl, game.dyna, game.size) for game in games] == [
@@ -38,21 +29,6 @@ def test_a_stage_adds_its_difficulty_to_those_before_it():
         (True, True, True, 10),
     ]
     assert at_stage(ALL).task == games[-1]
-
-
-def test_only_the_first_stage_has_the_budget_and_the_learning_rate_of_the_beginning():
-    stages = plan(ALL, "matching", 0).stages
-    assert [stage.plan.budget_env_steps for stage in stages] == [400_000, *[300_000] * 4]
-    rates = [stage.plan.optimiser.learning_rate.at(Progress()) for stage in stages]
-    np.testing.assert_allclose(rates, [3e-3, *[1e-3] * 4])
-
-
-def test_every_weight_is_handed_on_to_every_game_and_room():
-    shapes = [
-        {name: weights.shape for name, weights in stage.plan.build_policy().state_dict().items()}
-        for stage in plan(ALL, "matching", 0).stages
-    ]
-    assert all(each == shapes[0] for each in shapes)
 
 
 def test_frozen_words_are_random_and_unseen_by_nodes():
@@ -106,16 +82,6 @@ def test_one_table_is_of_the_end_and_one_of_the_stages_before():
     assert len(EXPERIMENT.tables(results)) == 1
 
 
-def test_stages_are_not_repeated():
-    with pytest.raises(UserError, match="--stages"):
-        dataclasses.replace(LAPTOP, stages=("simplest", "simplest"))
-
-
-def test_seeds_give_the_initial_weights():
-    one, same, other = (plan(SMOKE, "matching", s).stages[0].plan.build_policy().network.place for s in (0, 0, 1))
-    assert torch.equal(one, same) and not torch.equal(one, other)
-
-
 def test_validation_plays_the_same_games_with_right_and_with_other_documents(monkeypatch):
     """A reader without words cannot tell them apart, whatever it does in these games."""
     played = []
@@ -135,20 +101,6 @@ def test_validation_plays_the_same_games_with_right_and_with_other_documents(mon
     seen, right, wrong = (world.reset(0)["grid"] for _, world in played)
     np.testing.assert_array_equal(right, wrong)
     assert not np.array_equal(seen, right)
-
-
-@pytest.mark.parametrize(
-    ("methods", "pair"),
-    [
-        (("matching", "matching_two_tables"), ("matching_two_tables", "matching")),
-        (("txt2pi", "txt2pi_shared_words", "matching"), ("txt2pi_shared_words", "txt2pi")),
-        (("matching",), ("txt2pi_supervised_attention", "txt2pi")),
-    ],
-)
-def test_a_run_of_letters_compares_the_first_pair_of_rows_that_it_trains(methods, pair):
-    letters = find_experiment("rtfm_rock_paper_scissors")
-    (one,) = letters.main_comparisons(dataclasses.replace(letters.presets["laptop"], methods=methods))
-    assert (one.method, one.against) == pair
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rl_models.training.checkpoint import save_checkpoint
 from tests.tune_experiments.teams import games
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, examine, proposals, report
+from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, examine, proposals
 from tune_experiments.train import EXPERIMENT, SMOKE
 
 ALONE = Workers(worlds_per_runner=64)
@@ -47,17 +47,8 @@ def test_runners_are_proposed_until_playing_takes_a_quarter_of_learning_and_worl
 def test_where_learning_takes_the_time_learners_and_a_gpu_are_proposed_with_the_machine_that_they_need():
     found = diagnose(rows(speed=100, runner_speed=10_000, busy=0.95), ALONE, takes_turns=True)
     told = "\n".join(proposals(found, ALONE))
-    assert "--workers.learners 2, on a machine with 3 CPUs: at most" in told
-    assert "--workers.gpus-per-learner 1, on a machine with a GPU, if" in told
+    assert "--workers.learners 2" in told and "--workers.gpus-per-learner 1" in told
     assert "--workers.runners" not in told
-
-
-def test_where_neither_takes_the_time_nothing_is_proposed():
-    found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), ALONE, takes_turns=True)
-    assert found.bottleneck == "other"
-    assert proposals(found, ALONE) == []
-    shape, *_, advice = report(found, ALONE)
-    assert shape.startswith("one process ") and "--seeds" in advice
 
 
 @pytest.mark.parametrize(
@@ -82,12 +73,3 @@ def test_the_environment_of_a_trial_without_runners_is_played_all_the_same(tmp_p
     checkpoint = save_checkpoint(tmp_path, 1, {"weights": {}}, state | {"progress": vars(Progress())})
     said = "\n".join(examine(checkpoint, [{SPEED: 10.0}], [games.__name__]))
     assert all(name in said for name in ("metrics.jsonl", "left, right", "max_cycles"))
-
-
-def test_idle_learners_side_by_side_with_runners_may_want_aggregators():
-    workers = Workers(runners=2, worlds_per_runner=32, learners=1)
-    found = diagnose(rows(speed=10, runner_speed=10_000, busy=0.05), workers, takes_turns=False)
-    assert "try --workers.aggregators 1, on a machine with 5 CPUs: " in report(found, workers)[-1]
-    with_one = Workers(runners=2, worlds_per_runner=32, learners=1, aggregators=1)
-    assert "1 learners x 1 aggregators" in report(found, with_one)[0]
-    assert not any("--workers.aggregators" in line for line in report(found, with_one))

@@ -123,7 +123,7 @@ def test_whether_an_update_ends_is_asked_once_a_minibatch_on_an_emulated_device(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("minibatches", [1, MINIBATCHES])
+@pytest.mark.parametrize("minibatches", [pytest.param(1, marks=pytest.mark.slow), MINIBATCHES])
 def test_impala_makes_the_host_wait_no_more_with_minibatches_on_an_emulated_device(minibatches):
     script, method = "rtfm_txt2pi", "txt2pi"
     plan = plan_of(script, method)
@@ -141,7 +141,7 @@ def test_a_constant_left_on_the_cpu_is_refused_on_an_emulated_device():
     def leave(learner):
         learner.policy.value_head.register_forward_hook(lambda module, inputs, values: values + torch.ones(1))
 
-    with pytest.raises(RuntimeError, match="expected all tensors on emulated"):
+    with pytest.raises(RuntimeError, match="emulated"):
         update_of_selfplay(leave)
 
 

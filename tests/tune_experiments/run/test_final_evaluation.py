@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from rl_envs.core.metrics import ANY, COUNT, SHARE
+from rl_envs.core.metrics import COUNT, SHARE
 from tests.tune_experiments.run.stages import Walkers
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import RANDOM, Tested
@@ -79,10 +79,3 @@ def test_rows_carry_the_range_that_is_declared_and_none_where_nothing_is():
         "soups": ((0.0, None), NORMAL),
         "score": ((None, None), NORMAL),
     }
-
-
-def test_a_pattern_declares_the_metrics_of_its_form():
-    experiment = Measured(None)
-    assert experiment.metric_range("won_of_onion") == SHARE
-    assert experiment.metric_range("won_of_nobody") == COUNT, "its own name goes before a pattern"
-    assert experiment.metric_range("episode_length") == COUNT and experiment.metric_range("score") == ANY

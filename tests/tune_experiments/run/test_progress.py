@@ -41,12 +41,6 @@ def test_without_a_terminal_a_line_comes_every_ten_seconds_and_at_the_end(clock)
     assert lines[-1].endswith("failed: no CPU")
 
 
-def test_in_a_terminal_there_is_one_line_a_trial(clock):
-    last_frame = shown(True, clock, 25).rsplit("trial", 1)[-1]
-    assert "2,500/10,000 (25%)" in last_frame
-    assert "failed: no CPU" in last_frame
-
-
 def test_in_a_terminal_of_80_columns_headings_give_way_and_numbers_stay_whole(clock):
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=80)
@@ -55,15 +49,6 @@ def test_in_a_terminal_of_80_columns_headings_give_way_and_numbers_stay_whole(cl
         display.update("sync_13-seed0", {"env_steps": 2_560_000, "value": -0.6123, "success": 0.25, SPEED: 99})
     for whole in ("sync_13-seed0", "2,560,000/5,120,000 (50%)", "99/s", "-0.612", "0.25", "ETA 7:10:59"):
         assert whole in stream.getvalue()
-
-
-def test_a_row_without_a_number_keeps_the_last_one_and_a_given_speed_is_believed(clock):
-    stream = io.StringIO()
-    with Progress({"a": 7200}, console=Console(file=stream)) as display:
-        display.update("a", {"env_steps": 0, "episode/success": 0.5, SPEED: 1.0})
-        clock.now = 11.0
-        display.update("a", {"env_steps": 0, "episode/success": None})
-    assert stream.getvalue().splitlines()[-1] == "a  0/7,200 (0%)  1/s  return -  success 0.5  ETA 2:00:00"
 
 
 class Named(SimpleNamespace):

@@ -1,7 +1,5 @@
 """A run in a store: the copy is whole, continues anywhere, outlives an outage, and touches nothing that others keep."""
 
-import copy
-import io
 import json
 import os
 import shutil
@@ -14,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rl_models.training.checkpoint import newest_whole_checkpoint, prune, save_checkpoint
@@ -38,9 +35,7 @@ from tests.tune_experiments.run.remote_runs import (
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.core.storage_uri import below
 from tune_experiments.launch import launch
-from tune_experiments.launch.report import show_results
-from tune_experiments.matrix_game import EXPERIMENT, SMOKE
-from tune_experiments.results.rows import Result, replace_rows
+from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import remote_claim, remote_sync
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
@@ -229,9 +224,6 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
         pass
 
 
-# ------------------------------------------------------------------------------------------ one run at a time
-
-
 def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", PATIENCE_SECONDS)
@@ -322,11 +314,6 @@ def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
     assert contents(tmp_path) == before
 
 
-def test_an_unknown_store_is_one_sentence(tmp_path):
-    with pytest.raises(UserError, match="abfs"):
-        RemoteSync(tmp_path, "abfs://nothing")
-
-
 @pytest.mark.parametrize(
     ("error", "told"),
     [(ConnectionError("no answer"), StoreUnavailableError), (FileNotFoundError("no bucket"), UserError)],
@@ -339,15 +326,3 @@ def test_only_of_a_store_that_does_not_answer_it_is_told_that_this_may_pass(erro
     with pytest.raises(UserError) as refusal, synced_folder(copy_at(tmp_path)):
         pytest.fail("nothing is trained without the store")
     assert type(refusal.value) is told
-
-
-def test_what_a_run_in_a_store_has_written_is_told_by_the_stores_name(tmp_path):
-    replace_rows(tmp_path / "results.jsonl", [Result("x", "A", "sync", "w", "test", 0, "return", 1.0)])
-    drawn = tmp_path / "plots" / "a.png"
-    drawing = copy.copy(EXPERIMENT)
-    drawing.tables, drawing.figures = lambda results: [], lambda out, trials: [drawn]
-    console = Console(record=True, file=io.StringIO(), soft_wrap=True)
-    show_results(drawing, SMOKE, tmp_path, console, "s3://bucket/a")
-    said = console.export_text()
-    assert "wrote s3://bucket/a/plots/a.png" in said
-    assert str(tmp_path) not in said

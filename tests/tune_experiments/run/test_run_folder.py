@@ -1,6 +1,5 @@
 """Rules of a run's folder: created or continued, never mixed, never shared."""
 
-import errno
 import json
 import os
 
@@ -86,27 +85,6 @@ def test_a_trial_that_has_a_checkpoint_or_is_tested_counts(tmp_path, left):
     (tmp_path / "trials/sync-seed0" / left).mkdir(parents=True)
     with pytest.raises(UserError, match="--world furnmove-v0"):
         RunFolder.open(tmp_path, {**CONFIG, "world": "furnlift-v0"}, "furnmove_sync")
-
-
-def test_hidden_files_of_others_stay_as_they_are(tmp_path):
-    (tmp_path / ".lock").write_text("of another program")
-    RunFolder.open(tmp_path, CONFIG, "furnmove_sync").close()
-    assert (tmp_path / ".lock").read_text() == "of another program"
-
-
-def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
-    if os.geteuid() != 0:  # the superuser may write everywhere
-        tmp_path.chmod(0o555)
-        with pytest.raises(UserError, match="Permission denied"):
-            RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
-        tmp_path.chmod(0o755)
-
-    def read_only(*_):
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr(run_folder, "write_json", read_only)
-    with pytest.raises(UserError, match="Read-only file system"):
-        RunFolder.open(tmp_path, CONFIG, "furnmove_sync")
 
 
 @pytest.mark.processes

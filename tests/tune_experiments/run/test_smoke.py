@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from tests.tune_experiments.run.bomb import Bomb
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
@@ -148,17 +147,6 @@ def test_a_run_folder_stands_for_the_first_row_of_its_table(runs):
         loaded.act({key: value[:2] for key, value in obs.items()})
 
 
-def test_a_finished_run_is_not_trained_again(runs, capsys):
-    out = runs("furnmove_sync")
-    before = (out / "results.jsonl").read_bytes()
-    checkpoints = sorted(out.glob("trials/*/checkpoints/*"))
-    with no_pictures():
-        assert main(find_experiment("furnmove_sync"), ["--preset", "smoke", "--out", str(out), "--local"]) == 0
-    assert "cost:" not in capsys.readouterr().out
-    assert (out / "results.jsonl").read_bytes() == before
-    assert sorted(out.glob("trials/*/checkpoints/*")) == checkpoints
-
-
 def test_the_messages_of_a_given_team_are_read_with_its_own_weights_and_settings(runs):
     listens, path = find_experiment("furnmove_communication"), runs("furnmove_sync")
     config = dataclasses.replace(listens.presets["smoke"], team=str(path))
@@ -179,11 +167,6 @@ def test_a_given_team_that_says_nothing_or_plays_another_game_is_refused(runs, s
     listens = find_experiment("furnmove_communication")
     with pytest.raises(UserError, match=said):
         listens.check(dataclasses.replace(listens.presets["smoke"], team=str(runs(script))))
-
-
-def test_an_episode_is_a_moving_picture(runs):
-    with Image.open(runs("furnmove_sync") / "videos" / "sync_13_cordial.gif") as video:
-        assert video.n_frames > 1
 
 
 def bomb_like(path, mark):

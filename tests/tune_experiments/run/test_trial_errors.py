@@ -6,11 +6,10 @@ from ray.exceptions import RayTaskError
 from rl_envs.core.errors import CustomEnvError
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.training.checkpoint import CheckpointError
-from tests.tune_experiments.run.refusals import SMOKE
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
-from tune_experiments.run.trial_errors import ERROR_FILE, Refusal, find_refusal, with_advice
+from tune_experiments.run.trial_errors import ERROR_FILE, find_refusal
 
 
 def raised(error, cause=None):
@@ -75,9 +74,3 @@ def test_tune_is_not_let_try_again_what_would_come_again(tmp_path, monkeypatch, 
 
 def raised_again(error):
     raise error
-
-
-def test_the_advice_fits_the_failure():
-    assert with_advice(Refusal("write --x 3"), SMOKE) != with_advice("a process died", SMOKE)
-    assert "mended" in with_advice(Refusal("write --x 3"), SMOKE)
-    assert "--budget-env-steps" in with_advice(Refusal("budget_env_steps is odd"), SMOKE)

@@ -86,11 +86,6 @@ def test_a_trial_that_starts_again_says_why_unless_it_said_that_it_waits(last_ro
     assert why in notice and ("died" in notice) == (why == "died")
 
 
-def test_another_error_is_not_held_back(tmp_path):
-    with pytest.raises(ZeroDivisionError), patient_storage(tmp_path, print, 0):
-        raise ZeroDivisionError
-
-
 def _holds(folder, has_begun, may_end):
     with only_writer(folder, print):
         has_begun.set()

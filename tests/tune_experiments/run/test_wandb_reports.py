@@ -136,13 +136,6 @@ def test_a_refusal_is_said_once_and_training_goes_on(wandb, refuses):
     assert sum(name == refuses for name, _, _ in run.calls) == 1, "it is not tried again"
 
 
-def test_without_the_package_it_is_said_too(wandb, monkeypatch):
-    monkeypatch.setitem(sys.modules, "wandb", None)  # as if it were not installed
-    rows = train()
-    assert len(rows) == len(ROWS) + 1
-    assert "wandb" in rows[0]["notice"]
-
-
 def test_without_a_project_nobody_is_asked(wandb, monkeypatch):
     run = wandb()
     monkeypatch.delenv("WANDB_PROJECT")

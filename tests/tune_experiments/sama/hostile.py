@@ -37,6 +37,8 @@ MAX_LATE = 3
 class Script:
     """Hostile code for every reward; of allocations each third is good, all other answers are late or bad."""
 
+    codes = HOSTILE_CODE
+
     def __init__(self, most_late=MAX_LATE):
         self.most_late, self.code, self.bad = most_late, 0, 0
 
@@ -44,7 +46,7 @@ class Script:
         system = body["messages"][0]["content"]
         if "Python function" in system:
             self.code += 1
-            return say(json.dumps({"code": HOSTILE_CODE[self.code % len(HOSTILE_CODE)]}))
+            return say(json.dumps({"code": self.codes[self.code % len(self.codes)]}))
         if number % 3 == 0 and "numbers" in system:
             return say('{"thoughts": "ok", "numbers": [2, 1]}')
         self.bad += 1

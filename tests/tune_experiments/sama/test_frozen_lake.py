@@ -30,22 +30,11 @@ def domain(knowledge, name="4x4"):
     return LakeDomain(get_lake(name), knowledge)
 
 
-# ---------------------------------------------------------------------------------------------- the domain
-
-
 def test_only_the_privileged_are_told_where_holes_and_targets_are():
     places = re.compile(r"row \d")
     assert not places.search(domain("blind").manual) and not places.search(domain("remembering").manual)
     assert "row 2, column 2" in domain("privileged").manual  # a hole
     assert "row 4, column 4" in domain("privileged").manual  # a target
-
-
-def test_there_is_a_subgoal_for_every_cell_and_one_to_stay():
-    for name, number in (("4x4", 17), ("8x8", 65)):
-        own = domain("blind", name)
-        assert len(own.subgoals) == number
-        cells = [own.subgoal_cell(text) for text in own.subgoals]
-        assert cells == [*range(number - 1), None]
 
 
 def test_blind_rules_send_agents_to_far_corners_and_never_repeat_a_failure():
@@ -65,11 +54,6 @@ def test_remembering_rules_avoid_every_cell_of_what_failed():
     assert not set(first.subgoals) & set(again.subgoals)
 
 
-def test_privileged_rules_take_the_next_cell_of_a_shortest_safe_way():
-    own = domain("privileged")
-    assert own.decompose(START, None, ()).subgoals == ("go to row 2, column 1", "go to row 1, column 3")
-
-
 def test_an_agent_on_its_target_is_told_to_stay():
     state = describe(LAKE, np.array([13, 3]), np.array([1, 0]), 5)
     for knowledge in ("blind", "remembering", "privileged"):
@@ -78,14 +62,6 @@ def test_an_agent_on_its_target_is_told_to_stay():
         order = own.allocate(state, found.subgoals, ()).order
         assert found.subgoals[order[0]] == STAY and found.subgoals[order[1]] != STAY
     assert own.facts(state) == {"agent 1 is on a target"}
-    assert own.situation(state) == "Agent 1 is on a target."
-
-
-def test_drawn_states_differ():
-    assert len(set(domain("blind").diverse_states(30, 1))) == 30
-
-
-# ------------------------------------------------------------------------------------------------- worlds
 
 
 @pytest.mark.processes
@@ -116,9 +92,6 @@ def test_a_round_pays_each_agent_for_its_own_cell_and_is_over_when_both_are_ther
     np.testing.assert_array_equal(paid, world.state["reached"] & ~start)
     np.testing.assert_array_equal(ends, world.state["reached"].all(1) | world.state["out"].any(1))
     assert 0 < paid.mean() < 1
-
-
-# -------------------------------------------------------------------------------------- under a planner
 
 
 @pytest.mark.parametrize("name", ["4x4", "8x8"])

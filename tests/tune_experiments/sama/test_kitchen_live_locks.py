@@ -105,17 +105,3 @@ def test_chefs_idle_only_while_something_cooks_and_serve_from_every_state(layout
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_same_from_three_thousand_states(layout):
     check(layout, 3000)
-
-
-def test_a_dish_in_a_hand_that_reaches_no_pot_is_handed_over():
-    state = """Step 40, soups served: 0.
-Pot 0 at row 0, column 3: a soup that is done.
-Pot 1 at row 1, column 4: 2 onions.
-On the counters: {lying}.
-Chef 0 at row 1, column 3 faces west and holds nothing.
-Chef 1 at row 3, column 1 faces east and holds {held}."""
-    domain = get_domain("forced_coordination")
-    lies = planned(domain, state.format(lying="a dish at row 2, column 2", held="a dish"))
-    assert lies[0] == "take a dish from the middle counter"
-    in_hand = planned(domain, state.format(lying="nothing", held="a dish"))
-    assert in_hand[1] == "bring a dish from the dish store to the middle counter"

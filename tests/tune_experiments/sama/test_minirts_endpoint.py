@@ -1,15 +1,15 @@
 """An endpoint that is late, malformed and hostile plans for MiniRTS: games end with results, and replay offline."""
 
 import dataclasses
-import json
 
 import pytest
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from tests.rl_models.chat.loopback import Loopback, Step, say
-from tests.tune_experiments.sama.hostile import BAD_ANSWERS, HOSTILE_CODE
+from rl_models.planners.sandbox import process
+from tests.rl_models.chat.loopback import Loopback, say
+from tests.tune_experiments.sama.hostile import HOSTILE_CODE, Script
 from tune_experiments.sama.minirts import play
 from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
@@ -32,24 +32,21 @@ The aim is to destroy the enemy's town hall with an army. Archers attack dragons
 CHAT = ChatSettings(endpoint=EndpointSettings(max_attempts=2), budget=Budget(calls_per_minute=1e9))
 
 
-class Script:
-    """Code is hostile; of each three other questions one is answered well, and two are answered late or badly."""
+class RtsScript(Script):
+    """The same hostile script, which answers a third of the decompositions well; all of its code is refused unread."""
+
+    codes = HOSTILE_CODE[:4]
 
     def __init__(self):
-        self.code, self.bad, self.stages = 0, 0, set()
+        super().__init__()
+        self.stages = set()
 
     def __call__(self, body, number):
         system = body["messages"][0]["content"]
         self.stages.add(system.split("\n")[0][:40])
-        if "Python function" in system:
-            self.code += 1
-            return say(json.dumps({"code": HOSTILE_CODE[self.code % len(HOSTILE_CODE)]}))
-        if number % 3 == 0 and "numbers" in system:
-            return say('{"thoughts": "ok", "numbers": [2, 1]}')
         if number % 3 == 1 and '"subgoals"' in system:
             return say('{"thoughts": "ok", "goal": "win", "subgoals": ["Build a peasant.", "Agent 2: keep scouting"]}')
-        self.bad += 1
-        return Step(is_late=True) if self.bad <= 3 else BAD_ANSWERS[self.bad % len(BAD_ANSWERS)]()
+        return super().__call__(body, number)
 
 
 def settings(folder, **changes):
@@ -73,16 +70,21 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
         monkeypatch.setattr(play, name, number)
     asked, trial = tmp_path / "asked", tmp_path / "trial"
     config = settings(tmp_path, record=str(asked), reward_source="code")
-    team, script = build_team(config, TWO, 0), Script()
+    team, script, started = build_team(config, TWO, 0), RtsScript(), []
+    sandboxed = process.SandboxedReward.__init__
+    monkeypatch.setattr(
+        process.SandboxedReward, "__init__", lambda self, code, *a: started.append(code) or sandboxed(self, code, *a)
+    )
     with Loopback(script) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "a-secret-key")
         first = planned(config, TWO, team, 42, trial_folder=trial)
     assert first["decisions"].tolist() == [14.0] and first["rounds"][0] >= 2
+    assert script.code > 0 and started == []
     assert len(script.stages) >= 6 and 0 < first["answered_by_rule"][0] < 1
     text = str(first[TRANSCRIPT])
-    for sentence in ("the code is refused", "no JSON object", "Build a peasant", "peasant must mine a resource"):
-        assert sentence in text
+    for word in ("While", "JSON", "Build a peasant", "peasant must mine a resource"):
+        assert word in text
     assert "Deep networks" not in (trial / MANUAL_FILE).read_text()
     files = [path for folder in (asked, trial) for path in folder.rglob("*") if path.is_file()]
     assert files and not any(b"a-secret-key" in path.read_bytes() for path in files)

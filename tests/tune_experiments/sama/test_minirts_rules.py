@@ -26,7 +26,6 @@ from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.scene import Scene
 from tune_experiments.sama.minirts.subgoals import (
     ATTACK,
-    ENOUGH_TO_ATTACK,
     EQUIP,
     FAR,
     FIGHT,
@@ -66,37 +65,10 @@ START = state(idle((0, PEASANT), (1, PEASANT), (0, PEASANT), (0, HALL)))
 KNOWN = state(idle(*[(k % 2, PEASANT) for k in range(6)], (1, STABLE), (0, HALL)), [SWORDMAN], lately="40 % swordman")
 
 
-# ------------------------------------------------------------------------------------------------------- words
-
-
 def test_the_subgoals_are_the_17_phrases_and_to_wait():
     assert [one.text for one in SUBGOALS] == [*PHRASES, WAIT]
     assert [one.phrase for one in SUBGOALS] == [*PHRASES, ""]
     assert {one.goal for one in SUBGOALS} == set(DOMAIN.goals)
-
-
-def test_a_scene_has_the_decision_and_who_was_seen_lately():
-    assert (Scene(2, START).decision, Scene(2, START).lately) == (5, {})
-    assert Scene(2, KNOWN).lately == {SWORDMAN: 40}
-
-
-def test_the_manual_names_every_object_and_both_agents():
-    assert all(thing in DOMAIN.manual for thing in DOMAIN.objects) and "Agent 1 and Agent 2" in DOMAIN.manual
-    assert "Agent 3" in RtsDomain(3).manual and DOMAIN.map not in DOMAIN.manual.replace(DOMAIN.map, "")
-
-
-def test_the_manual_and_the_rules_attack_with_armies_of_one_size():
-    number = {5: "five", 6: "six"}[ENOUGH_TO_ATTACK]
-    assert f"An army of {number} or more" in DOMAIN.manual
-
-
-def test_the_situation_says_what_is_known_and_who_has_what():
-    text = DOMAIN.situation(KNOWN)
-    assert "6 peasants" in text and "1 swordman" in text and "Decision 5" in text
-    assert DOMAIN.statuses(KNOWN)[1].startswith("Agent 2 commands 3 peasants, 1 stable")
-
-
-# ------------------------------------------------------------------------------------------- tests of sub-goals
 
 
 def moment(**values):
@@ -149,9 +121,6 @@ def test_code_says_what_the_built_in_test_says_of_the_same_states():
         for (i, a), (j, b) in itertools.pairwise(enumerate(moments)):
             rewards = [space["reward"](DOMAIN.as_json(texts[i], n), DOMAIN.as_json(texts[j], n)) for n in range(2)]
             assert rewards == TESTS[one.text](a, b)[0].astype(int).tolist(), one.text
-
-
-# ------------------------------------------------------------------------------------------------------- rules
 
 
 def test_only_who_owns_what_a_subgoal_needs_can_begin_with_it():

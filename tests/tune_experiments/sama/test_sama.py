@@ -15,20 +15,17 @@ from rl_models.chat.meter import Budget
 from rl_models.planners.rounds import NextRound
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
-from tests.tune_experiments.overcooked.fragments import fragment_of
+from tests.tune_experiments.fragments import play
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.rows import Result
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 from tune_experiments.sama.overcooked.domain import DONE, command_texts
-from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
+from tune_experiments.sama.overcooked.evaluation import play_under
 from tune_experiments.sama.overcooked.play import ScriptedExecutor
-from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import make_planner, make_planning_loop
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
@@ -38,14 +35,11 @@ WAIT = "wait at pot 0"
 OPEN, DONE_NUMBER = command_texts("cramped_room").index, len(command_texts("cramped_room")) - 1
 
 
-# -------------------------------------------------------------------------------------------------- the network
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
     config = dataclasses.replace(SMOKE, tasks=(layout,))
     trial = plan(config, f"sama-{layout}", 0)
-    policy, fragment = fragment_of(trial, worlds=6)
+    policy, fragment = play(trial, worlds=6)
     before = {name: weights.clone() for name, weights in policy.named_parameters()}
     statistics = Learner(policy, trial.objective, trial.optimiser).update([fragment])
     assert np.isfinite(float(statistics["loss/total"]))
@@ -57,7 +51,7 @@ def test_it_learns_in_every_kitchen_and_every_weight_gets_gradient(layout):
 
 
 def test_learning_sees_the_probabilities_that_acting_drew_with():
-    policy, fragment = fragment_of(plan(LAPTOP, "sama-cramped_room", 3), worlds=6)
+    policy, fragment = play(plan(LAPTOP, "sama-cramped_room", 3), worlds=6)
     batch = to_batch(fragment)
     again = forward(policy, batch).policy.first_steps(10).log_prob(batch["actions"], decision_mask(batch))
     torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
@@ -90,9 +84,6 @@ def test_who_is_told_nothing_does_the_same_whatever_it_is_told():
     world.command([0], [(DISH, WAIT)])
     for key, value in world.observe().items():
         np.testing.assert_array_equal(value, before[key])
-
-
-# -------------------------------------------------------------------------------------------------- kitchens
 
 
 def test_a_chef_that_has_reached_its_sub_goal_is_told_so_and_stops_using_things():
@@ -158,9 +149,6 @@ def test_a_round_that_is_not_finished_in_time_is_stopped():
     assert not any(terminated.any() for terminated, _ in ends)
 
 
-# -------------------------------------------------------------------------------------------------- preparation
-
-
 def test_states_to_learn_from_are_diverse_and_validation_has_others():
     data = [
         prepare_training_data(offline_planner("forced_coordination"), "forced_coordination", 40, "builtin", n)
@@ -171,9 +159,6 @@ def test_states_to_learn_from_are_diverse_and_validation_has_others():
     assert len(first & second) == 1  # where every episode begins
     assert len(data[0].pairs) > 55  # every other state twice, with a second plan
     assert len(set(data[0].pairs)) == len(data[0].pairs)
-
-
-# -------------------------------------------------------------------------------------------------- episodes
 
 
 SAMA_HERE = "sama-cramped_room"
@@ -245,16 +230,6 @@ def test_worlds_side_by_side_have_rounds_of_their_own():
         np.testing.assert_array_equal(found[name], again[name])
 
 
-def test_the_transcript_tells_every_goal_and_reflection():
-    text = str(planned_episodes(SMOKE, SAMA_HERE, team_of(SMOKE), 1)[TRANSCRIPT])
-    assert text.startswith("# Transcript of the planner\n\nRounds: rounds ")
-    for heading in ("### Call: objects", "### Call: decomposition", "## World 0: round 1 planned", "## Reflection"):
-        assert heading in text
-
-
-# -------------------------------------------------------------------------------------------------- the experiments
-
-
 def test_conditions_change_the_planner_and_nothing_that_was_learned():
     found = conditions(LAPTOP)
     assert len(found) == 22
@@ -263,18 +238,6 @@ def test_conditions_change_the_planner_and_nothing_that_was_learned():
         assert all(getattr(config, name) == getattr(LAPTOP, name) for name in learned)
     assert len(set(map(repr, found.values()))) == len(found)
     assert "no objects extracted" in conditions(dataclasses.replace(LAPTOP, planner="openai"))
-
-
-def test_a_table_shows_one_kitchen_with_its_conditions():
-    def line(method, world, condition=""):
-        return Result("e", "t", method, world, "test", 0, "soups", 3.0, None, None, 10, 100, condition=condition)
-
-    lines = [line("sama-cramped_room", "cramped_room", "DEPS"), line("blind-coordination_ring", "coordination_ring")]
-    found = tables(lines, "C")
-    assert [(one.title, [label for label, _ in one.rows]) for one in found] == [
-        ("C: cramped_room", ["sama, DEPS"]),
-        ("C: coordination_ring", ["blind"]),
-    ]
 
 
 @pytest.mark.parametrize("name", ["api_key_variable", "base_url_variable"])

@@ -10,22 +10,21 @@ from rl_models.planners.rounds import NextRound
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
-from tune_experiments.results.rows import Result
+from tune_experiments.sama.minirts.trials import conditions as minirts_conditions
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
 from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import ERRING, RULES_SCRIPTED, STEPS_NEEDED, tables, training_results
-from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
+from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, STEPS_NEEDED, training_results
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop
-from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS
 from tune_experiments.sama.play import PlannedPlay
-from tune_experiments.sama_overcooked import LAPTOP, PAPER, SMOKE
+from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 HERE = "sama-cramped_room"
+MINIRTS = find_experiment("sama_minirts").presets["laptop"]
 
 
 def played(config, seed=2):
@@ -51,15 +50,6 @@ def test_soups_are_those_within_an_episodes_env_steps_undone_ones_included():
     assert found["soups"][0] == served[399]
     assert found["standing_soups"][0] == served[-1] > found["soups"][0]
     assert found["reward"][0] == 20 * found["soups"][0]
-
-
-def test_where_nothing_is_undone_both_counts_are_the_same():
-    found, served = played(dataclasses.replace(LAPTOP, reflections=0))
-    assert (found["wasted_steps"][0], len(served)) == (0, 400)
-    assert found["soups"][0] == found["standing_soups"][0] > 0
-
-
-# ---------------------------------------------------------------------------------------------- scripted chefs
 
 
 @pytest.mark.parametrize("layout", ["asymmetric_advantages", "forced_coordination"])
@@ -98,16 +88,6 @@ def test_the_row_is_tested_beside_sama_alone_and_has_its_rules_whoever_plans():
     assert list(evaluate(config, blind, plan(config, blind, 0).build_policy().eval())) == ["cramped_room"]
 
 
-# ---------------------------------------------------------------------------------------------- what tables say
-
-
-def lines_of(method, world, seed, condition="", **values):
-    return [
-        Result("e", "t", method, world, "test", seed, metric, value, None, None, 10, 100, condition=condition)
-        for metric, value in values.items()
-    ]
-
-
 def test_reflection_is_compared_with_as_many_tries_without_a_memory():
     ablations = find_experiment("sama_ablations")
     config = ablations.presets["laptop"]
@@ -118,38 +98,9 @@ def test_reflection_is_compared_with_as_many_tries_without_a_memory():
     assert dataclasses.replace(control, after_failure=ours.after_failure) == ours
 
 
-def test_a_table_with_a_language_model_says_how_much_rules_answered():
-    lines = lines_of(HERE, "cramped_room", 0, soups=3.0, **{QUESTIONS: 98.0, BY_RULE: 0.125})
-    lines += lines_of(RULES_SCRIPTED, "cramped_room", None, soups=9.0, **{QUESTIONS: 77.0, BY_RULE: 1.0})
-    weak = f"{ERRING[0]}, 3 reflections"
-    lines += lines_of(HERE, "cramped_room", 0, weak, soups=1.0, **{QUESTIONS: 80.0, BY_RULE: 1.0})
-    (table,) = tables(lines, "C")
-    assert f"`{RULES_SCRIPTED}`, `{ERRING[0]}`" in table.caption
-    assert "12.5 to 12.5 %" in table.caption
-
-
-def test_a_row_that_learns_nothing_stands_once_whatever_the_number_of_seeds():
-    lines = [line for seed in range(3) for line in lines_of(HERE, "cramped_room", seed, soups=3.0 + seed)]
-    lines += lines_of(RULES_SCRIPTED, "cramped_room", None, soups=9.0)
-    (table,) = tables(lines, "C")
-    assert [(label, cells[0].value) for label, cells in table.rows] == [("sama", 4.0), (RULES_SCRIPTED, 9.0)]
-    assert f"of {RULES_SCRIPTED}: " in table.caption
-
-
-# ---------------------------------------------------------------------------------------------- retries
-
-
-def test_retries_are_tested_beside_as_many_reflections_of_the_same_planner():
-    found = sama_ablations.conditions(LAPTOP)
-    for noise in ("weak", "weaker"):
-        for tries in (1, 2, 3):
-            reflecting, retrying = (found[f"{noise} planner, {tries} {how}"] for how in ("reflections", "retries"))
-            assert dataclasses.replace(reflecting, after_failure="retry") == retrying
-
-
-def test_rows_of_reflections_reflect_although_the_run_retries():
-    found = sama_ablations.conditions(dataclasses.replace(LAPTOP, after_failure="retry"))
-    for name, config in found.items():
+@pytest.mark.parametrize(("conditions", "laptop"), [(sama_ablations.conditions, LAPTOP), (minirts_conditions, MINIRTS)])
+def test_rows_of_reflections_reflect_although_the_run_retries(conditions, laptop):
+    for name, config in conditions(dataclasses.replace(laptop, after_failure="retry")).items():
         if name.endswith(("reflections", "retries")):
             assert config.after_failure == ("reflect" if name.endswith("reflections") else "retry"), name
 
@@ -161,23 +112,6 @@ def test_rules_that_err_beside_a_model_ask_no_record():
     assert found["replay planner, 3 reflections"].replay.endswith("asked")
     by_rule = sama_ablations.conditions(dataclasses.replace(LAPTOP, replay="asked"))
     assert by_rule["weak planner, 1 retries"].replay.endswith("asked")  # such a record holds their answers
-
-
-@pytest.mark.slow
-def test_the_budget_of_the_paper_presets_lasts_for_all_questions_of_a_seed():
-    planner, tokens_of_a_call = offline_planner("cramped_room"), 840
-    prepare_training_data(planner, "cramped_room", PAPER.states, "builtin", 0)
-    before_training = len(PAPER.tasks) * planner.caller.counts["asked"]
-    a_test = len(PAPER.tasks) * PAPER.test_episodes * 164  # the mean of trained teams, docs/papers/sama.md
-    ablations = find_experiment("sama_ablations").presets["paper"]
-    asking = [one for one in sama_ablations.conditions(ablations).values() if one.planner == "openai"]
-    for config, tests in ((PAPER, 2), (ablations, len(asking) + 2)):
-        budget, calls = config.model.chat.budget, before_training + tests * a_test
-        assert 1.5 * calls < budget.max_calls
-        assert 1.5 * calls * tokens_of_a_call < budget.max_tokens
-
-
-# ---------------------------------------------------------------------------------------------- idle rounds, controls
 
 
 def test_a_round_that_changes_nothing_is_counted_and_not_reached():

@@ -13,14 +13,12 @@ from tune_experiments import load_policy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import TrialPlan
-from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 from tune_experiments.sama.overcooked.config import FineTuningSettings
 from tune_experiments.sama.overcooked.domain import command_texts
 from tune_experiments.sama.overcooked.fine_tuning import met_pairs, mixed, pack_pairs, plan, unpack_pairs
-from tune_experiments.sama.overcooked.tables import tables
 from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
@@ -30,10 +28,6 @@ METHOD = "sama-cramped_room"
 
 def fine_tuned(config, **changes):
     return dataclasses.replace(config, fine_tuning=dataclasses.replace(config.fine_tuning, **changes))
-
-
-def test_without_rounds_training_is_one_stage_as_it_was():
-    assert isinstance(plan(LAPTOP, METHOD, 0), TrialPlan)
 
 
 def test_every_round_is_a_stage_that_goes_on_with_what_learning_had_come_to():
@@ -87,15 +81,6 @@ def test_a_checkpoint_holds_what_was_met_word_by_word():
     array = pack_pairs(pairs)
     assert array.dtype == np.uint8 and array.ndim == 1
     assert unpack_pairs(array) == pairs
-
-
-def test_a_table_tells_a_team_before_fine_tuning_from_the_same_after_it():
-    lines = [
-        Result("e", "t", METHOD, "cramped_room", "test", 0, "soups", value, None, None, 10, 100, condition=condition)
-        for condition, value in (("after made_up", 3.0), ("", 4.0))
-    ]
-    (table,) = tables(lines, "C")
-    assert [(label, cells[0].value) for label, cells in table.rows] == [("sama after made_up", 3.0), ("sama", 4.0)]
 
 
 @pytest.mark.slow

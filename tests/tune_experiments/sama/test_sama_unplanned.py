@@ -7,25 +7,17 @@ import pytest
 import torch
 
 from rl_models.batch import decision_mask, forward, to_batch
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.overcooked.evaluation import evaluate
 from tune_experiments.sama.overcooked.trials import UNPLANNED, plan
-from tune_experiments.sama.overcooked.world import CommandedKitchen, SymbolKitchen
+from tune_experiments.sama.overcooked.world import SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 MAPPO_HERE = "mappo-cramped_room"
-
-
-def test_mappo_has_the_network_of_sama_to_the_last_weight():
-    shapes = [
-        {name: weights.shape for name, weights in plan(LAPTOP, method, 0).build_policy().named_parameters()}
-        for method in (MAPPO_HERE, "sama-cramped_room")
-    ]
-    assert shapes[0] == shapes[1]
 
 
 def test_without_a_method_that_has_a_planner_none_is_checked(monkeypatch):
@@ -62,10 +54,7 @@ def test_mappo_plays_whole_episodes_for_soups_and_shaped_points_and_is_told_noth
 
 def test_mappo_learns_from_the_probabilities_that_acting_drew_with():
     trial = plan(SMOKE, MAPPO_HERE, 1)
-    policy, world = trial.build_policy(), trial.make_world(num_worlds=6, first_world=0)
-    collector = Collector(world, policy, 30)
-    collector.reset(0)
-    fragment = collector.collect()
+    policy, fragment = play(trial, 6, 30)
     batch = to_batch(fragment)
     assert not decision_mask(batch).all()
     again = forward(policy, batch).policy.first_steps(30).log_prob(batch["actions"], decision_mask(batch))
@@ -103,13 +92,3 @@ def test_likeliest_actions_are_taken_in_tests_of_every_row_beside_sampled_ones(r
         evaluate(config, f"{row}-cramped_room", team)
         plan(config, f"{row}-cramped_room", 0).validate(team)
     assert taken == [False, False, True, False, True]
-
-
-def test_a_told_kitchen_shows_what_a_kitchen_of_symbols_shows_and_what_is_told():
-    plain, commanded = SymbolKitchen(3), CommandedKitchen(3)
-    seen, heard = plain.reset(1), commanded.reset(1)
-    for key in ("symbols", "legal", "decides"):
-        np.testing.assert_array_equal(seen[key], heard[key])
-    assert plain.observation_spec["commands"] == commanded.observation_spec["commands"]
-    commanded.command([0], [("take a dish from the dish store", "wait at pot 0")])
-    assert commanded.observe()["commands"][0].any() and not plain.observe()["commands"].any()

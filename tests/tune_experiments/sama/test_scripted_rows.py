@@ -54,11 +54,6 @@ def test_chefs_by_script_serve_under_a_model_and_its_cost_is_counted():
     assert tests[Tested("cramped_room", method="rules_scripted")]["soups"].min() > 0
 
 
-def test_chefs_by_script_under_rules_are_tested_once():
-    tests = run_tests(KITCHEN, dataclasses.replace(CHEFS, also_tests=()), "scripted-cramped_room")
-    assert list(tests) == ["cramped_room"]
-
-
 def test_chefs_by_script_have_no_choices_to_show():
     loaded = type("Loaded", (), {"method": "scripted-cramped_room"})
     with pytest.raises(UserError, match="render"):
@@ -74,11 +69,6 @@ def test_a_walker_is_sent_by_a_model_that_is_told_the_map_or_not(monkeypatch):
     (rules,) = (found for name, found in tests.items() if name.condition == "sama privileged, walker")
     np.testing.assert_array_equal(rules["success"], 1.0)
     assert "calls" not in rules
-
-
-def test_rules_on_the_lake_are_tested_alone_by_default():
-    tests = run_tests(LAKE, WALKER, "walker")
-    assert not [name for name in tests if "offline" in name.condition]
 
 
 def test_no_model_writes_the_rewards_of_the_lake():

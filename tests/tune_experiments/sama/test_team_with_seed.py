@@ -35,8 +35,3 @@ def test_a_team_that_is_loaded_again_has_the_same_planner():
     first, again = team(3), team(3)
     assert isinstance(first, TeamWithSeed)
     assert planner_seed(first, 400) == planner_seed(again, 400) != planner_seed(team(4), 400)
-
-
-def test_the_seed_is_no_weight():
-    assert list(team(3).state_dict()) == list(team(4).state_dict())
-    assert not [name for name in team(3).state_dict() if "seed" in name]

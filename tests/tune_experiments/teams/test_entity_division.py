@@ -89,7 +89,7 @@ def test_nobody_divides_with_an_agent_that_has_left():
         torch.testing.assert_close(offsets[:, :, agent, :, 1], rows.flip(-1))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_agents_learn_to_divide_posts_and_to_man_them():
     config = config_of(*GAMES["numbers"])
     learner = dataclasses.replace(config.learner, learning_rate=3e-3, num_epochs=4)
@@ -123,9 +123,3 @@ def test_a_division_is_measured():
 def test_an_environment_or_network_that_cannot_be_divided_is_refused(env, network, arguments, lacking):
     with pytest.raises(UserError, match=f"endi_dis.*{lacking}"):
         EXPERIMENT.check(config_of(env, network, arguments))
-
-
-def test_an_environment_of_one_agent_or_more_is_played_by_two():
-    settled = EXPERIMENT.inspect(config_of("messenger-v0", "emma"), lambda said: None)
-    assert make_world(settled).num_agents == 2
-    EXPERIMENT.check(settled)

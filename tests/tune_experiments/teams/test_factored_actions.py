@@ -16,7 +16,6 @@ from rl_models.schedule import Progress
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.rl_envs.wrappers.test_factored_actions import Mixed
 from tune_experiments.core.errors import UserError
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.train import EXPERIMENT, SMOKE
@@ -152,10 +151,3 @@ def test_an_estimate_stands_beside_its_interval_and_numbers_give_mutual_informat
     apart = play(MIXED, 2, 0, build_policy(MIXED, "ippo", 0))
     np.testing.assert_allclose(apart["mutual_information"], 0, atol=1e-5)
     assert "tvd" in play(CHOICES, 2, 0, build_policy(CHOICES, "sync_4", 0))
-
-
-def test_what_was_seen_names_each_agents_space():
-    said = []
-    EXPERIMENT.inspect(MIXED, said.append)
-    text = " ".join(" ".join(said).split())
-    assert [name for name, space in Mixed().spaces.items() if f"{name}: {type(space).__name__}" not in text] == []

@@ -41,13 +41,15 @@ def learned(config, updates, seed=0):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["emma", "matching", pytest.param("film2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["emma", *(pytest.param(one, marks=pytest.mark.slow) for one in ("matching", "film2"))]
+)
 def test_a_reader_learns_by_reward_what_only_the_text_tells(name):
     assert learned(config_of(name), 40) > 0.8, "1.0 is perfect, and without reading it is 0"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["emma", pytest.param("matching", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["emma", "matching"])
 def test_a_reader_learns_from_the_states_of_a_frozen_encoder(name, tmp_path):
     save_bert(tmp_path, more_words=MANUAL_WORDS)
     config = config_of(name, str(tmp_path))
@@ -69,14 +71,13 @@ def test_what_a_frozen_encoder_reads_reaches_the_policy(tmp_path):
     assert len(torch.unique(waiting[alike].detach())) > 1, "before equal doors, it depends on the manual"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_reading_is_needed():
     assert abs(learned(config_of("words"), 20)) < 0.2
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix"])
-@pytest.mark.parametrize("encoder", [False, True])
+@pytest.mark.parametrize(("row", "encoder"), [("ippo", True), ("tbone", False), ("sync_4", True), ("qmix", True)])
 def test_every_row_reads_with_learned_words_and_with_a_frozen_encoder(row, encoder, tmp_path):
     if encoder:
         save_bert(tmp_path)

@@ -72,13 +72,6 @@ def test_numbers_without_a_divisor_stay_up_to_ten_and_grow_with_their_logarithm_
     assert mixed[0, 1] == 2.0
 
 
-def test_a_run_says_which_entries_are_not_divided():
-    said = [line for line in EXPERIMENT.deviations(WIDE) if "'observation'" in line]
-    assert len(said) == 1 and "1 of 4" in said[0]
-    unbounded = EXPERIMENT.deviations(SMOKE)
-    assert [line for line in unbounded if "18 of 18" in line]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("arguments", ['{"bound": 3.4e38}', pytest.param('{"size": 1e6}', marks=pytest.mark.slow)])
 def test_an_entry_with_a_huge_bound_hides_nothing(arguments):

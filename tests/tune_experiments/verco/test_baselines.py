@@ -15,7 +15,6 @@ from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.launch.launch import trial_requests
-from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.remote_sync import open_run
 from tune_experiments.run.trial import Trial
@@ -24,7 +23,6 @@ from tune_experiments.verco.config import CorpusSettings, ImitationSettings, mak
 from tune_experiments.verco.evaluation import SILENT, TAUGHT, evaluate, evaluate_lookup
 from tune_experiments.verco.lookup import Answers, LookupNetwork, distances_to_corpus, lookup_team
 from tune_experiments.verco.supervised_data import read_corpus
-from tune_experiments.verco.tables import tables
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
@@ -123,16 +121,6 @@ def test_the_vectors_of_the_corpus_never_show_a_salad_of_tomato_alone():
     assert orders.any() and not orders[:, RECIPES.index("tomato")].any()
 
 
-def test_a_table_says_what_its_rows_are():
-    lines = [
-        Result("x", "c", method, "tomato_b", "test", 0, "success", 0.5, 0.5, 0.5, 10, 7)
-        for method in ("symbolic_imitation_ppo", "verco")
-    ]
-    caption = tables(lines, "caption")[0].caption
-    assert "env steps of symbolic_imitation_ppo include those of the small model's corpus" in caption
-    assert "lookup" not in caption
-
-
 def test_nobody_is_asked_for_a_plan_that_is_only_timed(monkeypatch):
     monkeypatch.setattr(prompted, "client", lambda *_: pytest.fail("a chat model was asked"))
     policy, world = plan(SMOKE, "api", 0).build_policy(), make_world(SMOKE, 2)
@@ -150,21 +138,6 @@ def test_the_record_in_the_documents_answers_every_question_of_its_table(tmp_pat
     found = {(line.world, line.metric): line.value for line in read_test_results(folder)}
     assert found["tomato_a", "success"] == 1 and found["tomato_a", "chat_fallback"] == 0
     assert np.isclose(found["tomato_a", "return"], 1.18)
-
-
-@pytest.mark.long
-def test_the_corpus_holds_messages_and_actions_apart():
-    read = read_corpus(IMITATING)
-    assert all(prompt.endswith(" should") for prompt, _ in read.actions)
-    assert all(prompt.endswith((" tells Bob:", " tells Alice:")) for prompt, _ in read.messages)
-
-
-@pytest.mark.long
-def test_results_of_a_row_that_learns_nothing_name_no_env_steps_of_training(tmp_path):
-    Trial(EXPERIMENT, SMOKE, "lookup", 0, tmp_path).run(lambda row: None)
-    rows = read_test_results(tmp_path)
-    assert {row.env_steps for row in rows} == {None}
-    assert "Trained for" not in EXPERIMENT.tables(rows)[0].caption
 
 
 def test_a_row_that_learns_nothing_is_played_with_the_first_seed_alone(tmp_path):

@@ -14,16 +14,15 @@ from rl_envs.salad.teacher import messages
 from rl_models.llm.llm_config import Normalisation
 from rl_models.llm.messages import to_message
 from rl_models.runtime.added_observations import MESSAGES
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import play
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.verco.config import make_world
 from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, evaluate, hearing, play_team, writes
-from tune_experiments.verco.replay import Episode, Moment, replay, transcript
+from tune_experiments.verco.replay import replay
 from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
-from tune_experiments.verco.supervised_stages import MessageWarmStart
 from tune_experiments.verco.teacher_messages import get_writer, make_taught_world
 from tune_experiments.verco.trials import ROWS, plan
 
@@ -44,9 +43,6 @@ def changed_by(train, weights):
     before = {name: value.clone() for name, value in weights().items()}
     train()
     return {name for name, value in weights().items() if not torch.equal(value, before[name])}
-
-
-# ------------------------------------------------------------------------------------------------- what learns
 
 
 @pytest.mark.long
@@ -102,71 +98,27 @@ def test_the_team_plays_the_warm_start_that_is_about_its_play():
     assert asked == [(config.warm_start.worlds, 2)] * config.warm_start.env_steps
 
 
-def test_rounds_of_the_warm_start_bring_new_play():
-    stage = plan(dataclasses.replace(SMOKE, rounds=2), "verco", 0).stages[0].plan
-    warm_start = stage.make_algorithm(stage)
-    first, second = warm_start.train(), warm_start.train()
-    assert isinstance(warm_start, MessageWarmStart)
-    assert second["distillation/pairs"] > first["distillation/pairs"]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("method", LEARNING)
 def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method):
     trial = cooking(method)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 12)
-    collector.reset(0)
+    policy, fragment = play(trial, 3, 12)
     learner = Learner(policy, trial.objective, trial.optimiser)
-    changed = changed_by(lambda: learner.update([collector.collect()]), policy.state_dict)
+    changed = changed_by(lambda: learner.update([fragment]), policy.state_dict)
     assert changed and not any(".message." in name for name in changed)
     assert any(name.startswith("value_head.") for name in changed)
     assert any(".action." in name for name in changed) or ROWS[method].is_symbolic
-
-
-@pytest.mark.parametrize("method", LEARNING)
-def test_no_row_learns_values_of_cooks_that_carry_on(method):
-    assert cooking(method).objective.value_loss_at == "decisions"
-
-
-def test_the_preset_paper_has_the_base_methods_update():
-    objective, optimiser = (getattr(cooking("verco", PAPER), name) for name in ("objective", "optimiser"))
-    assert (objective.num_minibatches, objective.gradient_accumulation_steps, objective.num_epochs) == (
-        4,
-        8,
-        1,
-    ) and objective.decision_minibatches
-    assert (objective.target_kl, objective.value_clip_range, objective.value_coef) == (0.02, 0.2, 0.25)
-    assert [rate.points[0][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [5e-7, 1e-5]
-    assert [rate.points[-1][1] for rate in (optimiser.learning_rate, optimiser.critic_learning_rate)] == [0, 0]
-    assert cooking("symbolic_ppo", PAPER).optimiser.critic_learning_rate is None
 
 
 def test_a_language_team_learns_with_the_paper_presets_update():
     """The smallest model learns with parts, target KL, clipped values and two learning rates at once."""
     config = dataclasses.replace(SMOKE, learner=PAPER.learner)
     trial = cooking("twosome", config)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=4, first_world=0), policy, 24)
-    collector.reset(0)
+    policy, fragment = play(trial, 4, 24)
     learner = Learner(policy, trial.objective, trial.optimiser)
-    changed = changed_by(lambda: learner.update([collector.collect()]), policy.state_dict)
+    changed = changed_by(lambda: learner.update([fragment]), policy.state_dict)
     assert learner.progress.updates == 4 and learner.progress.env_steps == 4 * 24
     assert any(name.startswith("value_head.") for name in changed) and any(".action." in name for name in changed)
-
-
-def test_a_decision_is_discounted_by_its_env_steps():
-    trial = cooking("twosome")
-    collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 24)
-    collector.reset(0)
-    fragment = collector.collect()
-    assert not fragment.obs["decides"].all()
-    assert trial.objective.gamma == LAPTOP.learner.gamma and not trial.objective.joint_ratio
-
-
-def test_a_named_model_is_the_teams():
-    assert PAPER.language_team(None).language.model == PAPER.model == "huggyllama/llama-7b"
-    assert dataclasses.replace(LAPTOP, model="a_folder").language_team(None).language.model == "a_folder"
 
 
 @pytest.mark.parametrize("rule", get_args(Normalisation))
@@ -180,9 +132,6 @@ def test_a_chat_template_is_refused_for_the_small_model():
     language = dataclasses.replace(SMOKE.team.language, chat_template=True)
     with pytest.raises(UserError, match="chat-template"):
         EXPERIMENT.check(dataclasses.replace(SMOKE, team=dataclasses.replace(SMOKE.team, language=language)))
-
-
-# ---------------------------------------------------------------------------------------------- who hears what
 
 
 def test_taught_worlds_say_what_the_scripted_teacher_says():
@@ -218,39 +167,12 @@ def test_a_team_is_tested_beside_its_ablations_and_baselines():
         assert all(len(values) == SMOKE.test_episodes for values in episodes.values())
 
 
-@pytest.mark.long
-def test_one_kitchen_has_no_other_whose_messages_it_could_hear():
-    played = evaluate(dataclasses.replace(SMOKE, test_episodes=1), cooking("verco").build_policy())
-    assert [name for name in ABLATIONS if Tested(SMOKE.task, name) in played] == [
-        "in silence",
-        "with the teacher's messages",
-    ]
-
-
 def test_scripted_cooks_serve_the_secret_order_only_if_they_hear():
     config = dataclasses.replace(SMOKE, task="secret_order", max_episode_steps=32, test_episodes=30)
     played = evaluate(config, cooking("symbolic_ppo", config).build_policy())
     served = {test.method: episodes["success"].mean() for test, episodes in played.items()}
     assert served[HEARING] == 1
     assert served[DEAF] < 0.7
-
-
-# ------------------------------------------------------------------------------------------------ what is told
-
-
-def test_a_transcript_tells_who_saw_said_and_did_what():
-    frame = np.zeros((2, 2, 3), np.uint8)
-    moments = (
-        Moment(frame, ("I see.", "You see."), ("Bob, please wait.", ""), ("chop the tomato", ""), 0.199),
-        Moment(frame, ("I see.", "You see."), ("", ""), ("", ""), -0.001),
-    )
-    text = transcript(Episode(moments, frame, {"success": 1.0, "length": 2.0, "return": 0.198}), "verco")
-    assert "The dish was served after 2 steps, return 0.198." in text
-    assert '- **Alice** says: "Bob, please wait."' in text and "- **Alice** decides to chop the tomato." in text
-    assert "Bob** says" not in text and "Step 2" not in text and "You see." not in text
-    wrong = dataclasses.replace(moments[1], reward=-0.101)
-    failed = {"success": 0.0, "length": 2.0, "return": 0.098}
-    assert "Step 2: reward -0.101." in transcript(Episode((moments[0], wrong), frame, failed), "verco")
 
 
 class Cooks:
@@ -283,16 +205,3 @@ def test_a_film_shows_what_each_cook_begins_at_the_moment_at_which_it_decides(mo
                 assert moment.frame.about[agent] == name.replace("_", " ")
                 begun += name != "wait"
     assert begun > 5
-
-
-def test_training_may_have_a_longer_horizon_than_tests():
-    secret = dataclasses.replace(LAPTOP, task="secret_order")
-    assert cooking("symbolic_ppo", secret).make_world(num_worlds=1, first_world=0).max_episode_steps == 64
-    assert make_world(secret).max_episode_steps == 32
-
-
-def test_a_run_with_a_record_replaces_the_endpoint(tmp_path):
-    run = dataclasses.replace(LAPTOP, replay=str(tmp_path), teacher="endpoint")
-    (tmp_path / "trials" / "verco-seed0").mkdir(parents=True)
-    (tmp_path / "trials" / "verco-seed0" / run.chat.record).touch()
-    EXPERIMENT.check(run)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
 _MAX_COLUMNS = 3
 _MAX_MARKERS = 12
+_KEY_INCHES, _CHARACTER_INCHES = 0.6, 0.072
+"""Width of an entry of the legend: its line with spaces, and each character, generously."""
 _BANDS = "mean of the seeds, bands: 95 % by Student's t, or from lowest to highest of two"
 
 Row = dict[str, float]
@@ -58,7 +60,10 @@ def learning_curves(
     shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or curves
     columns = min(_MAX_COLUMNS, len(shown))
     lines = math.ceil(len(shown) / columns)
-    figure = new_figure(width=3.6 * columns, height=2.5 * lines + 0.2 * math.ceil(len(rows) / (columns + 1)) + 0.2)
+    labels = {method: f"{method} ({len(seeds)} seeds)" if len(seeds) > 1 else method for method, seeds in rows.items()}
+    width, longest = 3.6 * columns, max(map(len, ["training episodes", *labels.values()]))
+    legend_columns = max(1, int(width / (_KEY_INCHES + _CHARACTER_INCHES * longest)))
+    figure = new_figure(width, height=2.5 * lines + 0.2 * math.ceil((len(rows) + 2) / legend_columns) + 0.2)
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
     for panel, (key, title) in zip(panels, shown.items(), strict=False):
         for method, seeds in rows.items():
@@ -70,7 +75,8 @@ def learning_curves(
     for panel in panels[len(shown) :]:
         panel.set_axis_off()
     bands = "median of the seeds, bands: their middle half" if shows_quartiles else _BANDS
-    _explain(figure, styles, {method: len(seeds) for method, seeds in rows.items()}, columns + 1, bins, bands)
+    has_seeds = max(map(len, rows.values()), default=0) > 1
+    _explain(figure, styles, labels, legend_columns, f"; lines: {bands}" if has_seeds else "", bins)
     return figure
 
 
@@ -172,7 +178,7 @@ def _finish(panel: Axes, title: str, x_title: str) -> None:
 
 
 def _explain(
-    figure: Figure, styles: Mapping[str, LineStyle], seeds: Mapping[str, int], columns: int, bins: int, bands: str
+    figure: Figure, styles: Mapping[str, LineStyle], labels: Mapping[str, str], columns: int, bands: str, bins: int
 ) -> None:
     """The legend above the panels, and what was averaged below them."""
     from matplotlib.lines import Line2D
@@ -180,16 +186,13 @@ def _explain(
     lines = [line for panel in figure.axes for line in panel.lines]
     has_validation = any(line.get_linestyle() == "--" for line in lines)
     handles = []
-    for method, count in seeds.items():
-        style, label = styles[method], f"{method} ({count} seeds)" if count > 1 else method
-        look = style.line() | (style.points() if has_validation else {})
+    for method, label in labels.items():
+        look = styles[method].line() | (styles[method].points() if has_validation else {})
         handles.append(Line2D([], [], label=label, **look))
     if has_validation:
         handles += [Line2D([], [], color=REMARK, label="training episodes")]
         handles += [Line2D([], [], color=REMARK, linestyle="--", label="validation")]
     if lines:
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
-    remark = f"a point of a solid line averages 1/{bins} of the training"
-    if max(seeds.values(), default=0) > 1:
-        remark += f"; lines: {bands}"
+    remark = f"a point of a solid line averages 1/{bins} of the training{bands}"
     figure.supxlabel(remark, fontsize=8, color=REMARK)

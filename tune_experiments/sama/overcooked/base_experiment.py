@@ -48,7 +48,6 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         "valid/completed": "rounds with both sub-goals reached",
         "episode/reached": "sub-goals reached in training",
         "episode/length": "env steps of a round",
-        "episode/soups": "soups per episode, methods without a planner",
         "policy/entropy": "entropy (nats, both chefs)",
     }
 
@@ -128,6 +127,14 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         if row in sama_trials.UNPLANNED:
             return super().episodes(loaded, seed, episodes, most_steps)
         return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
+
+    def curve_groups(self, trials: Trials) -> Mapping[str, Trials]:
+        """One figure a kitchen."""
+        groups: dict[str, dict[str, Mapping[int, Path]]] = {}
+        for method, seeds in trials.items():
+            row, layout = sama_trials.split_method(method)
+            groups.setdefault(f"curves_{layout}", {})[row] = seeds
+        return groups
 
     def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """An episode of each team that has a policy."""

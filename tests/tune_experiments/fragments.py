@@ -1,0 +1,18 @@
+"""What the untrained team of a trial plays first, and one update from it."""
+
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
+
+
+def play(trial, worlds=4, length=10):
+    """The policy with its initial weights, and the first fragment of its collector."""
+    world, policy = trial.make_world(num_worlds=worlds, first_world=0), trial.build_policy()
+    collector = Collector(world, policy, length, trial.objective.needs_values)
+    collector.reset(0)
+    return policy, collector.collect()
+
+
+def update(trial, worlds=4, length=6):
+    """The policy after its first update, and what the learner says of it."""
+    policy, fragment = play(trial, worlds, length)
+    return policy, Learner(policy, trial.objective, trial.optimiser).update([fragment])
