@@ -40,7 +40,7 @@ def runtime_environment(
     Args:
         variables: more environment variables of the job and its workers.
         installs: whether each node installs the pinned versions first.
-        uploads: files and folders of modules to upload beside the checkout.
+        uploads: files and folders of modules to upload with the checkout.
         packages: other installed packages that the job needs; the pinned ones are installed.
     """
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}

@@ -1,7 +1,7 @@
 """A user's own modules, which a job uploads with the checkout, and packages that must be installed on the nodes.
 
 A run imports its experiment, its environment and other modules by name. Those outside the checkout are uploaded, with
-the modules beside them that they import; installed packages are not, because they may be built for one machine.
+the modules in their folder that they import; installed packages are not, because they may be built for one machine.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _place(package: str) -> Path | None:
 
 
 def _imports(module: str, place: Path) -> tuple[list[Path], list[str]]:
-    """Imports of a module, also in functions: places beside it, and names of modules elsewhere."""
+    """Imports of a module, also in functions: paths in its folder, and names of modules elsewhere."""
     finder = ModuleFinder(path=[str(place.parent)], excludes=list(UPLOADED))
     with contextlib.suppress(ImportError):  # `from package import name`, where the name is no module
         finder.import_hook(module)

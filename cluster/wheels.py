@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 
-__all__ = ["PRESENT", "WANTED", "main", "wheels_of"]
+__all__ = ["PRESENT", "WANTED", "list_wheels", "main"]
 
 WANTED = ("pydantic", "tyro", "gymnasium", "pettingzoo", "gguf")
 PRESENT = frozenset(
@@ -31,7 +31,7 @@ CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
 
 
-def wheels_of(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT) -> list[str]:
+def list_wheels(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT) -> list[str]:
     """Wheels to fetch, `name==version` each, in alphabetical order.
 
     Args:
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--no-deps"]
     command += ["--python-version", PYTHON, "--implementation", "cp", "--dest", str(folder)]
     command += [word for platform in PLATFORMS for word in ("--platform", platform)]
-    if subprocess.run([*command, *wheels_of()], check=False).returncode:
+    if subprocess.run([*command, *list_wheels()], check=False).returncode:
         raise UserError("pip could not fetch the wheels: see its output above, and run the command again")
     wheels = sorted(folder.glob("*.whl"))
     print(f"{len(wheels)} wheels in {folder}: {sum(path.stat().st_size for path in wheels) / 2**20:.1f} MiB")

@@ -1,12 +1,12 @@
-"""A world, a network, a loss and an experiment of one's own: everything that a package outside Concord needs.
+"""A custom world, network, loss, algorithm and experiment, in a package outside Concord.
 
     python -m tune_experiments examples.corridor_experiment:EXPERIMENT --preset smoke
 
 * `corridor.py`: a world.
 * `talking_network.py`: a network.
 * `agreement_loss.py`: a loss.
-* `dual_clip.py`: an algorithm, PPO with another surrogate.
+* `dual_clip.py`: an algorithm, PPO with dual clipping.
 * `corridor_experiment.py`: an experiment that trains the three with SYNC; `short_experiment.py`: one in 15 lines.
 
-Copy the folder, rename it, and nothing of Concord has to change.
+To start your own package, copy this folder and rename it.
 """

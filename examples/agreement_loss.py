@@ -1,8 +1,8 @@
-"""A loss of one's own: it rewards a team for the probability that all of its agents choose the same action.
+"""A custom loss that rewards a team for the probability that all of its agents choose the same action.
 
-In the corridor the sofa moves only where the agents agree, so this tells the team from the first step on what it would
-otherwise have to find out. `agreement` is the pure function of a joint policy, which a test can hold against numbers by
-hand; `AgreementLoss` is what an objective calls with each minibatch: it returns a weighted scalar, and numbers to log.
+In the corridor the sofa moves only where the agents agree, so the loss speeds up
+learning. `agreement` is a pure function of a joint policy; the learner calls `AgreementLoss` with each minibatch, which
+returns a weighted scalar and metrics.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class AgreementLoss:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """Term to add to the algorithm's loss, and numbers for the log."""
-        steps = batch["reward"].shape[1]  # a policy may have one step more, of the observation after the last
+        """Term to add to the algorithm's loss, and metrics."""
+        steps = batch["reward"].shape[1]  # a policy may also have the step of the bootstrap observation
         probability = agreement(as_whole_joint(output.policy.first_steps(steps)))
         loss, weight = -probability.log().mean(), self.weight.coefficient(progress)
         return weight * loss, {"loss/agreement": loss.detach(), "policy/agreement": probability.detach().mean()}

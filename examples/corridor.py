@@ -1,7 +1,7 @@
-"""A world of one's own: two agents carry a sofa along a corridor, and only one of them sees where the door is.
+"""A custom world: two agents carry a sofa along a corridor, and only one of them sees where the door is.
 
 The sofa moves when both agents push the same way. The door is at the left or the right end, which changes from episode
-to episode, and the second agent has to be told. All B games are stepped at once, in NumPy; there is no loop over them.
+to episode, and only the first agent sees it. All B environments are stepped at once, in vectorised NumPy.
 
 | | |
 |---|---|
@@ -17,9 +17,9 @@ to episode, and the second agent has to be told. All B games are stepped at once
 | metrics | `success`, the sofa is out |
 | history | v0: first version |
 
-A world declares what it says (`observation_spec`, `action_spec`), keeps all that its future depends on in `self.state`,
+A world declares its spaces (`observation_spec`, `action_spec`), keeps its whole state in `self.state`,
 and fills in five hooks. Resets, snapshots, auto-resets and checks come from `World`.
-`rl_envs.testing.check_world(Corridor)` says in one sentence which promise a world breaks.
+`rl_envs.testing.check_world(Corridor)` checks it, like Gymnasium's `check_env`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rl_envs import World
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 
 LENGTH = 7
-"""Places of the sofa; both agents push it out through the door from the first or the last one."""
+"""Number of positions of the sofa; from the first or the last one it can be pushed out through the door."""
 LEFT, RIGHT = 0, 1
 PIXELS = 24
 
@@ -56,12 +56,12 @@ class Corridor(World):
         self.max_episode_steps = max_episode_steps
         self.observation_spec = {
             "place": ArraySpec((LENGTH,), "uint8", 0, 1, "where the sofa is, one-hot"),
-            "door": ArraySpec((2,), "uint8", 0, 1, "where the door is, one-hot; zeros for who does not see it"),
+            "door": ArraySpec((2,), "uint8", 0, 1, "where the door is, one-hot; zeros for `back`"),
         }
         super().__init__(num_worlds, first_world)
 
     def _begin(self, rows: Array) -> None:
-        """Every episode begins in the middle; chance comes from the world's own counters, never from a generator."""
+        """Start episodes in the middle; random numbers come from the world's counters, never from a generator."""
         self.state["place"][rows] = LENGTH // 2
         self.state["door"][rows] = self.chance.uniforms(1, rows)[:, 0] < 0.5
 
@@ -71,7 +71,7 @@ class Corridor(World):
         place = self.state["place"] + push
         is_out = np.where(self.state["door"] == LEFT, place < 0, place >= LENGTH)
         self.state["place"][:] = place.clip(0, LENGTH - 1)
-        self.state["is_out"][:] = is_out  # a copy: what is returned must not change when the next episode begins
+        self.state["is_out"][:] = is_out  # a copy: the returned array must not change when the next episode begins
         reward = np.where(is_out, 1.0, -0.02)
         is_late = self.state["episode_length"] + 1 >= self.max_episode_steps
         return np.repeat(reward[:, None], self.num_agents, axis=1), is_out, is_late & ~is_out
@@ -96,7 +96,7 @@ class Corridor(World):
         return {"success": self.state["is_out"][rows].astype(np.float64)}
 
     def render(self, index: int = 0) -> Array:
-        """Picture of one world, [H, W, 3] uint8: the corridor, the sofa in blue, the door in green."""
+        """Image of one world, [H, W, 3] uint8: the corridor, the sofa in blue, the door in green."""
         cells = np.full((1, LENGTH + 2, 3), 230, np.uint8)
         cells[0, 0 if self.state["door"][index] == LEFT else -1] = (70, 160, 90)
         cells[0, self.state["place"][index] + 1] = (60, 90, 200)

@@ -1,15 +1,15 @@
-"""An experiment of one's own: SYNC against marginal policies in the corridor, from a package outside Concord.
+"""A custom experiment: SYNC against marginal policies in the corridor, from a package outside Concord.
 
     python -m examples.corridor_experiment                                  # laptop: about a minute
     python -m examples.corridor_experiment --preset smoke                   # a few seconds of training
     python -m tune_experiments examples.corridor_experiment:EXPERIMENT      # the same, by name
     python -m tune_experiments evaluate runs/corridor_laptop --allow examples.corridor_experiment
 
-Rows: `sync` draws the agents' actions from a mixture of three product policies by a shared random stream, `marginal`
-draws each agent's on its own, `marginal_agreement` is trained with the agreement loss beside PPO's.
+Methods: `sync` draws the agents' actions from a mixture of three product policies by a shared random stream, `marginal`
+samples each agent's independently, `marginal_agreement` adds the agreement loss to PPO's.
 
-The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. `plan` says how a
-row is trained, `tables` which metrics the table has. Everything else (validation, test, curves, videos, checkpoints,
+The configuration is a frozen dataclass: its fields are the flags, with the docstrings as help. `plan` defines how a
+method is trained, `tables` the table's metrics. Everything else (validation, test, curves, videos, checkpoints,
 continuing, search, commands) follows.
 """
 
@@ -57,14 +57,14 @@ class Config(
     valid_episodes=32,
     test_episodes=200,
 ):
-    """One run: what all experiments have, with defaults of our own, and what only ours has."""
+    """Configuration of a run: the common fields with other defaults, and the fields of this experiment."""
 
     methods: tuple[Literal["sync", "marginal", "marginal_agreement"], ...] = ("sync", "marginal", "marginal_agreement")
-    """Rows of the table: sync, marginal, marginal_agreement."""
+    """Methods to train: sync, marginal, marginal_agreement."""
     network: TalkingConfig = dataclasses.field(default_factory=TalkingConfig)
     """Widths of the network."""
     agreement_weight: NonNegativeFloat = 0.1
-    """Weight of the agreement loss in the row marginal_agreement, at least 0."""
+    """Weight of the agreement loss in the method marginal_agreement, at least 0."""
     learning_rate: NonNegativeFloat = 1e-2
     """Learning rate of Adam at the start; it falls to a tenth of this at the end of the budget."""
     entropy_coef: NonNegativeFloat = 0.2
@@ -84,12 +84,12 @@ SMOKE = dataclasses.replace(
 
 
 def make_corridors(num_worlds: int = 1, first_world: int = 0) -> World:
-    """Worlds by `package.module:Class`; an id of Concord's own worlds works in the same place."""
+    """Make the world by `package.module:Class`; an id such as `overcooked-v0` works too."""
     return make("examples.corridor:Corridor", num_worlds, first_world=first_world)
 
 
 class CorridorExperiment(Experiment[Config]):
-    """SYNC, marginal policies, and marginal policies with a loss of our own."""
+    """SYNC, marginal policies, and marginal policies with a custom loss."""
 
     name = "corridor"
     caption = "Two agents carry a sofa out of a corridor"
@@ -97,7 +97,7 @@ class CorridorExperiment(Experiment[Config]):
     main = MainComparison("sync", "marginal", "success")
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """PPO on a team of our own in a world of our own."""
+        """PPO with a custom network in a custom world."""
         weight = config.agreement_weight if method == "marginal_agreement" else 0.0
         rate = config.learning_rate
         build = functools.partial(talking_team, config.network, COMPONENTS[method], 2, LENGTH + 2, 3, seed)
@@ -114,7 +114,7 @@ class CorridorExperiment(Experiment[Config]):
         )
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One table, from the rows of results.jsonl alone."""
+        """One table, made from the rows of results.jsonl."""
         return [make_table(results, self.caption, ("success", "episode_length", "return"))]
 
 

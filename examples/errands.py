@@ -1,9 +1,9 @@
-"""A game of texts with lists of legal actions, as a PettingZoo environment: two agents run errands for others.
+"""A game of texts with lists of legal actions, as a PettingZoo environment: two agents run errands.
 
-An agent sees `note`, such as "The cook wants bread.", and `action_texts`: what its actions are called now, such as
-("bring the lamp", "bring the bread", ""). The order is drawn, and an action that is called "" cannot be taken. The
-right thing pays 1, another one 0. Three errands are an episode. Of two or three things one is wanted, each number in
-half of all cases: who does not read earns 5/12 an errand, 2.5 in an episode of two agents. Who reads earns 6.
+An agent sees `note`, such as "The cook wants bread.", and `action_texts`: the names of its actions in this step, such
+as ("bring the lamp", "bring the bread", ""). The order is random, and an action named "" is illegal. The
+right thing pays 1, another one 0. Three errands are an episode. One of two or three things is wanted, each number in
+half of all cases: agents that ignore the text earn 5/12 an errand, 2.5 an episode together; agents that read earn 6.
 
     concord train --env examples.errands:parallel_env --methods lora lora_blind
 """
@@ -39,11 +39,11 @@ class Errands(ParallelEnv):
         self.action_spaces: dict[str, Any] = dict.fromkeys(self.possible_agents, spaces.Discrete(PLACES))
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """The note, and what the actions are called."""
+        """The note, and the names of the actions."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """One of the places in the list."""
+        """Index in the list."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:

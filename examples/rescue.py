@@ -20,12 +20,12 @@ SCOUT_STEPS, STEPS = 5, 12
 
 
 class Rescue(ParallelEnv):
-    """Three agents that each do what they are asked for."""
+    """Three agents that each earn 1 for the wanted action."""
 
     metadata = {"name": "rescue"}
 
     def __init__(self) -> None:
-        """Nothing is drawn before `reset`."""
+        """Prepare the game."""
         self.possible_agents = list(ACTIONS)
 
     def observation_space(self, agent: str) -> spaces.Box:
@@ -37,7 +37,7 @@ class Rescue(ParallelEnv):
         return spaces.Discrete(ACTIONS[agent])
 
     def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begin an episode; all chance comes from the seed."""
+        """Begin an episode."""
         self.random = np.random.default_rng(seed)
         self.agents, self.steps = list(self.possible_agents), 0
         return self._wish(self.agents), {name: {} for name in self.agents}

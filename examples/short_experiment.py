@@ -20,13 +20,13 @@ from tune_experiments import Experiment, ExperimentConfig, TrialPlan, main
 
 
 class ShortExperiment(Experiment[ExperimentConfig]):
-    """Two rows of PPO."""
+    """PPO with two methods."""
 
     name, caption = "short", "Two agents carry a sofa out of a corridor"
     presets = {"laptop": ExperimentConfig(methods=("sync", "marginal"))}
 
     def plan(self, config: ExperimentConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-        """Environments, team and learner of a row."""
+        """Environments, team and learner of a method."""
         return TrialPlan(
             make_world=partial(make, "examples.corridor:Corridor"),
             build_policy=partial(talking_team, TalkingConfig(), 3 if method == "sync" else 1, 2, LENGTH + 2, 3, seed),

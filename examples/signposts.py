@@ -1,8 +1,8 @@
-"""A text game of one's own as a PettingZoo environment: two agents stand before doors, and a manual says which is safe.
+"""A custom text game as a PettingZoo environment: two agents stand before doors, and a manual says which is safe.
 
 Each agent sees the colour of its door as a number. The manual has one sentence a colour, in an order that changes: "the
-red door is safe." or "the red door is deadly." Entering a safe door pays 1, a deadly one -1, waiting 0. Who does not
-read earns 0 on average at best; who reads earns half a point each. An episode is one step.
+red door is safe." or "the red door is deadly." Entering a safe door pays 1, a deadly one -1, waiting 0. Agents
+that ignore it earn at most 0 on average; agents that read it earn half a point each. An episode is one step.
 
     concord train --env examples.signposts:parallel_env --methods ippo --network emma --max-sentences 4
 """

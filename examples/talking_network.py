@@ -1,12 +1,12 @@
-"""A network of one's own: every agent reads its observation, tells the others something, and hears them.
+"""A custom network: every agent encodes its observation and exchanges messages with the others.
 
 A network turns observations [B, T, N, ...] into features [B, T, N, F]; heads make a policy and values of these. So one
 network serves SYNC, marginal policies and every algorithm. The same `forward` acts (T = 1) and learns (on fragments).
-It offers three things: `num_agents`, `initial_state(batch)` and `forward`. This one has no memory, so its state is
-empty; a recurrent network returns its state after the last step and starts anew where `is_first` says so.
+Its interface: `num_agents`, `initial_state(batch)` and `forward`. This one has no memory, so its state is
+empty; a recurrent network returns its state after the last step and resets it where `is_first` is true.
 
 All agents share the weights, and a learned vector tells them apart. Messages are part of the forward pass, so gradients
-flow through what an agent says to those who use it.
+flow through them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TalkingConfig:
     hidden_size: PositiveInt = 32
     """Number of features of an agent."""
     message: PositiveInt = 8
-    """Number of numbers that an agent tells the others in each step."""
+    """Size of the message that an agent sends in each step."""
 
 
 class TalkingNetwork(nn.Module):
@@ -50,7 +50,7 @@ class TalkingNetwork(nn.Module):
         self.hear = nn.Linear(config.hidden_size + config.message, config.hidden_size)
 
     def initial_state(self, batch: int) -> State:
-        """Nothing is remembered."""
+        """Empty state."""
         return {}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
@@ -67,7 +67,7 @@ class TalkingNetwork(nn.Module):
         seen = torch.cat([obs[key].float() for key in sorted(obs)], dim=-1)
         belief = torch.tanh(self.read(seen) + self.names)
         messages = torch.tanh(self.say(belief))
-        heard = messages.sum(-2, keepdim=True) - messages  # what all others say together
+        heard = messages.sum(-2, keepdim=True) - messages  # sum of the others' messages
         return Features(torch.tanh(self.hear(torch.cat([belief, heard], dim=-1))), {}, messages=messages)
 
 
@@ -78,7 +78,7 @@ def talking_team(
 
     Args:
         config: widths.
-        components: M, of SYNC's mixture; with 1, every agent samples its action on its own (marginal).
+        components: M, of SYNC's mixture; with 1, every agent samples its action independently (marginal).
         num_agents: N.
         inputs: numbers that an agent observes.
         actions: A.

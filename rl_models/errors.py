@@ -6,4 +6,4 @@ __all__ = ["InputError"]
 
 
 class InputError(ValueError):
-    """An unusable input; the message says in one sentence what, where and how to mend it."""
+    """An unusable input; the message says in one sentence what, where and how to fix it."""

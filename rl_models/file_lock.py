@@ -20,12 +20,12 @@ _WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 @contextmanager
-def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+def hold_lock(path: Path, timeout_seconds: float = 0.0, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the lock of a file, which is made where there is none.
 
     Args:
         path: path of the lock file.
-        patience_seconds: longest wait while another process holds it; `math.inf` for no limit.
+        timeout_seconds: longest wait while another process holds it; `math.inf` for no limit.
         on_wait: is called once before waiting begins.
 
     Raises:
@@ -37,10 +37,10 @@ def hold_lock(path: Path, patience_seconds: float = 0.0, on_wait: Callable[[], N
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            if patience_seconds <= 0:
+            if timeout_seconds <= 0:
                 raise
             on_wait()
-            lock.acquire(timeout=patience_seconds, poll_interval=_POLL_SECONDS)
+            lock.acquire(timeout=timeout_seconds, poll_interval=_POLL_SECONDS)
     try:
         yield
     finally:

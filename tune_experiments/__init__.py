@@ -6,7 +6,7 @@ run = furnmove_sync.EXPERIMENT.run(preset="smoke", out="runs/try")
 team = load_policy("runs/try")
 
 A custom experiment needs the names in `__all__`, as `examples/corridor_experiment.py` uses them. Each is
-imported from its module when it is asked for.
+imported from its module at first use.
 """
 
 from __future__ import annotations

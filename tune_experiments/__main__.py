@@ -169,7 +169,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
                        concord train --env overcooked-v0 --methods ippo mappo sync_4 qmix --seeds 0 1 2
   run EXPERIMENT       run an experiment of a paper, such as furnmove_sync; `concord run` lists them
   envs [NAME ...]      list the environments of this package, or describe some of them
-  methods              list the methods of train, and what each needs
+  methods              list the methods of train, and their requirements
   models               list pretrained models; `models fetch NAME` downloads one
 
   evaluate PATH        repeat the test episodes and print the row of the table
@@ -202,14 +202,14 @@ def _run(words: Sequence[str], prog: str) -> int:
         print("  package.module:NAME, a custom experiment")
         return 0
     if words[0].partition("=")[0] == "--config":
-        words = [_experiment_of(words), *words]
+        words = [_find_experiment(words), *words]
     name = spelled(words[0], known)
     if ":" not in name and name not in known:
         raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
     return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
 
 
-def _experiment_of(words: Sequence[str]) -> str:
+def _find_experiment(words: Sequence[str]) -> str:
     """The experiment of a configuration file; a custom one must be named on the command line."""
     path = Path(early_value(words, "--config") or "")
     experiment = read_config_file(path).experiment

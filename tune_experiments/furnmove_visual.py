@@ -66,7 +66,7 @@ class FurnmoveVisual(GridworldExperiment):
         tiny = VisualConfig(channels=(4, 4, 8, 8), hidden_size=24, message_features=4, team_features=24)
         self.presets = {
             "smoke": dataclasses.replace(smoke, visual_network=tiny, budget_env_steps=960, test_starts_per_room=4),
-            "laptop": _on_a_laptop(laptop),
+            "laptop": _laptop_presets(laptop),
             "paper": self.papers(laptop),
         }
 
@@ -99,7 +99,7 @@ class FurnmoveVisual(GridworldExperiment):
         return record_cameras(loaded, seed, loaded.config.frame_pixels).frames
 
 
-def _on_a_laptop(grid: Config) -> Config:
+def _laptop_presets(grid: Config) -> Config:
     """The laptop preset: more env steps than with maps, and widths that balance parameters."""
     wide = {
         name: dataclasses.replace(getattr(grid, name), last_convolution=SMALL_WIDENED)

@@ -56,7 +56,7 @@ from tune_experiments.rtfm.config import (
     LettersTask,
     NetworkSettings,
 )
-from tune_experiments.rtfm.matching import MATCHING_NOTE, as_learned, refuse_unread
+from tune_experiments.rtfm.matching import MATCHING_NOTE, as_learned, check_unused_flags
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
@@ -132,7 +132,7 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
     def check(self, config: LettersConfig) -> None:
         """Check that no unused setting is changed."""
         if self._is_of_the_reader(config):
-            refuse_unread(config, self.presets.values(), UNREAD)
+            check_unused_flags(config, self.presets.values(), UNREAD)
 
     @staticmethod
     def _is_of_the_reader(config: LettersConfig) -> bool:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             begun = time.monotonic()
             faults = _submit(cluster, name)
             has_failed |= bool(faults)
-            print(f"{name}: {'; '.join(faults) or 'whole'} ({time.monotonic() - begun:.0f} s)", flush=True)
+            print(f"{name}: {'; '.join(faults) or 'complete'} ({time.monotonic() - begun:.0f} s)", flush=True)
     print(f"{len(marked(cluster.name))} processes left")
     return int(has_failed)
 

@@ -71,11 +71,11 @@ def _sample_until_end(cluster: LocalCluster, job: Submission, words: argparse.Na
     """Write samples until the time is over or the job has ended."""
     begun = time.monotonic()
     while (minutes := (time.monotonic() - begun) / 60) < words.minutes and job.process.poll() is None:
-        write_samples(words.write, samples_of(cluster, [job.process.pid], minutes))
+        write_samples(words.write, sample_memory(cluster, [job.process.pid], minutes))
         time.sleep(words.every_seconds)
 
 
-def samples_of(cluster: LocalCluster, others: Sequence[int], minutes: float) -> list[Sample]:
+def sample_memory(cluster: LocalCluster, others: Sequence[int], minutes: float) -> list[Sample]:
     """One sample of each process of the cluster and of each process id in `others`."""
     nodes = {pid: node for node in cluster.nodes() for pid in marked(cluster.mark(node))}
     nodes |= dict.fromkeys(others, "client")

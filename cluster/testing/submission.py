@@ -42,7 +42,7 @@ class TrialFolder:
         return int(rows[-1]["env_steps"]) if rows else 0
 
     def saved(self) -> int:
-        """Env steps of its newest whole checkpoint."""
+        """Env steps of its newest complete checkpoint."""
         newest = newest_whole_checkpoint(self.path / "checkpoints")
         return int(newest.name.removeprefix("checkpoint_")) if newest else 0
 

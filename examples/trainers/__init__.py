@@ -1,1 +1,1 @@
-"""Our worlds in the trainers of others: Stable-Baselines3, stock RLlib and BenchMARL. One file is one trainer."""
+"""Concord's environments in other trainers: Stable-Baselines3, stock RLlib and BenchMARL."""

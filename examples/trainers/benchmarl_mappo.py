@@ -1,6 +1,6 @@
-"""BenchMARL's MAPPO on a world of ours, as a PettingZoo task.
+"""BenchMARL's MAPPO on one of Concord's environments, as a PettingZoo task.
 
-BenchMARL 1.5 wants an older PettingZoo than Concord, so it lives in an environment of its own:
+BenchMARL 1.5 wants an older PettingZoo than Concord, so it needs its own virtual environment:
 
     python -m venv benchmarl && benchmarl/bin/pip install "pettingzoo==1.25.0" benchmarl numpy pillow
     benchmarl/bin/python -m examples.trainers.benchmarl_mappo --world overcooked-v0 --env-steps 20000
@@ -30,9 +30,7 @@ try:
     from benchmarl.models.mlp import MlpConfig
     from torchrl.envs import EnvBase, PettingZooWrapper
 except ImportError as missing:
-    raise SystemExit(
-        f"error: {missing}; the head of examples/trainers/benchmarl_mappo.py says how to install it"
-    ) from missing
+    raise SystemExit(f"error: {missing}; see the top of examples/trainers/benchmarl_mappo.py") from missing
 
 
 class FlatParallelEnv(BaseParallelWrapper):
@@ -61,7 +59,7 @@ class FlatParallelEnv(BaseParallelWrapper):
 
 
 class WorldTask(PettingZooClass):
-    """BenchMARL's PettingZoo task with an environment of ours; its config names the world."""
+    """BenchMARL's PettingZoo task with one of Concord's environments; its config names the world."""
 
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any

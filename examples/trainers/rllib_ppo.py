@@ -1,4 +1,4 @@
-"""RLlib's stock PPO on a world of ours: one policy, which all agents share, and no code of ours beside the wrapper.
+"""RLlib's stock PPO on one of Concord's environments: one shared policy, and only Concord's wrapper.
 
     python -m examples.trainers.rllib_ppo --world overcooked-v0 --env-steps 20000
 
@@ -25,7 +25,7 @@ from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv
 
 
 def configured(world: str, team: bool, seed: int) -> PPOConfig:
-    """RLlib's PPO for a world, by stock options alone."""
+    """RLlib's PPO for a world, with stock options only."""
     env = TeamGymEnv if team else TeamMultiAgentEnv
 
     def connector(*_: Any, **__: Any) -> FlattenObservations:

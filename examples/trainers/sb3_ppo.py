@@ -1,10 +1,10 @@
-"""Stable-Baselines3's PPO on a world of ours: one player controls the whole team.
+"""Stable-Baselines3's PPO on one of Concord's environments: one player controls the whole team.
 
     pip install stable-baselines3
     python -m examples.trainers.sb3_ppo --world overcooked-v0 --env-steps 20000
 
 The action is the joint action of the team (`MultiDiscrete`), the observation a dict of the agents' arrays. With
-`--text-tokens` a manual is given as tokens. The script prints the mean return of the first and the last tenth of the
+`--text-tokens` texts are observed as tokens. The script prints the mean return of the first and the last tenth of the
 episodes that PPO played.
 """
 
@@ -21,7 +21,7 @@ from rl_envs.wrappers.gymnasium import TeamEnv
 
 
 def train(world: str, env_steps: int, copies: int, seed: int, text_tokens: bool) -> dict[str, Any]:
-    """Train and return what was played: episodes and mean returns at the start and at the end."""
+    """Train; return the number of episodes and the mean returns at the start and at the end."""
     try:
         from stable_baselines3 import PPO
     except ImportError as error:
@@ -59,9 +59,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--world", default="overcooked-v0", help="Id of the world that is trained.")
     parser.add_argument("--env-steps", type=int, default=20_000, help="Number of env steps of training.")
-    parser.add_argument("--copies", type=int, default=8, help="Number of worlds that are played at once.")
+    parser.add_argument("--copies", type=int, default=8, help="Number of environments that are stepped at once.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the weights and of the games.")
-    parser.add_argument("--text-tokens", action="store_true", help="Give constant texts as tokens in place of ids.")
+    parser.add_argument("--text-tokens", action="store_true", help="Observe constant texts as tokens instead of ids.")
     flags = parser.parse_args()
     print(json.dumps(train(flags.world, flags.env_steps, flags.copies, flags.seed, flags.text_tokens)))
 

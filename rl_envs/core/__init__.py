@@ -1,1 +1,1 @@
-"""Core that all worlds share: the contract, chance, specs and token tables."""
+"""Core of all worlds: base class, random numbers, specs and token tables."""

@@ -97,12 +97,12 @@ class TorchArrays(ArrayLibrary):
         Raises:
             ValueError: there is no such device.
         """
-        import torch  # only where it is asked for
+        import torch  # only where it is used
 
         try:
             found = torch.device(device)
             if found.type != "cuda" or torch.cuda.is_available():
-                torch.empty(0, device=found)  # torch may know a device that is not there
+                torch.empty(0, device=found)  # torch may report a device that is absent
         except (RuntimeError, TypeError, AssertionError):
             raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda', not {device!r}") from None
         if found.type == "cuda" and not torch.cuda.is_available():

@@ -36,7 +36,7 @@ def world_keys(seed: int, first_world: int, num_worlds: int) -> UInt64:
     """Keys of worlds `first_world .. first_world + num_worlds - 1` of a run with this seed.
 
     Returns:
-        [B] uint64. Splitting the same worlds over several env runners leaves every key as it is.
+        [B] uint64. The keys do not depend on how worlds are split over env runners.
     """
     index = np.arange(first_world, first_world + num_worlds, dtype=np.uint64)
     return mix(mix(index * _WORLD + seed % 2**64) + _WORLD)

@@ -1,4 +1,4 @@
-"""Errors that are not a fault of this package, so that a caller can tell them apart."""
+"""Errors of custom environments and other input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["CustomEnvError", "EnvRaisedError", "did_you_mean", "installing"]
 
 
 class CustomEnvError(ValueError):
-    """A custom environment breaks the API; the message says what, where and how to mend it.
+    """A custom environment breaks the API; the message says what, where and how to fix it.
 
     Attributes:
         is_final: playing on would give the same error, or results that are wrong, so a run must end.

@@ -61,7 +61,7 @@ def write_object(path: str | os.PathLike[str], document: dict[str, Any], indent:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different; Python's parser would silently keep the last of two equal keys."""
+    """An object without duplicate keys, of which Python's parser would silently keep the last."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

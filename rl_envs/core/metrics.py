@@ -1,6 +1,6 @@
 """Ranges of metrics: the values that an episode's metric can have, so that no interval exceeds them.
 
-A world declares them in `World.metric_ranges` beside `metric_names`, an experiment those of its own metrics in
+A world declares them in `World.metric_ranges` next to `metric_names`, an experiment those of its own metrics in
 `Experiment.metric_ranges`. A metric without a declaration can have any value.
 """
 

@@ -1,4 +1,4 @@
-"""Rendering that all worlds share: colours, a caption line, and a text panel beside a room."""
+"""Rendering that all worlds share: colours, a caption line, and a text panel next to a room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a world tells people: the second paragraph of its module's docstring, between the title and the table."""
+"""Description of a world: the second paragraph of its module's docstring, between the title and the table."""
 
 from __future__ import annotations
 

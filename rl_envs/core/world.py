@@ -2,7 +2,7 @@
 
 There is one implementation of a world, and B = 1 is the scalar game. A subclass fills in five hooks (`_begin`,
 `_advance`, `_observe`, `_derive`, `_episode_metrics`) and keeps everything that its future depends on in `self.state`;
-resets, chance, snapshots, restoring, auto-reset and checks of the actions live here.
+resets, random numbers, snapshots, restoring, auto-reset and checks of the actions live here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class World(ABC):
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
-        story: what the agents must do and how they win, in a few sentences for people.
+        story: what the agents must do and how they win, in a few sentences.
         array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too.
         starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
         auto_resets: whether an ended world begins its next episode within the same step, or at `next_episode`.
@@ -108,7 +108,7 @@ class World(ABC):
 
     @property
     def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour, for images that do not say it themselves."""
+        """Legend of the images: object -> colour; empty for images with their own labels."""
         return {}
 
     @property

@@ -1,1 +1,1 @@
-"""FrozenLake for two agents, each of which must reach its own target; planners do not see the map."""
+"""FrozenLake for two agents, each with its own target; the map is hidden from planners."""

@@ -1,4 +1,4 @@
-"""Two-agent FrozenLake (SAMA, NeurIPS 2023, appendix G.1): each agent must reach a target, and nobody sees the holes.
+"""Two-agent FrozenLake (SAMA, NeurIPS 2023, appendix G.1): each agent must reach a target, and the holes are invisible.
 
 Gymnasium's FrozenLake for a team, likened to the game of spreading out. Where holes and targets are can only be found
 out by going there, so that common sense does not help. The paper gives no rules beyond this; those below are ours.

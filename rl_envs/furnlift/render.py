@@ -16,7 +16,7 @@ from rl_envs.furnmove.room import Room
 
 
 def draw(room: Room, agent_cells: Array, agent_headings: Array, tv: Array, sees: Array, cell_pixels: int = 24) -> Array:
-    """Image of one state, north up, with a caption that says who sees the television, [height, width, 3] uint8.
+    """Image of one state, north up, with a caption of the agents that see the television, [height, width, 3] uint8.
 
     Args:
         room: the room, H x W cells.

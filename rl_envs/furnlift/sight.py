@@ -3,7 +3,7 @@
 A Cordial Sync (Jain et al., ECCV 2020), section 2, asks AI2-THOR for both. Here an agent sees the television if the
 nearest point of its box is within 1.25 m, and one of 27 points of the box lies in the view of the agent's camera (90
 degrees wide and high, 30 degrees down, 1.576 m above the floor) with nothing higher than the line between them. These
-are our own rules: the authors' engine knows the true shapes. Recorded visibility replaces them (`world.py`).
+are our own rules: the authors' engine uses the true shapes. Recorded visibility replaces them (`world.py`).
 """
 
 from __future__ import annotations

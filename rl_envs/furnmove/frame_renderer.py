@@ -1,4 +1,4 @@
-"""First-person frames of B worlds: rooms and goals are loaded once an episode, frames are drawn when asked for.
+"""First-person frames of B worlds: rooms and goals are loaded once an episode, frames are rendered on request.
 
 A Cordial Sync (Jain et al., ECCV 2020), section 6. A frame is a pure function of the state, so it needs no snapshot,
 and it does not depend on the other worlds of a batch.
@@ -108,7 +108,7 @@ class FrameRenderer:
             cells: [K, N, 2] int, cells of the agents.
             headings: [K, N] int, their headings.
             tv: [K, 3] int, row, column, rotation of the television; None for none.
-            tv_base: height of its base above the floor, metres: lifted, unless told otherwise.
+            tv_base: height of its base above the floor, metres; by default lifted.
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)

@@ -39,7 +39,7 @@ def make_starts(
     seed: int = 0,
     min_agent_distance_cells: int = MIN_AGENT_SEPARATION,
 ) -> Starts:
-    """Legal starts by the world's own rule (`start.py`), no two alike in a room.
+    """Legal starts of the world (`start.py`), distinct within a room.
 
     Args:
         rooms: the rooms; each has a unique name, which with the seed determines its starts.

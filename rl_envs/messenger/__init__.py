@@ -1,1 +1,1 @@
-"""MESSENGER: entities without names, and a manual that says which one is the enemy, the message and the goal."""
+"""MESSENGER: entities without names, and a manual that describes the enemy, the message and the goal."""

@@ -1,9 +1,9 @@
 """Causes of lost episodes, as metrics that separate failures of reading from failures of control.
 
 A lost episode counts for one cause: the first in `ENDINGS` that an agent touches and that kills it, or the time limit
-(with behaviours of the two-agent release, also any other end). Losses to the enemy say little about reading. Losses to
-a decoy say much: it has the symbol of a message or a goal, and only the manual's description of its movement identifies
-it.
+(with behaviours of the two-agent release, also any other end). Losses to the enemy are little evidence of reading.
+Losses to a decoy are strong evidence: it has the symbol of a message or a goal, and only the manual's description of
+its movement identifies it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Movements of entities: the combinations that an episode can have, and the choice of one step.
 
 MESSENGER, section 3, in the form of the authors' engine: a chaser moves in a random direction that brings it closer to
-the avatar, a fleeing entity in a random direction that takes it away; neither knows the border of the grid. EnDi (2023,
-appendix A.2) has the same three movements for two agents, but in its release all entities move at random.
+the avatar, a fleeing entity in a random direction that takes it away; neither considers the border of the grid. EnDi
+(2023, appendix A.2) has the same three movements for two agents, but in its release all entities move at random.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def single_variants(stage: int, split: str) -> Array:
 
 
 def team_variants(stage: int, split: str, wanders: bool) -> Array:
-    """The combinations for two agents, [V, 5] uint8: enemy, two messages, two goals; equal roles move alike."""
+    """The combinations for two agents, [V, 5] uint8: enemy, two messages, two goals; equal roles move the same way."""
     if stage > 1 and wanders:
         return np.full((1, 5), UNKNOWN, np.uint8)
     return single_variants(min(stage, 2), split)[:, [ENEMY, MESSAGE, MESSAGE, GOAL, GOAL]]

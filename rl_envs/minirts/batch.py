@@ -111,7 +111,7 @@ def set_map(games: Games, row: int, seed: int, *, fair: bool, extras: int) -> No
 
 
 class Player:
-    """Calls the kernels with working memory of its own.
+    """Calls the kernels with preallocated buffers.
 
     Args:
         agents: N, agents of a learning side.

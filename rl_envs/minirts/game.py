@@ -120,7 +120,7 @@ GAME = np.dtype(
     ],
     align=True,
 )
-"""Everything that the future of a game depends on, beside its learned distances."""
+"""State of a game, without its learned distances."""
 
 LEARNED = np.dtype([("key", "i4"), ("value", "f4")])
 """A slot of the hash table of learned distances: 1 + (player * 1024 + goal) * 1024 + cell, or 0; and the distance."""

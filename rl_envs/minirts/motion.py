@@ -14,7 +14,7 @@ from rl_envs.minirts.symbols import SIDE, SPEED
 from rl_envs.minirts.units import fits, square
 
 _FAR = np.float32(1)
-"""Square of the distance from which the planner is asked."""
+"""Square of the distance from which the path planner is used."""
 _CLOSE = np.float32(0.4)
 _ONE = np.float32(1)
 

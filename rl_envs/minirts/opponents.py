@@ -24,8 +24,8 @@ class Opponent:
     """A script."""
 
     kind: int  # number of the script
-    unit_type: int | None = None  # the one type that it trains, None for its own choice
-    num_types: int = 0  # number of types drawn an episode, 0 for the script's own draw
+    unit_type: int | None = None  # the only type that it trains; None: chosen by the script
+    num_types: int = 0  # number of types drawn per episode; 0: drawn by the script
     towers: bool = False  # whether it builds towers
 
     def types(self, uniforms: Array) -> Array:

@@ -59,7 +59,7 @@ PHRASES = (
 )
 """All phrases; an id is an index into them."""
 MADE: dict[str, int] = {f"build {name}": UNITS.index(name) for name in _BUILT} | {"build another swordman": SWORDMAN}
-"""Phrase -> the type that it asks for."""
+"""Phrase -> the type that it names."""
 
 _COMMAND, _GATHER, _ATTACK, _UNIT, _BUILDING, _SITE, _PLACE = range(len(UNIT_FACTORS))
 _FIELD = 200
@@ -171,7 +171,7 @@ def _site(view: View) -> tuple[int, int] | None:
 
 
 def _taken(view: View) -> Array:
-    """[32, 32] bool, cells where no building is begun: no known dry land, an object, or a site of one's own side."""
+    """[32, 32] bool, cells where no building is begun: no known dry land, an object, or an own construction site."""
     taken = ~np.any([view["map"][plane] > 0 for plane in _TERRAIN_PLANES.values()], axis=0)
     for name in ("own", "enemy", "resource"):
         number = int(view[f"num_{name}"])

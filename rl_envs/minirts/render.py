@@ -1,8 +1,8 @@
 """Rendering of MiniRTS from above: each side's sight, health, orders and bullets.
 
-Cells that neither side sees are dark; a tint says which side sees a cell. A unit is a disc of its side's colour with
+Cells that neither side sees are dark; a tint marks which side sees a cell. A unit is a disc of its side's colour with
 the first letters of its type, a building a square, hollow while it is built; the bar above is its health. Lines lead to
-what units attack, gather, build or move to. Beside the map stand money, numbers of objects with what they do, and a
+what units attack, gather, build or move to. Next to the map are money, numbers of objects with what they do, and a
 small map of what each side sees, remembers and does not know.
 """
 
@@ -144,7 +144,7 @@ def _draw_orders(pen: ImageDraw.ImageDraw, game: Any) -> None:
 
 
 def _lines(game: Any, names: tuple[str, str]) -> list[Line]:
-    """Text beside the map: tick, money, numbers of objects by type and what they do, winner, colours of lines."""
+    """Text next to the map: tick, money, numbers of objects by type and activity, winner, colours of lines."""
     lines: list[Line] = [(f"tick {game['tick']}", FOREGROUND)]
     if game["winner"] >= 0:
         lines.append((f"side {game['winner']} wins", COLOURS[game["winner"]]))

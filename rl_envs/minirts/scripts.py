@@ -202,7 +202,7 @@ def next_type(g, s, player):
 
 @kernel
 def choose_counter(g, s, player):
-    """Let the strong script take the type that beats the army it sees, or what a seen factory makes."""
+    """Let the strong script choose the type that beats the visible army or factory."""
     for k in range(len(SEARCHED)):
         if is_known(g, s, SEARCHED[k]):
             g.script_types[player, 0] = COUNTERS[k] if COUNTERS[k] >= 0 else some_foot_type(g, s, player)

@@ -36,7 +36,7 @@ _COMMANDS = {
 }
 _ARGUMENTS = ("unit_type", "x", "y", "gather", "attack")
 _SIGHT = ("out of sight", "in sight")
-"""A remembered object is out of sight; so is what only `oracle` shows."""
+"""A remembered object is out of sight; so is an object that only `oracle` shows."""
 DESCRIBED: tuple[str, ...] = (
     *("money", "count", "owner", "enemy_in_sight", "resource_in_sight"),
     *(f"num_{name}" for name in LIST_NAMES),
@@ -47,7 +47,7 @@ DESCRIBED: tuple[str, ...] = (
 
 
 class UnreadableStateError(ValueError):
-    """A text does not describe a state of MiniRTS; the message is a clause that says why."""
+    """A text does not describe a state of MiniRTS; the message is the reason."""
 
 
 def team_view(observations: Arrays, index: int = 0) -> Arrays:

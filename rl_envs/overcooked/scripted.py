@@ -2,7 +2,7 @@
 
 Actions are those of `relocation.py`, a cell to go to, here always the chef's own or a neighbouring one. A chef without
 a target makes way. When two chefs meet, the one with the smaller detour walks around the other. If there is no detour,
-or both want the same cell, random numbers decide who makes way.
+or both want the same cell, random numbers decide which one gives way.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ShortestPaths:
         return np.array(wanted)
 
     def _leaves(self, chef: int, at: Array, wanted: list[int]) -> bool:
-        """Whether a chef goes to a floor cell on which nobody stands."""
+        """Whether a chef moves to a free floor cell."""
         return bool(self._kitchen.is_floor[wanted[chef]]) and wanted[chef] not in at.tolist()
 
     def _go_around(self, chef: int, at: Array, targets: Array, ahead: list[int]) -> int:
@@ -84,7 +84,7 @@ class ShortestPaths:
         return (int(beside[steps[beside].argmin()]) if found < self._kitchen.size else here), found
 
     def _make_way(self, chef: int, at: Array) -> int:
-        """A free floor cell next to a chef that makes way, else its own."""
+        """A free floor cell next to a chef that gives way, else its own."""
         beside = np.flatnonzero(self._kitchen.neighbours[at[chef]] & self._kitchen.is_floor)
         free = beside[beside != at[1 - chef]]
         return int(free[0]) if len(free) else int(at[chef])

@@ -1,1 +1,1 @@
-"""The rock-paper-scissors reading task: the document says which letter beats the dragon's letter."""
+"""The rock-paper-scissors reading task: the document names the letter that beats the dragon's letter."""

@@ -1,1 +1,1 @@
-"""Read to Fight Monsters: a grid of monsters and items, and a document that says which item beats which monster."""
+"""Read to Fight Monsters: a grid of monsters and items, and a document of the items that beat the monsters."""

@@ -169,7 +169,7 @@ class Turns(World):
         return np.logical_and.reduce(survivors, axis=1)
 
     def _fights(self, rows: Array) -> Arrays:
-        """Shares of the agents that fought in the last step by what they held then, [K] float64 each; 0 if none did."""
+        """Shares of the agents that fought in the last step, by held item, [K] float64 each; 0 if none fought."""
         fought, held = (self._kills | self._blunders)[rows], self._fought_with[rows]
         is_right = (held[:, :, None] == self.state["beaten_by"][rows, None, : self._num_targets]).any(2)
         by_item = {"right": is_right, "wrong": ~is_right & (held > 0), "no": held == 0}

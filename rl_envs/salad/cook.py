@@ -32,7 +32,8 @@ class ScriptedCooks:
         """Actions for the present state of the world, [B, N] int64; agents that do not decide wait.
 
         Args:
-            heard: `[B][N]`, subtask that each agent was asked to do, or None; without `heard` no agent gets messages.
+            heard: `[B][N]`, subtask that a message requested of each agent, or None; without `heard` no agent gets
+                messages.
         """
         world, state = self._world, self._world.state
         for memory in (self._passed, self._asked_for):
@@ -45,7 +46,7 @@ class ScriptedCooks:
             known = knowledge(world, belief, state["available"], row, agent, wanted, self._passed[row, agent])
             chosen = macro_for(asked, known) if asked is not None else None
             if chosen is None:
-                # A cook that gets messages and does not know the order acts only on request.
+                # A cook that gets messages and does not observe the order acts only on request.
                 is_idle = asked is not None and asked.kind == WAITING and not world.knows[agent]
                 chosen = macro.WAIT if is_idle else next_macro(known)
             if chosen == macro.SHARE:

@@ -2,7 +2,7 @@
 
 A macro action uses the agent's beliefs. It continues while it is available. It ends when it has touched its target,
 when the other agent cancelled its move, or when it is no longer available: the thing is held, missing or out of reach,
-the board is reached with empty hands, or the food is chopped. So one mask says which macro actions can start and which
+the board is reached with empty hands, or the food is chopped. So one mask holds which macro actions can start and which
 can continue.
 """
 

@@ -83,7 +83,7 @@ def procedural_drawing(
 
 
 def _letters(kind: str, foods: Sequence[str], num_boards: int) -> dict[str, str]:
-    """Side -> letters of what stands there."""
+    """Side -> letters of its fixtures."""
     things, boards = "".join(_LETTERS[food] for food in foods) + "P", "K" * num_boards
     if kind == "room":
         return {"any": things + boards + "D"}

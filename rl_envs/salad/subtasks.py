@@ -22,7 +22,7 @@ _BRINGS_FOOD = 1
 
 @dataclass(frozen=True)
 class Subtask:
-    """A piece of work that one cook can ask another to do."""
+    """A subtask that one cook can request of another."""
 
     kind: str  # waiting, bringing, chopping or serving
     thing: int = NOTHING  # number of the thing to bring or chop, NOTHING otherwise; any plate is the first
@@ -57,7 +57,7 @@ class Knowledge:
 
     @property
     def only_serves(self) -> bool:
-        """Whether this cook only serves what the other one passes."""
+        """Whether this cook only serves food passed by the other one."""
         return not self.hands_over and not _boards(self)
 
     def sees(self, cell: int) -> bool:

@@ -58,7 +58,7 @@ def compose_message(speaker: int, team: list[Subtask]) -> str:
 
 
 def parse_message(message: str, listener: int) -> Subtask | None:
-    """The subtask that a message asks of the listener; None if it is not in the grammar or not for this listener."""
+    """The subtask that a message requests of the listener; None if it is ungrammatical or for another listener."""
     found = _MESSAGE.fullmatch(message)
     if found is None or found[1] != AGENT_NAMES[listener]:
         return None

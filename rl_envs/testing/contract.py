@@ -146,7 +146,7 @@ class EpisodeCheck:
         require(not revived.any(), "an agent that had left the game is alive again within the same episode")
         require(not (decides & ~observations["alive"]).any(), "an agent that has left the game has decides = True")
         playing_on = np.delete(alive.any(1), done)
-        require(playing_on.all(), "a world without living agents goes on")
+        require(playing_on.all(), "a world without living agents continues")
 
     def _check_totals(self, world: World, done: Array, episode: Arrays) -> None:
         wanted = {"return", "length", *world.metric_names}

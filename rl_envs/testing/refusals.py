@@ -108,7 +108,7 @@ def _play_until_an_agent_decides(world: World) -> None:
 
 
 def _cannot_be_held(value: Array) -> list[Array]:
-    """Numbers that an array's type does not hold as they are, in its shape."""
+    """Numbers that an array's type cannot represent, in its shape."""
     if not value.size:
         return []
     wrong = [np.full(value.shape, np.nan)]

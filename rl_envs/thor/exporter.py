@@ -2,10 +2,10 @@
 
     python -m rl_envs.thor.exporter --scenes FloorPlan201 FloorPlan229 --out rooms
 
-The floor is what `GetReachablePositions` says. Furniture is every object on the floor that is tall or of a known kind,
-by its box grown by an agent's radius. No stock action returns the cells for the lifted television: they are inferred by
-the rule of `furnmove/ithor.py`, without cells in which it would collide with an object between 1.3 and 2.05 m. The
-file's note has the engine's commit.
+The floor is the result of `GetReachablePositions`. Furniture is every object on the floor that is tall or of a known
+kind, by its box grown by an agent's radius. No stock action returns the cells for the lifted television: they are
+inferred by the rule of `furnmove/ithor.py`, without cells in which it would collide with an object between 1.3 and 2.05
+m. The file's note has the engine's commit.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FIELD_OF_VIEW_DEGREES, VISIBILITY_METRES = 90, 1.25
 
 
 class ThorError(RuntimeError):
-    """An error of AI2-THOR; the sentence says how to mend it."""
+    """An error of AI2-THOR; the message says how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Simulator:
     def reachable(self) -> Array:
         """Positions that an agent can reach, [K, 3] float64: x, y, z in metres.
 
-        The engine is asked once a scene: furniture that is moved later would close cells, and shift the lattice.
+        AI2-THOR is queried once per scene: furniture that is moved later would close cells, and shift the lattice.
         """
         if self._reachable is None:
             found = self.call("GetReachablePositions")["actionReturn"]
@@ -122,7 +122,7 @@ class Simulator:
             return ask()
         except ValueError as error:
             reason = " ".join(str(error).split())[:200]
-            raise ThorError(f"this build of AI2-THOR does not know {what}: {reason}") from error
+            raise ThorError(f"this build of AI2-THOR does not support {what}: {reason}") from error
         except TimeoutError as error:
             raise ThorError(
                 f"AI2-THOR did not answer ({what}): start it again, with a smaller scene or fewer agents"

@@ -46,7 +46,7 @@ class TeamEnv(gymnasium.Env):
         Args:
             world: a world of B = 1, or a registered id.
             render_mode: `rgb_array` or None.
-            text_tokens: give tokens in place of the ids of constant texts, such as a manual's sentences.
+            text_tokens: give tokens instead of the ids of constant texts, such as a manual's sentences.
             episode_statistics: report `episode`. Set it to False inside RecordEpisodeStatistics, which reports it
                 itself and refuses a second one, and where two equal games must give equal infos.
             arguments: keyword arguments for a registered id.
@@ -129,7 +129,7 @@ class TeamVectorEnv(VectorEnv):
             world: a batch of worlds, or a registered id.
             num_envs: B, for a registered id.
             render_mode: `rgb_array` or None.
-            text_tokens: give tokens in place of the ids of constant texts, such as a manual's sentences.
+            text_tokens: give tokens instead of the ids of constant texts, such as a manual's sentences.
             arguments: keyword arguments for a registered id.
 
         Raises:

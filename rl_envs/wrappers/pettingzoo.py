@@ -33,7 +33,7 @@ class TeamParallelEnv(ParallelEnv):
         Args:
             world: a world of B = 1, or a registered id.
             render_mode: `rgb_array` or None.
-            text_tokens: give tokens in place of the ids of constant texts, such as a manual's sentences.
+            text_tokens: give tokens instead of the ids of constant texts, such as a manual's sentences.
             arguments: keyword arguments for a registered id.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The agents in the game: the bookkeeping by agent name that PettingZoo and RLlib both ask for.
+"""The agents in the game: bookkeeping by agent name, as PettingZoo and RLlib require.
 
 Agents are always listed in the world's order.
 """

@@ -58,7 +58,7 @@ class SingleWorld:
         Args:
             world: a world of B = 1, or a registered id.
             arguments: keyword arguments for a registered id.
-            text_tokens: give tokens in place of ids where ids are rows of a table of texts (`World.text_tables`).
+            text_tokens: give tokens instead of ids where ids are rows of a table of texts (`World.text_tables`).
 
         Raises:
             ValueError: B is not 1, the world is in torch, or arguments were given for a world that is already built.

@@ -2,7 +2,7 @@
 
 Ids are integer boxes and not discrete spaces, so that an observation is the world's own array and no library converts
 it (to one-hot vectors, for example). Composed text is given as tokens, because users of other libraries do not have the
-text table that row numbers point into. Ids of constant texts (`World.text_tables`) stay ids unless tokens are asked
+text table that row numbers point into. Ids of constant texts (`World.text_tables`) stay ids unless tokens are requested
 for.
 """
 
@@ -48,12 +48,12 @@ def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: boo
 
 
 def with_tokens(world: World, observations: Arrays, text_tokens: bool = False) -> Arrays:
-    """Observations with the tokens of composed texts in place of row numbers.
+    """Observations with the tokens of composed texts instead of row numbers.
 
     Args:
         world: the world.
         observations: dict of `[B, N, ...]`.
-        text_tokens: give tokens in place of the ids of constant texts, too.
+        text_tokens: give tokens instead of the ids of constant texts, too.
     """
     texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
     if text_tokens:

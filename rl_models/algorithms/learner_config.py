@@ -172,7 +172,7 @@ class LearnerConfig(AlgorithmConfig):
     entropy_coef: NonNegativeFloat = 0.01
     """Weight of the entropy bonus at the start, at least 0."""
     final_entropy_coef: NonNegativeFloat | None = None
-    """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
+    """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight constant."""
     entropy_env_steps: NonNegativeInt = 0
     """Number of env steps in which the entropy bonus falls; 0: `schedule_optimiser_steps`, or else the whole
     budget."""

@@ -87,7 +87,7 @@ class Endpoint:
             reason = str(refusal)
         except Exception as error:
             self._meter.count_failed_call()
-            reason = _in_words(error)
+            reason = _describe(error)
         return ChatFailure(reason)
 
     async def _ask(self, request: ChatRequest, max_retries: int) -> tuple[Outcome, int]:
@@ -156,7 +156,7 @@ def _arguments(request: ChatRequest) -> dict[str, Any]:
     return arguments
 
 
-def _in_words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     import openai
 
     if isinstance(error, TimeoutError | openai.APITimeoutError):

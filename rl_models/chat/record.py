@@ -45,7 +45,7 @@ class Recorded:
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
         self._stored_texts: set[str] = set()
-        known = read_record(path, drops_torn_end=True) if path.exists() else []
+        known = read_record(path, ignores_incomplete_line=True) if path.exists() else []
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class Replay:
         self._path, self._otherwise = path, otherwise
         self._lock = threading.Lock()
         self._outcomes: dict[str, deque[Outcome]] = defaultdict(deque)
-        for key, outcome in read_record(path, drops_torn_end=False):
+        for key, outcome in read_record(path, ignores_incomplete_line=False):
             self._outcomes[key].append(outcome)
 
     def complete(self, request: ChatRequest) -> Outcome:
@@ -128,7 +128,7 @@ class LastReplies:
         Raises:
             RecordError: the record does not exist or is damaged.
         """
-        self._path, known = path, read_record(path, drops_torn_end=False)
+        self._path, known = path, read_record(path, ignores_incomplete_line=False)
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
 
     def complete(self, request: ChatRequest) -> Outcome:
@@ -140,18 +140,18 @@ class LastReplies:
         return ChatFailure("the record holds no reply to this request")
 
 
-def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
+def read_record(path: Path, ignores_incomplete_line: bool) -> list[tuple[str, Outcome]]:
     """All outcomes of a record with their keys, in order.
 
     Args:
         path: file of the record.
-        drops_torn_end: remove an incomplete last line of a killed process from the file; if not, it is skipped.
+        ignores_incomplete_line: remove an incomplete last line of a killed process; otherwise it is skipped.
 
     Raises:
         RecordError: the file cannot be read, or a complete line is not a line of a record.
     """
     try:
-        whole = _whole_lines(path) if drops_torn_end else _until_last_end(path.read_bytes())
+        whole = _whole_lines(path) if ignores_incomplete_line else _until_last_end(path.read_bytes())
     except OSError as error:
         raise RecordError(f"the record {path} cannot be read ({error.strerror}): check the path") from None
     return [_read_line(path, number, line) for number, line in enumerate(whole.splitlines(), start=1)]
@@ -160,10 +160,10 @@ def read_record(path: Path, drops_torn_end: bool) -> list[tuple[str, Outcome]]:
 def _whole_lines(path: Path) -> bytes:
     """Content of a file after its incomplete last line is removed. The lock waits for processes that write a line."""
     with path.open("r+b", buffering=0) as file, hold_open_file(file):
-        return os.pread(file.fileno(), _cut_half_a_line(file), 0)
+        return os.pread(file.fileno(), _remove_incomplete_line(file), 0)
 
 
-def _cut_half_a_line(file: IO[bytes]) -> int:
+def _remove_incomplete_line(file: IO[bytes]) -> int:
     """Remove the incomplete last line of a killed process from a locked file; returns the new size in bytes."""
     size = os.fstat(file.fileno()).st_size
     if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
@@ -179,7 +179,7 @@ def _until_last_end(raw: bytes) -> bytes:
 def _append_line(file: IO[bytes], line: bytes) -> None:
     """Append a whole line to an unbuffered file, or nothing. A full disk takes part of a line before it fails."""
     with hold_open_file(file):
-        size = _cut_half_a_line(file)
+        size = _remove_incomplete_line(file)
         if file.write(line) != len(line):
             file.truncate(size)
             raise OSError(f"the record {file.name} cannot grow because its disk is full: free disk space")

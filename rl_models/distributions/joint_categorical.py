@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from rl_models.distributions.joint_policy import NEVER, inverse_cdf, l1_to_product
+from rl_models.distributions.joint_policy import ILLEGAL_LOGIT, inverse_cdf, l1_to_product
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class JointCategorical:
         """Entropy of each agent's marginal policy, [..., N] float32, in nats."""
         # By way of logarithms, because the gradient of -p log p is not finite where p underflows to 0.
         log_marginals = self._by_agent(self.log_table).logsumexp(-2)
-        return -(log_marginals.exp() * log_marginals.clamp(min=NEVER)).sum(-1)
+        return -(log_marginals.exp() * log_marginals.clamp(min=ILLEGAL_LOGIT)).sum(-1)
 
     def tvd(self) -> Tensor:
         """Total variation distance between Pi and the product of its marginals, [...] float32 in [0, 1]."""

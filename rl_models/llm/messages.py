@@ -22,7 +22,7 @@ from rl_models.runtime.device import to_device
 from rl_models.runtime.fixed_weights import LRUCache
 
 _PROMPTS_AT_ONCE = 64
-_TOKENS_UNASKED = 8
+_END_CHECK_INTERVAL = 8
 
 
 @torch.no_grad()
@@ -74,7 +74,7 @@ def _continue(
     positions = (torch.arange(width, device=model.device) - (width - lengths)[:, None]).clamp(min=0)
     mask = (torch.arange(width, device=model.device) >= (width - lengths)[:, None]).long()
     ended, cache, written = torch.zeros(len(prompts), dtype=torch.bool, device=model.device), None, []
-    asked_every = 1 if ended.device.type == "cpu" else _TOKENS_UNASKED
+    asked_every = 1 if ended.device.type == "cpu" else _END_CHECK_INTERVAL
     for step in range(max_tokens):
         output = model(
             input_ids=tokens,

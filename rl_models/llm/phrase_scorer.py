@@ -13,7 +13,7 @@ from typing import TypeAlias
 import torch
 
 from rl_models.chat.exchange import Message
-from rl_models.llm.adapters import honours_masks
+from rl_models.llm.adapters import supports_masks
 from rl_models.llm.llm_config import Normalisation
 from rl_models.llm.scoring import Scorer, normalise, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, shared_base
@@ -94,7 +94,7 @@ class PhraseScorer:
     def _scorer(self, prompts: Sequence[Ids]) -> Scorer:
         """Without a prefix cache: as a trie where the model obeys masks, which a sliding window replaces."""
         window = getattr(self._base.model.config, "sliding_window", None) or max(map(len, prompts))
-        return score_trie if self._base.honours_masks and max(map(len, prompts)) <= window else score_alone
+        return score_trie if self._base.supports_masks and max(map(len, prompts)) <= window else score_alone
 
     def _tokenise(self, messages: Sequence[Message], phrases: Sequence[str]) -> Tokenised:
         turns = [(one.role, one.content) for one in messages]
@@ -110,8 +110,8 @@ class PhraseScorer:
     @cached_property
     def _base(self) -> SharedBase:
         base = shared_base(self.name, torch.bfloat16 if building_device().type == "cuda" else torch.float32)
-        if base.honours_masks is None:
-            base.honours_masks = honours_masks(base.model)
+        if base.supports_masks is None:
+            base.supports_masks = supports_masks(base.model)
         return base
 
     @cached_property
@@ -122,4 +122,4 @@ class PhraseScorer:
     def _shares_prefixes(self) -> bool:
         model = self._base.model
         has_window = getattr(model.config, "sliding_window", None)
-        return bool(self._base.honours_masks) and not has_window and can_share_prefixes(model)
+        return bool(self._base.supports_masks) and not has_window and can_share_prefixes(model)

@@ -205,7 +205,7 @@ class Packed:
         sees: [R, 1, S, S] bool.
         lengths: R lengths without padding, on the host.
         ends: [R] int64, place of each prompt's last token among all R * S.
-        speakers: [Q] int64, places among all R * S whose next token is asked for, each once.
+        speakers: [Q] int64, indices among all R * S of the tokens whose logits are computed, each once.
         asked: [E] int64, for each node which of the Q places it follows.
         targets: [E] int64, for each node its token.
         paths: [R, K, L] int64, nodes of each candidate; E where there is none.

@@ -31,12 +31,12 @@ class SharedBase:
         model: the model; never modified.
         tokenizer: its tokenizer.
         name: folder and age of its files, None for a model that was made in memory.
-        honours_masks: whether 4-D masks and positions are obeyed; None until checked.
+        supports_masks: whether 4-D masks and positions are obeyed; None until checked.
     """
 
     def __init__(self, model: Any, tokenizer: Any, name: tuple[str, int] | None = None) -> None:
         self.model, self.tokenizer, self.name = model, tokenizer, name
-        self.honours_masks: bool | None = None
+        self.supports_masks: bool | None = None
         self._frozen: dict[int, FrozenLayers] = {}
         self._messages: OrderedDict[Hashable, dict[Ids, Ids]] = OrderedDict()
 
@@ -85,7 +85,7 @@ class SharedBase:
             id(weight): nn.Parameter(move(weight.detach()), requires_grad=False) for weight in self.model.parameters()
         }
         other = SharedBase(move_buffers(copy.deepcopy(self.model, weights), move), self.tokenizer, self.name)
-        other.honours_masks = self.honours_masks
+        other.supports_masks = self.supports_masks
         return _known(other)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedBase:

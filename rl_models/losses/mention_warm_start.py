@@ -80,7 +80,7 @@ class MentionWarmStart:
         return weight * loss, {"loss/mention_warm_start": loss.detach(), "schedule/mention_warm_start": weight}
 
     def _targets(self, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
-        """Targets [K, L] float32 of all frames, and whether there is a thing that is asked for, [K] bool."""
+        """Targets [K, L] float32 of all frames, and whether there is a target, [K] bool."""
         grid = batch["obs/grid"][:, :steps].flatten(0, 2).flatten(1).long()
         tokens = batch["texts/document"][batch["obs/document"][:, :steps].flatten().long()].long()
         words = self.words(grid.device)

@@ -4,7 +4,7 @@ The grounding loss (`grounding.py`) compares manuals that differ mostly in names
 Here the manual stays, and the movement in a sprite's query is exchanged. s(e, m) is the log-sum-exp over the sentences
 of its own manual of the scores of the query of sprite e's symbol with movement m. The loss is the mean cross-entropy of
 softmax_m s(e, m) and the movement that was seen. Frames without any observed movement are left out. In the others a
-fleeing sprite that stands in a corner counts as one that does not move. This loss is a deviation from EMMA's paper, and
+fleeing sprite in a corner counts as one that does not move. This loss is a deviation from EMMA's paper, and
 results that use it must say so.
 """
 

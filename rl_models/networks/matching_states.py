@@ -6,7 +6,7 @@ Then it receives messages from all nodes, itself included, with what the documen
 has one set of these weights. A reader with an entity divider has a second, which grounds the goal
 (`entity_divider_matching.py`).
 
-Nodes (section 4 of `matching.py`) are what stands in the cells of a room, what agents hold, and the goal; they have no
+Nodes (section 4 of `matching.py`) are the objects in the cells of a room, what agents hold, and the goal; they have no
 weights. Occupied cells are compacted, so the cost grows with the number of entities and not with the size of the room.
 """
 
@@ -30,7 +30,7 @@ class Nodes:
         kinds: [K, X] int64, kinds of the names; 0 for goals.
         places: [K, X] int64, offset from the agent as row * side + column, then a row for each inventory and the goal.
         beyond: [K, X, 2] int64, rows and columns by which a node is farther than the offsets reach.
-        cells: [K, X] int64, where a node stands in the grid, as (row * W + column) * P + name; H * W * P for padding,
+        cells: [K, X] int64, position of a node in the grid, as (row * W + column) * P + name; H * W * P for padding,
             inventories and the goal.
         exists: [K, X] bool, False for padding.
     """

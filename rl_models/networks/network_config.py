@@ -125,7 +125,7 @@ class PartsConfig:
 
     name: NetworkName = "auto"
     """Network by name: auto, what fits the observation; mlp, cnn, lstm, or a reader of texts, film2, emma, matching or
-    words (`concord methods` says what each needs)."""
+    words (`concord methods` lists their requirements)."""
     hidden_sizes: tuple[PositiveInt, ...] = (64, 64)
     """Widths of the dense layers after the encoder."""
     channels: tuple[PositiveInt, ...] = (16, 32)

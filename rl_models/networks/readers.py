@@ -2,7 +2,7 @@
 
 txt2π reads the document twice: with attention to its goal (eqs. 9-16), and with attention to visual features (eq. 18).
 The baselines of appendix C only summarise the three texts. All readers give every frame a fixed vector; in txt2π the
-layers over the grid attend to the document again. This file knows no grid.
+layers over the grid attend to the document again. This file does not depend on a grid.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A reader turns the texts that an agent sees, and a vector of everything else that it sees (the query), into features.
 A text is one or more sentences; observations hold their rows as `texts.py` describes. The words' vectors come from a
-table that is learned, or from a frozen encoder that is handed in (EMMA reads with BERT).
+table that is learned, or from a given frozen encoder (EMMA reads with BERT).
 
 * `film2` (RTFM, section 4.1): a BiLSTM over all words, attention over its states, then FiLM² between text and query.
 * `emma` (Hanjie et al., 2021, section 4): a key and a value of each sentence; the query attends over the keys.

@@ -25,7 +25,7 @@ from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 from rl_models.fragment import Array, Fragment
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.private_ray import PrivateEnvRunner
-from rl_models.runtime.device import building_for, chosen_device, refuse_gpu
+from rl_models.runtime.device import building_for, chosen_device, forbid_gpu
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import Collector
@@ -88,7 +88,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         if self.worker_index:
             keep_freed_memory()
         if self.worker_index and not self.config.num_gpus_per_env_runner:
-            refuse_gpu()  # Ray shows GPUs also to a process that was assigned none
+            forbid_gpu()  # Ray shows GPUs also to a process that was assigned none
         worlds = self.config.num_envs_per_env_runner
         first = max((self.worker_index or 0) - 1, 0) * worlds
         groups = self.config.env_config["world_groups"]

@@ -34,7 +34,7 @@ from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import ALONE, Learners
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.private_ray import PrivateImpalaLearner, PrivateLearner
-from rl_models.runtime.device import building_for, chosen_device, move, refuse_gpu
+from rl_models.runtime.device import building_for, chosen_device, forbid_gpu, move
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training import loop
@@ -70,7 +70,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         self._updating = threading.Lock()
         self._rests_since = time.perf_counter()
         if self.config.num_learners and not self.config.num_gpus_per_learner:
-            refuse_gpu()  # Ray shows GPUs also to a process that was assigned none
+            forbid_gpu()  # Ray shows GPUs also to a process that was assigned none
         with building_for(chosen_device()):
             super().build()
 

@@ -70,7 +70,7 @@ def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
     return found or _CPU
 
 
-def refuse_gpu() -> None:
+def forbid_gpu() -> None:
     """Make `auto` mean the CPU in this process, because the visible GPU is assigned to another one."""
     PROCESS.refuses_gpu = True
 

@@ -7,7 +7,7 @@ from tune_experiments.core.errors import EXIT_CODE, UserError
 
 
 def test_the_wheels_are_those_of_what_is_wanted_and_of_all_that_it_needs():
-    found = wheels.wheels_of()
+    found = wheels.list_wheels()
     assert set(found) <= set(wheels.CONSTRAINTS.read_text().splitlines())  # in the tested versions
     names = {wheel.partition("==")[0].lower() for wheel in found}
     assert names >= {*wheels.WANTED, "pydantic_core", "typing_extensions", "cloudpickle", "docstring_parser"}
@@ -16,7 +16,7 @@ def test_the_wheels_are_those_of_what_is_wanted_and_of_all_that_it_needs():
 
 def test_what_no_version_is_known_of_is_named():
     with pytest.raises(UserError, match="no-such-package"):
-        wheels.wheels_of(["no_such_package"])
+        wheels.list_wheels(["no_such_package"])
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help-me"], ["a", "b"]])

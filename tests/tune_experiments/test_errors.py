@@ -1,4 +1,4 @@
-"""The contract of errors: a wrong input gives one sentence that names what is wrong and says how to mend it.
+"""The contract of errors: a wrong input gives one sentence that names what is wrong and says how to fix it.
 
 Each row of the tables is a wrong input and what its sentence must name: the flag, key, file or agent. The rules are in
 `assert_contract`; no wording is.

@@ -97,7 +97,7 @@ class GridworldExperiment(Experiment[Config]):
     def deviation_notes(self, config: Config) -> list[str]:
         """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""
         notes = [
-            _rooms_of(config),
+            _rooms_folder(config),
             f"{config.learner.algorithm.upper()} replaces the paper's A3C",
         ]
         if steps := config.cordial.decline_optimiser_steps:
@@ -219,7 +219,7 @@ def paper_preset(laptop: Config) -> Config:
     )
 
 
-def _rooms_of(config: Config) -> str:
+def _rooms_folder(config: Config) -> str:
     """Sentence about generated rooms and rooms with iTHOR's floors and inferred television masks."""
     used = {
         "training": named_rooms(config.room_size, (config.train_rooms,)),

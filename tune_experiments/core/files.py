@@ -35,7 +35,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         raise
 
 
-def refuse_other_files(out: Path, own: Collection[str] = ()) -> None:
+def check_for_other_files(out: Path, own: Collection[str] = ()) -> None:
     """Check that a folder holds no files with other names than `own`; a missing folder is accepted.
 
     Raises:

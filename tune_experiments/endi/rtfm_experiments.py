@@ -21,7 +21,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm.columns import SHUFFLED
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, refuse_unread
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, check_unused_flags
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
 from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
 
@@ -99,7 +99,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
             ValueError: a room that is too small for a stage.
         """
         if all(map(on_matching, config.methods)):
-            refuse_unread(config, self.presets.values(), _UNREAD_ON_MATCHING)
+            check_unused_flags(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
             for arguments in columns(config).values():
                 make_stage(config, stage, **arguments).reset(0)

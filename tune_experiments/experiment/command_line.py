@@ -42,12 +42,12 @@ _FIRST_PAGE = {
     "network.name": "network, also set by `--network NAME`",
     "seeds": "one trial for each method and seed",
     "budget_env_steps": "env steps of training, of each method and seed",
-    "config": "YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file",
-    "out": "folder, or URI of an object store, for all that the run writes; the same command continues the run in it",
+    "config": "YAML file with values of flags, such as config.yaml of a run; command-line flags override it",
+    "out": "output folder, or URI of an object store; the same command continues the run in it",
     "workers.runners": "env runner processes of a trial; 0: the trial's own process samples",
-    "workers.worlds_per_runner": "environments that each of them steps at once",
+    "workers.worlds_per_runner": "environments per runner, stepped at once",
     "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
-    "max_concurrent_trials": "most trials that train at once; None: as many as CPUs and GPUs hold",
+    "max_concurrent_trials": "maximum number of concurrent trials; None: as many as the CPUs and GPUs allow",
     "slice_seconds": "stop at checkpoints after this many seconds; the same command continues; None: no limit",
 }
 """Dotted path -> its text in `--help`, beside `--preset`."""
@@ -64,7 +64,7 @@ class RunOptions:
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for all that the run writes (None: runs/EXPERIMENT_PRESET); the same command with it continues the run."""
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
-    """YAML file with values of flags, such as config.yaml of a run; flags besides it win over the file. As on a command
+    """YAML file with values of flags, such as config.yaml of a run; command-line flags override it. As on a command
     line, an environment that it names is imported."""
     seeds: tuple[_Seed, ...] = (0,)
     """Seeds of the trials, at least 0: one trial for each method and seed."""

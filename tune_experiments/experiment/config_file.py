@@ -118,7 +118,7 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
     write_atomically(path, f"# concord run {experiment} --config {path.name}\n{text}")
 
 
-def refuse_secrets(config: DataclassInstance) -> None:
+def check_for_secrets(config: DataclassInstance) -> None:
     """Check that the configuration, which is written into files, holds no key or token.
 
     Raises:

@@ -45,7 +45,7 @@ from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
-from tune_experiments.search.folder import refuse_search_folder
+from tune_experiments.search.folder import check_not_search_folder
 from tune_experiments.search.run_search import Part, Search
 
 DEFAULT_OUT = "runs"
@@ -107,7 +107,7 @@ class Session(Generic[Config]):
 
     def train_and_evaluate(self) -> Run[Config]:
         """Every method with every seed."""
-        refuse_search_folder(self.folder.path)
+        check_not_search_folder(self.folder.path)
         self._remove_outdated_rows()
         requests = trial_requests(self.experiment, self.config, self.options.seeds, self.folder)
         form: Request = {"is_local": True} if self.options.local else {}

@@ -11,7 +11,7 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.config_file import refuse_secrets
+from tune_experiments.experiment.config_file import check_for_secrets
 from tune_experiments.experiment.plan import Stage
 from tune_experiments.run.placement import device_or_refusal
 from tune_experiments.run.ray_cluster import check_this_machine
@@ -30,7 +30,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
-    refuse_secrets(config)
+    check_for_secrets(config)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
         config = experiment.inspect(config, Terminal().print, stored)

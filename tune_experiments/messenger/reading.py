@@ -24,11 +24,11 @@ from tune_experiments.experiment.plan import Tests
 from tune_experiments.messenger import evaluation
 from tune_experiments.messenger.config import MessengerRunConfig, corpus_of_run
 from tune_experiments.messenger.evaluation import WithRandomMoves
-from tune_experiments.messenger.tables import of_games
+from tune_experiments.messenger.tables import game_tables
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 
-TOLD_ROLES = {
+GIVEN_ROLES = {
     "reads_enemy": ENEMY,
     "reads_message": MESSAGE,
     "reads_goal": GOAL,
@@ -45,8 +45,8 @@ _EXPLAINED = (
 )
 
 
-class WhatSpritesRead(WithRandomMoves):
-    """An evaluation with the additional metrics of `TOLD_ROLES`."""
+class ReadingEvaluation(WithRandomMoves):
+    """An evaluation with the additional metrics of `GIVEN_ROLES`."""
 
     world: Messenger
 
@@ -70,7 +70,7 @@ class WhatSpritesRead(WithRandomMoves):
         finally:
             network.shows_attention = before
         right, counted = (episodes.pop(name).T for name in (_RIGHT, _COUNTED))
-        names = list(TOLD_ROLES)[: len(counted)]
+        names = list(GIVEN_ROLES)[: len(counted)]
         return episodes | {
             name: own[here > 0] / here[here > 0] for name, own, here in zip(names, right, counted, strict=True)
         }
@@ -86,7 +86,7 @@ class WhatSpritesRead(WithRandomMoves):
         counts = state["entity_here"] & ((here & (symbols > 0)[:, None]).sum(-1) == 1) & own.any(-1)
         sentence = np.take_along_axis(attended, own.argmax(-1), 1)
         about = self._about[np.take_along_axis(obs["manual"][:, 0, 0].cpu().numpy().astype(np.int64), sentence, 1)]
-        roles = np.array(list(TOLD_ROLES.values()))[: counts.shape[1]]
+        roles = np.array(list(GIVEN_ROLES.values()))[: counts.shape[1]]
         is_own = (about[..., 0] + FIRST_ENTITY == state["entity_symbols"]) & (about[..., 1] == roles)
         found = {_COUNTED: counts, _RIGHT: counts & is_own}
         return {name: torch.from_numpy(value)[:, None] for name, value in found.items()}
@@ -95,7 +95,7 @@ class WhatSpritesRead(WithRandomMoves):
 def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> Tests:
     """See `evaluation.evaluate`; also the sprites' attention where the manual describes the game."""
     corpus, _ = corpus_of_run(config)
-    return evaluation.evaluate(config, stage, policy, way_where_told=partial(WhatSpritesRead, corpus.about))
+    return evaluation.evaluate(config, stage, policy, way_where_told=partial(ReadingEvaluation, corpus.about))
 
 
 def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
@@ -106,9 +106,9 @@ def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
         caption: title of its tables in results.jsonl.
     """
     title = f"{caption}: attention of sprites to sentences"
-    cells = of_games(results, caption, title, tuple(TOLD_ROLES))
+    cells = game_tables(results, caption, title, tuple(GIVEN_ROLES))
     if not cells:
         return []
     there = {cell.metric for cell in cells}
-    made = make_table(cells, title, [name for name in TOLD_ROLES if name in there])
+    made = make_table(cells, title, [name for name in GIVEN_ROLES if name in there])
     return [dataclasses.replace(made, caption=f"{made.caption} {_EXPLAINED}")]

@@ -97,14 +97,14 @@ def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
         caption: title of its tables in results.jsonl.
     """
     title = f"{caption}: causes of lost games"
-    cells = of_games(results, caption, title, _OF_ENDINGS)
+    cells = game_tables(results, caption, title, _OF_ENDINGS)
     if not {cell.metric for cell in cells} & set(ENDINGS):
         return []
     table = make_table(cells, title, _OF_ENDINGS)
     return [dataclasses.replace(table, caption=f"{table.caption} {_ENDINGS_EXPLAINED}")]
 
 
-def of_games(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:
+def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:
     """Cells of a table over training and test games of all stages, with the true manual.
 
     Args:

@@ -85,7 +85,7 @@ def partner_weights(payoffs: Array) -> Array:
     return softmax(-SHARPNESS * values / (length if length > 0 else 1.0))
 
 
-def with_visits(weights: Array, visits: Array, visit_weight: float) -> Array:
+def add_visit_weights(weights: Array, visits: Array, visit_weight: float) -> Array:
     """Weights of partners after some visits: rarely met partners become more likely.
 
     Args:

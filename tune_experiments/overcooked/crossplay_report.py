@@ -11,7 +11,7 @@ import numpy as np
 
 from rl_envs.core.spec import Array
 from tune_experiments.core.drawing import Drawn, attempt
-from tune_experiments.core.files import refuse_other_files, write_atomically
+from tune_experiments.core.files import check_for_other_files, write_atomically
 from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
@@ -30,7 +30,7 @@ def check_out(out: Path) -> None:
         UserError: the folder holds other files.
     """
     if not (out / REPORT).exists():
-        refuse_other_files(out)
+        check_for_other_files(out)
 
 
 def write_report(matrix: Matrix, out: Path) -> Iterator[Drawn]:

@@ -23,7 +23,7 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import chosen_device, copy_on, get_device, to_device
 from rl_models.training.collector import to_numpy
-from tune_experiments.overcooked.cole_solver import with_visits
+from tune_experiments.overcooked.cole_solver import add_visit_weights
 
 _UNIFORMS = "uniforms"
 """Copied to the device with the observations."""
@@ -139,7 +139,7 @@ class KitchenWithMixture(KitchenWithPartners):
 
     def _draw_partners(self, rows: Array) -> None:
         visits, itself = self.state["visits"], len(self.partners)
-        weights = with_visits(np.array(self._mixture.weights), visits[rows], self._mixture.visit_weight)
+        weights = add_visit_weights(np.array(self._mixture.weights), visits[rows], self._mixture.visit_weight)
         shares = weights / weights.sum(1, keepdims=True) * (1 - self._mixture.self_share)
         uniforms = self.chance.uniforms(1, rows)
         drawn = (uniforms >= shares.cumsum(1)).sum(1)

@@ -78,16 +78,16 @@ class OvercookedRolesConfig(
         check_ranges(self.roles, "roles.")
         check_precision_of_values(self, "roles.precision")
 
-    def workers_of(self, method: str) -> Workers:
+    def worker_settings(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""
         is_whole = method == "maser" and self.roles.whole_episodes
         length = self.max_episode_steps if is_whole else self.workers.fragment_length
         worlds = self.roles.worlds_per_runner or self.workers.worlds_per_runner
         return dataclasses.replace(self.workers, worlds_per_runner=worlds, fragment_length=length)
 
-    def learner_of(self, method: str) -> RoleSettings:
+    def learner_settings(self, method: str) -> RoleSettings:
         """Learner of a Q-learning method; longer fragments are fewer in a minibatch."""
-        workers = self.workers_of(method)
+        workers = self.worker_settings(method)
         ratio = self.workers.fragment_length / workers.fragment_length
         return dataclasses.replace(
             self.roles,

@@ -39,7 +39,7 @@ def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
     if row not in Q_ROWS:
         return plan_ppo(config, row, seed)
     method = cast(RoleMethod, row.removesuffix(SPARSE))
-    learner, workers = config.learner_of(method), config.workers_of(method)
+    learner, workers = config.learner_settings(method), config.worker_settings(method)
     own = Row(
         make_world=make_world,
         is_shaped=False,  # its weight would fall
@@ -66,7 +66,7 @@ def build_team(config: OvercookedRolesConfig, seed: int, *, method: RoleMethod) 
 
 def build_objective(config: OvercookedRolesConfig, *, method: RoleMethod) -> Objective:
     """Objective that a method minimises."""
-    learner, workers = config.learner_of(method), config.workers_of(method)
+    learner, workers = config.learner_settings(method), config.worker_settings(method)
     qmix = qmix_objective(learner, learner.gamma, workers.env_steps_of_update)
     return role_objective(config.roles.team, method, qmix)
 

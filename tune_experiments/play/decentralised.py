@@ -53,7 +53,7 @@ class PlayedEpisode:
         seed, world: seed and index of the world; they fix the random stream that all agents share.
         allow: modules outside Concord that may be imported if the checkpoint names them.
         device: device of the agents' networks; several agents may share a GPU.
-        patience_seconds: timeout in seconds of each wait.
+        timeout_seconds: timeout in seconds of each wait.
     """
 
     checkpoint: Path
@@ -61,7 +61,7 @@ class PlayedEpisode:
     world: int
     allow: tuple[str, ...] = ()
     device: DeviceChoice = "auto"
-    patience_seconds: float = PATIENCE_SECONDS
+    timeout_seconds: float = PATIENCE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class MessageChannel:
         traffic: statistics of the messages sent so far.
     """
 
-    def __init__(self, agent: int, pipes: Mapping[int, Connection], patience_seconds: float) -> None:
+    def __init__(self, agent: int, pipes: Mapping[int, Connection], timeout_seconds: float) -> None:
         self.traffic = MessageStats()
-        self._agent, self._pipes, self._patience_seconds = agent, pipes, patience_seconds
+        self._agent, self._pipes, self._timeout_seconds = agent, pipes, timeout_seconds
 
     def exchange(self, message: Tensor) -> Tensor:
         """Send a message to all other agents and receive theirs: [1, 1, ...] -> [1, N, ...] in the order of the agents.
@@ -99,7 +99,7 @@ class MessageChannel:
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
 
     def _receive(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
-        if not pipe.poll(self._patience_seconds):
+        if not pipe.poll(self._timeout_seconds):
             raise TimeoutError
         return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
 
@@ -126,7 +126,7 @@ def _act_until_the_end(
 ) -> None:
     loaded = load_policy(episode.checkpoint, episode.allow, episode.device)
     agent = AgentPolicy(loaded.policy, number)
-    channel = MessageChannel(number, others, episode.patience_seconds)
+    channel = MessageChannel(number, others, episode.timeout_seconds)
     chance = Chance(episode.seed, episode.world, 1)
     no_reset = torch.zeros(1, dtype=torch.bool, device=loaded.device)  # the recurrent state starts empty
     while (seen := coordinator.recv()) is not None:
@@ -143,13 +143,13 @@ class SeparateAgents:
 
     Attributes:
         processes: process of each agent.
-        patience_seconds: timeout in seconds of each wait.
+        timeout_seconds: timeout in seconds of each wait.
     """
 
-    def __init__(self, observation_keys: Sequence[str], patience_seconds: float) -> None:
+    def __init__(self, observation_keys: Sequence[str], timeout_seconds: float) -> None:
         self.processes: list[SpawnProcess] = []
         self.pipes: list[Connection] = []
-        self._keys, self.patience_seconds = observation_keys, patience_seconds
+        self._keys, self.timeout_seconds = observation_keys, timeout_seconds
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
@@ -207,9 +207,9 @@ class SeparateAgents:
 
     def _answer(self, agent: int) -> Any:
         pipe = self.pipes[agent]
-        if not pipe.poll(self.patience_seconds):
+        if not pipe.poll(self.timeout_seconds):
             raise UserError(
-                f"agent {agent} did not answer within {self.patience_seconds:g} seconds, at env step "
+                f"agent {agent} did not answer within {self.timeout_seconds:g} seconds, at env step "
                 f"{self._env_steps + 1}; run the command again when the machine is less busy"
             )
         answer = pipe.recv()
@@ -240,7 +240,7 @@ def separate_agents(
     episode: PlayedEpisode, num_agents: int, observation_keys: Sequence[str]
 ) -> Iterator[SeparateAgents]:
     """N processes that play one episode, each with these keys of its observations; they end with the `with` block."""
-    team = SeparateAgents(observation_keys, episode.patience_seconds)
+    team = SeparateAgents(observation_keys, episode.timeout_seconds)
     pipes: list[dict[int, Connection]] = [{} for _ in range(num_agents)]
     for one, other in itertools.combinations(range(num_agents), 2):
         pipes[one][other], pipes[other][one] = multiprocessing.Pipe()

@@ -3,7 +3,7 @@
     pretrained/NAME/checkpoints/checkpoint_NUMBER/   weights.safetensors and state.json, as training left them
     pretrained/NAME/language_model/                  of a team that has one
     pretrained/NAME/card.json                        command, extra inputs, results, first actions
-    pretrained/NAME/README.md                        the same for people
+    pretrained/NAME/README.md                        the same, readable
 
 A card holds the first joint actions of one episode, so that a test detects changes of environments and networks.
 """

@@ -226,7 +226,7 @@ def _actions_in_words(world: World, actions: Any, index: int, decides: np.ndarra
 
 
 def steps_of_episode(policy: LoadedPolicy, world: World, seed: int, index: int) -> Iterator[tuple[Any, Any, Any, Any]]:
-    """Play until world `index` ends; the world is reset at the call, before the first step is asked for."""
+    """Play until world `index` ends; the world is reset at the call, before the first step."""
     world.auto_resets = False
     obs = world.reset(seed)
     policy.reset(seed, world.texts)

@@ -53,7 +53,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return self.picture(world, index)
 
     def picture_for(self, world: Any, index: int, agent: int) -> Array | None:
-        """Image for a person who plays one of the agents; by default it shows everything."""
+        """Image for the human player of one of the agents; by default it shows everything."""
         return self.last_picture(world, index)
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:

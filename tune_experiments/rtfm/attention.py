@@ -47,7 +47,7 @@ class Moment:
     """One time step of an episode: image, texts and attention before a choice, or after the last.
 
     Attributes:
-        picture: picture of the world, [H, W, 3] uint8.
+        picture: image of the world, [H, W, 3] uint8.
         words: words of the document, L of them.
         goal: text of the goal.
         things: names of living monsters and of items on the floor.

@@ -62,7 +62,9 @@ def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
     return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)
 
 
-def refuse_unread(config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]) -> None:
+def check_unused_flags(
+    config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]
+) -> None:
     """Check that a run with only the mention-matching reader's methods changes no unused setting.
 
     Args:

@@ -86,11 +86,11 @@ def helped(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan:
         CONTRASTIVE: (MentionContrast(Schedule.constant(config.contrastive_coef)),),
         WARM_START: (_warm_start(config),),
     }
-    build = functools.partial(build_helped, config, row, seed)
+    build = functools.partial(build_transfer, config, row, seed)
     return dataclasses.replace(plan_one(config, "txt2pi", seed, losses.get(row, ())), build_policy=build)
 
 
-def build_helped(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolicy:
+def build_transfer(config: LettersConfig, row: LettersRow, seed: int) -> TeamPolicy:
     """The team of txt2pi with one component of the mention-matching reader, with its initial weights."""
     if row == WARM_START:
         return _showing_attention(config, seed)

@@ -96,15 +96,15 @@ def _start(ray: Any, num_cpus: int | None, quiet: dict[str, Any]) -> None:
 
 
 def _join(ray: Any, address: str, quiet: dict[str, Any]) -> None:
-    mend = "start that cluster, correct RAY_ADDRESS, or unset it to run here"
+    cure = "start that cluster, correct RAY_ADDRESS, or unset it to run here"
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdigit() and not _answers(host.strip("[]") or "127.0.0.1", int(port)):
-        raise UserError(f"no Ray cluster answers at RAY_ADDRESS={address}; {mend}")
+        raise UserError(f"no Ray cluster answers at RAY_ADDRESS={address}; {cure}")
     try:
         ray.init(address=address, **quiet)
     except Exception as error:
         raise UserError(
-            f"cannot join the Ray cluster at RAY_ADDRESS={address} ({_first_sentence(error)}); {mend}"
+            f"cannot join the Ray cluster at RAY_ADDRESS={address} ({_first_sentence(error)}); {cure}"
         ) from error
 
 

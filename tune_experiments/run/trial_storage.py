@@ -23,21 +23,21 @@ _LOCK_FILE = ".writer.lock"
 
 @contextmanager
 def patient_storage(
-    folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS
+    folder: Path, say: Callable[[str], None], timeout_seconds: float = PATIENCE_SECONDS
 ) -> Iterator[None]:
     """Context that locks a trial's folder; after a disk error it waits until the disk is writable again."""
-    await_folder(folder, say, patience_seconds)
+    await_folder(folder, say, timeout_seconds)
     with only_writer(folder, say):
         try:
             yield
         except (OSError, CheckpointError):
-            await_folder(folder, say, patience_seconds)
+            await_folder(folder, say, timeout_seconds)
             raise
 
 
-def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: float = PATIENCE_SECONDS) -> None:
+def await_folder(folder: Path, say: Callable[[str], None], timeout_seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until the folder exists and can be written."""
-    deadline, has_said = time.monotonic() + patience_seconds, False
+    deadline, has_said = time.monotonic() + timeout_seconds, False
     while (refusal := _refusal(folder)) is not None:
         if time.monotonic() > deadline:
             raise FileNotFoundError(
@@ -45,19 +45,19 @@ def await_folder(folder: Path, say: Callable[[str], None], patience_seconds: flo
                 f"all nodes must have access to --out: name a folder on shared storage"
             )
         if not has_said:
-            say(f"{refusal}: waiting until {folder} can be written, for {patience_seconds / 60:.0f} minutes")
+            say(f"{refusal}: waiting until {folder} can be written, for {timeout_seconds / 60:.0f} minutes")
             has_said = True
         time.sleep(LOOKS_AFTER_SECONDS)
 
 
 @contextmanager
-def only_writer(folder: Path, say: Callable[[str], None], patience_seconds: float = 300.0) -> Iterator[None]:
+def only_writer(folder: Path, say: Callable[[str], None], timeout_seconds: float = 300.0) -> Iterator[None]:
     """Context that locks the folder: a trial that lost its cluster may still be running."""
     other = f"another process still writes to {folder}"
-    wait = f"{other}: waiting until it ends, for {patience_seconds / 60:.0f} minutes"
+    wait = f"{other}: waiting until it ends, for {timeout_seconds / 60:.0f} minutes"
     with ExitStack() as stack:
         try:
-            stack.enter_context(hold_lock(folder / _LOCK_FILE, patience_seconds, lambda: say(wait)))
+            stack.enter_context(hold_lock(folder / _LOCK_FILE, timeout_seconds, lambda: say(wait)))
         except TimeoutError:
             raise TimeoutError(f"{other}; end it, or wait until it has ended") from None
         yield

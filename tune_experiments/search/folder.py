@@ -2,7 +2,7 @@
 
     DIR/search.json     definition of the search, so that the folder continues this search only
     DIR/search.jsonl    one line per method and setting: rank, objective, values, flags of the full run
-    DIR/search.md       the same for people
+    DIR/search.md       the same, readable
     DIR/plots/search.png, DIR/hparams/    settings against scores, also for TensorBoard's tab HParams (`figure.py`)
 
 Rows are ordered by rank.
@@ -66,7 +66,7 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
     write_json(path, dict(search))
 
 
-def refuse_search_folder(out: Path) -> None:
+def check_not_search_folder(out: Path) -> None:
     """Check that a folder is not of a search.
 
     Raises:

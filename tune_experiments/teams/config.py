@@ -123,7 +123,7 @@ class Config(
     """Number of processes in which a trial's environments are stepped; 0 steps them in the env runner's process."""
     methods: tuple[MethodName, ...] = ("ippo", "mappo", "sync_4", "commnet", "tbone", "qmix")
     """Methods to train; sync_M has M components, _cordial adds CORDIAL, endi_dis
-    divides entities, lora is a language model for games of texts, and lora_blind the same without the texts."""
+    divides entities, lora is a language model for games of texts, and lora_blind is lora without the texts."""
     network: PartsConfig = field(default_factory=PartsConfig)
     """Widths of the networks, and the reader of texts."""
     learner: LearnerConfig = field(

@@ -16,7 +16,7 @@ __all__ = ["describe_environments", "environment_lines", "method_lines"]
 
 _END_OF_TITLE = re.compile(r"\s*\(|[.:](?:\s|$)")
 _OTHERS = (
-    "others by name: a PettingZoo module, such as mpe2.simple_spread_v3; gymnasium:ID, such as gymnasium:CartPole-v1;",
+    "others, by name: a PettingZoo module, such as mpe2.simple_spread_v3; gymnasium:ID, such as gymnasium:CartPole-v1;",
     "package.module:function that builds a PettingZoo or Gymnasium environment; or package.module:Class of a World",
 )
 

@@ -37,6 +37,6 @@ METHODS: dict[str, Method] = {
     **{f"sync_{number}_cordial": Method(f"sync_{number} with the CORDIAL loss", _SETS) for number in (2, 4, 8)},
     "endi_dis": Method("ippo whose agents divide entities among themselves (EnDi)", _ENTITIES),
     "lora": Method("a language model with an adapter that chooses among phrases", _WORDS),
-    "lora_blind": Method("the same without the texts, as a baseline", _WORDS),
+    "lora_blind": Method("lora without the texts, as a baseline", _WORDS),
 }
 """Name of a method -> its description."""

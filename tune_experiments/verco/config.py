@@ -94,7 +94,7 @@ class VercoLearnerConfig(LearnerConfig):
     value_coef: NonNegativeFloat = 0.5
     """Weight of the squared value error in the loss, at least 0."""
     final_entropy_coef: NonNegativeFloat | None = 0.002
-    """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight as it is."""
+    """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight constant."""
     max_grad_norm: NonNegativeFloat = 0.5
     """Maximum global gradient norm, at least 0; 0 clips no gradient."""
 

@@ -69,7 +69,7 @@ class Finding:
 def as_table(findings: Sequence[Finding], interval: int) -> str:
     """All findings in Markdown; `interval` is the env steps between two checkpoints."""
     lost = f"env steps lost (a checkpoint every {interval:,})"
-    lines = [f"| fault | {lost} | seconds until beyond it | the user sees | ended whole |", "|---|---:|---:|---|---|"]
+    lines = [f"| fault | {lost} | seconds until beyond it | the user sees | completed |", "|---|---:|---:|---|---|"]
     for one in findings:
         seen = " ".join(one.seen.split()).replace("|", "/")
         whole = "yes" if one.is_whole else "**no**"

@@ -115,7 +115,7 @@ def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
 
     Args:
         name: the module, which has a function `parallel_env`, or `env` if its agents act in turn; or
-            `package.module:function` of one's own.
+            `package.module:function`.
         arguments: keyword arguments of that function.
 
     Raises:
@@ -149,7 +149,7 @@ def _found(module: str, function: str) -> Any:
     except ModuleNotFoundError as error:
         raise CustomEnvError(_missing(module, error.name or module)) from error
     except (Exception, SystemExit) as error:  # a script that reads its own flags exits
-        raise CustomEnvError(f"the environment {module!r} cannot be imported ({described(error)}): mend it") from error
+        raise CustomEnvError(f"the environment {module!r} cannot be imported ({described(error)}): fix it") from error
     if not callable(found):
         if function == PARALLEL and callable(turn_based := getattr(imported, "env", None)):
             return turn_based

@@ -314,7 +314,7 @@ class CheckedEnv:
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
         if not -_INFINITY < value < _INFINITY:
-            self._refuse(f"the reward of {name!r} is {value}, which is not finite", "mend where it comes from")
+            self._refuse(f"the reward of {name!r} is {value}, which is not finite", "correct the environment's reward")
         return value
 
     def _flagged(self, what: str, flags: Mapping[str, Any]) -> list[int]:

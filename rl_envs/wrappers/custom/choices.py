@@ -19,7 +19,7 @@ from rl_envs.wrappers.custom.turn_based import ACTS_NOW, WAITS
 from rl_envs.wrappers.custom.values import Misfit, in_words, integer
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
-"""Raises the error with environment and env step: what is wrong, and how to mend it."""
+"""Raises the error with environment and env step: what is wrong, and how to fix it."""
 
 
 class Choices:
@@ -44,7 +44,7 @@ class Choices:
     def write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
         """Legal actions of an agent, from its observation or its infos; one with an empty text is illegal.
 
-        Masks of an agent that waits say nothing, so all of its actions count as legal.
+        Masks of a waiting agent are ignored: all of its actions count as legal.
         """
         if _waits(observation):
             return

@@ -232,7 +232,7 @@ def described(error: BaseException) -> str:
 
 def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
     """Error for an exception that an environment raised."""
-    cure = "mend it there"
+    cure = "fix it there"
     if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
         cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
     return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}")
@@ -259,7 +259,7 @@ def _extension(env: Any, name: str) -> Any:
     except Exception as error:
         if hasattr(type(inner), name):
             raise raised(env, name, error) from error
-        return None  # a __getattr__ that knows no such name
+        return None  # a __getattr__ without this name
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:

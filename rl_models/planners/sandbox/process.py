@@ -33,7 +33,7 @@ class SandboxLimits:
 
     memory_bytes: int = 256 * 2**20
     cpu_seconds_per_call: float = 0.2
-    """Largest CPU time of one call in seconds, for all pairs handed in at once. The sum of all calls has no limit."""
+    """Largest CPU time of one call in seconds, for all pairs of the call. The sum of all calls has no limit."""
     answer_seconds: float = 20.0
     """Wall-clock time; generous, because it only has to stop a process that hangs."""
 

@@ -9,7 +9,7 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import RunOptions, parse
-from tune_experiments.experiment.config_file import read_config_file, refuse_secrets, write_config_file
+from tune_experiments.experiment.config_file import check_for_secrets, read_config_file, write_config_file
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE, Method
 
@@ -101,6 +101,6 @@ def test_a_file_that_is_missing_or_another_preset_beside_it_is_refused(tmp_path)
 
 def test_a_secret_in_a_configuration_is_refused_because_it_would_be_written():
     train = find_experiment("train").presets["smoke"]
-    refuse_secrets(with_overrides(train, {"env_arguments": '{"max_tokens": "9", "api_key": ""}'}))
+    check_for_secrets(with_overrides(train, {"env_arguments": '{"max_tokens": "9", "api_key": ""}'}))
     with pytest.raises(UserError, match="--env-arguments"):
-        refuse_secrets(with_overrides(train, {"env_arguments": '{"api_key": "sk-1"}'}))
+        check_for_secrets(with_overrides(train, {"env_arguments": '{"api_key": "sk-1"}'}))

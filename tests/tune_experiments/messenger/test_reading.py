@@ -12,7 +12,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.messenger.config import make_world
 from tune_experiments.messenger.evaluation import EVALUATION_SEED, WithRandomMoves
-from tune_experiments.messenger.reading import TOLD_ROLES, WhatSpritesRead, evaluate, reading_table
+from tune_experiments.messenger.reading import GIVEN_ROLES, ReadingEvaluation, evaluate, reading_table
 from tune_experiments.messenger.trials import build_policy
 from tune_experiments.results.rows import Result
 
@@ -53,7 +53,7 @@ def test_readings_are_those_of_a_slow_loop_over_sprites(stage, entities):
     world = make_world(SMOKE, stage, 40, split="test")
     compared = []
 
-    class Compared(WhatSpritesRead):
+    class Compared(ReadingEvaluation):
         def readings(self, output, obs):
             found = super().readings(output, obs)
             attention, manual = output.extras["attention/manual"][:, 0, 0].numpy(), obs["manual"][:, 0, 0].numpy()
@@ -77,12 +77,12 @@ def test_readings_are_those_of_a_slow_loop_over_sprites(stage, entities):
 def test_what_is_played_is_the_same_whether_readings_are_counted_or_not():
     policy = build_policy(SMOKE, "emma", 0)
     plain = WithRandomMoves(make_world(SMOKE, 3, 20, split="test"), policy).run(EVALUATION_SEED)
-    read = WhatSpritesRead(corpus().about, make_world(SMOKE, 3, 20, split="test"), policy).run(EVALUATION_SEED)
-    assert set(read) - set(plain) == set(TOLD_ROLES)
+    read = ReadingEvaluation(corpus().about, make_world(SMOKE, 3, 20, split="test"), policy).run(EVALUATION_SEED)
+    assert set(read) - set(plain) == set(GIVEN_ROLES)
     for name, values in plain.items():
         np.testing.assert_array_equal(read[name], values)
     assert not policy.network.shows_attention
-    for name in TOLD_ROLES:
+    for name in GIVEN_ROLES:
         assert ((read[name] >= 0) & (read[name] <= 1)).all()
 
 
@@ -90,7 +90,7 @@ def test_a_team_that_attends_to_one_sentence_reads_it_in_all_moments_of_an_episo
     """Attention on the sentence about the enemy: its sprite reads its own one always, and no other sprite does."""
     world = make_world(SMOKE, 2, 30, split="test")
 
-    class AtTheEnemy(WhatSpritesRead):
+    class AtTheEnemy(ReadingEvaluation):
         def readings(self, output, obs):
             attention = output.extras["attention/manual"]
             roles = torch.from_numpy(corpus().about[obs["manual"][:, 0, 0].numpy(), 1])
@@ -99,7 +99,7 @@ def test_a_team_that_attends_to_one_sentence_reads_it_in_all_moments_of_an_episo
 
     read = AtTheEnemy(corpus().about, world, build_policy(SMOKE, "emma", 0)).run(3)
     assert (read["length"] > 1).any()
-    assert {name: set(values) for name, values in read.items() if name in TOLD_ROLES} == {
+    assert {name: set(values) for name, values in read.items() if name in GIVEN_ROLES} == {
         "reads_enemy": {1.0},
         "reads_message": {0.0},
         "reads_goal": {0.0},

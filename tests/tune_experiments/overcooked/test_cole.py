@@ -33,7 +33,7 @@ def test_two_members_who_cannot_cook_together():
     np.testing.assert_allclose(solver.shapley_values(PAIR), [1.5, 1.0])
     weights = solver.partner_weights(PAIR)
     np.testing.assert_allclose(weights, [0.0588, 0.9412], atol=1e-4)
-    visited = solver.with_visits(weights, np.array([[0, 0], [1, 0]]), 1.0)
+    visited = solver.add_visit_weights(weights, np.array([[0, 0], [1, 0]]), 1.0)
     np.testing.assert_allclose(visited, [weights, [0.506, 1.8357]], atol=1e-4)
 
 

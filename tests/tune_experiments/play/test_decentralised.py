@@ -64,7 +64,7 @@ def stage(sync):
     world = loaded.experiment.test_world(loaded.config, 1)
 
     def start(checkpoint=sync):
-        episode = PlayedEpisode(checkpoint, SEED, 0, patience_seconds=PATIENCE_SECONDS)
+        episode = PlayedEpisode(checkpoint, SEED, 0, timeout_seconds=PATIENCE_SECONDS)
         return separate_agents(episode, world.num_agents, ("view",))
 
     return world, world.reset(SEED), start
@@ -193,7 +193,7 @@ def test_an_agent_that_dies_or_hangs_is_named_and_all_processes_end(stage, agent
     _, obs, start = stage
     with start() as team:
         team.act(obs)
-        team.patience_seconds = PATIENCE_SECONDS if kind == signal.SIGKILL else 0.5
+        team.timeout_seconds = PATIENCE_SECONDS if kind == signal.SIGKILL else 0.5
         os.kill(team.processes[agent].pid, kind)
         with pytest.raises(UserError, match=rf"agent {agent} .*env step 2"):
             team.act(obs)

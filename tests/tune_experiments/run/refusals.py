@@ -22,7 +22,7 @@ _CURE = re.compile(rf"\b({_CURES.replace(' ', '|')})\b|there (are|is)|\bone of\b
 
 
 def assert_contract(sentence, *named):
-    """One sentence without a traceback, which names each of `named` and says how to mend it."""
+    """One sentence without a traceback, which names each of `named` and says how to fix it."""
     assert sentence and "\n" not in sentence and "Traceback" not in sentence
     assert not re.search(r"[a-z)'\"][.!?] [A-Z]", sentence), f"more than one sentence: {sentence}"
     assert [str(name) for name in named if str(name) not in sentence] == [], sentence

@@ -21,13 +21,13 @@ def looks_often(monkeypatch):
 
 def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere .*--out"):
-        await_folder(tmp_path / "nowhere", print, patience_seconds=0)
+        await_folder(tmp_path / "nowhere", print, timeout_seconds=0)
 
 
 def test_asking_a_folder_leaves_it_as_it_was(tmp_path):
     mine = tmp_path / f".probe_{os.getpid()}"
     mine.write_text("mine")
-    await_folder(tmp_path, print, patience_seconds=0)
+    await_folder(tmp_path, print, timeout_seconds=0)
     assert list(tmp_path.iterdir()) == [mine] and mine.read_text() == "mine"
 
 

@@ -1,4 +1,4 @@
-"""A trial that waits for a place says so now and then: what it needs, what there is, and how to mend it."""
+"""A trial that waits for a place says so now and then: what it needs, what there is, and how to fix it."""
 
 import re
 import threading

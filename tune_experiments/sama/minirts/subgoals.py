@@ -185,7 +185,7 @@ def _training_price(scene: Scene, hand: Hand, kind: int) -> int:
 
 # ------------------------------------------------------------------------------- choice
 # Scores follow the game: peasants first, then the factory and five units of what beats the enemy, then the attack
-# (RED's oracle; SAMA, section 5). A team that knows nothing of the enemy scouts.
+# (RED's oracle; SAMA, section 5). A team that has not seen the enemy scouts.
 
 ENOUGH_PEASANTS, ENOUGH_UNITS, ENOUGH_TO_ATTACK = 6, 5, 6
 _OF_THE_GOAL = 200.0

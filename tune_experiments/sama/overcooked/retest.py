@@ -15,7 +15,7 @@ import numpy as np
 
 from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import read_json, refuse_other_files, write_atomically, write_json
+from tune_experiments.core.files import check_for_other_files, read_json, write_atomically, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes, Tested
@@ -93,7 +93,7 @@ def check_out(out: Path) -> None:
     Raises:
         UserError: There are others.
     """
-    refuse_other_files(out, _OWN)
+    check_for_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
         raise UserError(f"{out} has results without {KIND}, the description of their tests; give --out a new folder")
 
