@@ -133,6 +133,7 @@ def test_rows_that_choose_from_one_list_are_refused_before_the_run(method):
             EXPERIMENT.check(dataclasses.replace(config, methods=("ippo", method)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("config", "method"),
     [
