@@ -23,43 +23,32 @@ def one_of(*words):
 
 
 METADATA = closed("name", name=NAME)
-SECURITY = closed(allowPrivilegeEscalation=FLAG, runAsNonRoot=FLAG, runAsUser=WHOLE, readOnlyRootFilesystem=FLAG)
+SECURITY = closed(allowPrivilegeEscalation=FLAG)
 AMOUNTS = {"type": "object", "additionalProperties": QUANTITY}
 RESOURCES = closed(requests=AMOUNTS, limits=AMOUNTS)
 CONTAINER = closed(
     "name image",
     name=NAME,
     image=TEXT,
-    ports=many(closed("containerPort", containerPort=WHOLE, name=NAME, protocol=one_of("TCP", "UDP"))),
+    ports=many(closed("containerPort", containerPort=WHOLE, name=NAME)),
     resources=RESOURCES,
     securityContext=SECURITY,
-    volumeMounts=many(closed("name mountPath", name=NAME, mountPath=TEXT, readOnly=FLAG, subPath=TEXT)),
+    volumeMounts=many(closed("name mountPath", name=NAME, mountPath=TEXT)),
 )
 POD = closed(
     "containers",
     containers={**many(CONTAINER), "minItems": 1},
-    volumes=many(
-        closed(
-            "name",
-            name=NAME,
-            persistentVolumeClaim=closed("claimName", claimName=NAME, readOnly=FLAG),
-            emptyDir={"type": "object"},
-            secret={"type": "object"},
-        )
-    ),
-    securityContext=closed(runAsNonRoot=FLAG, runAsUser=WHOLE, runAsGroup=WHOLE, fsGroup=WHOLE),
+    volumes=many(closed("name", name=NAME, persistentVolumeClaim=closed("claimName", claimName=NAME))),
+    securityContext=closed(runAsNonRoot=FLAG, runAsUser=WHOLE, fsGroup=WHOLE),
     automountServiceAccountToken=FLAG,
     restartPolicy=one_of("Always", "OnFailure", "Never"),
 )
-TEMPLATE = closed("spec", metadata={"type": "object"}, spec=POD)
+TEMPLATE = closed("spec", spec=POD)
 
 AUTOSCALER = closed(
     resources=RESOURCES,
-    image=TEXT,
-    securityContext=SECURITY,
     idleTimeoutSeconds=WHOLE,
     upscalingMode=one_of("Default", "Aggressive", "Conservative"),
-    volumeMounts=many({"type": "object"}),
 )
 HEAD = closed(
     "template rayStartParams",
@@ -73,13 +62,12 @@ WORKERS = closed(
     replicas=WHOLE,
     minReplicas=WHOLE,
     maxReplicas=WHOLE,
-    idleTimeoutSeconds=WHOLE,
     rayStartParams=TEXTS,
     template=TEMPLATE,
 )
 CLUSTER_SPEC = closed(
     "headGroupSpec rayVersion",
-    authOptions=closed(mode=one_of("disabled", "token"), secretName=NAME, enableK8sTokenAuth=FLAG),
+    authOptions=closed(mode=one_of("disabled", "token"), secretName=NAME),
     autoscalerOptions=AUTOSCALER,
     enableInTreeAutoscaling=FLAG,
     headGroupSpec=HEAD,
@@ -91,7 +79,6 @@ JOB_SPEC = closed(
     backoffLimit=WHOLE,
     rayClusterSpec=CLUSTER_SPEC,
     submitterPodTemplate=TEMPLATE,
-    metadata=TEXTS,
     entrypoint=TEXT,
     runtimeEnvYAML=TEXT,
     submissionMode=one_of("K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"),

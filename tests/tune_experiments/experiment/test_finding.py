@@ -110,12 +110,12 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
     assert "ours: sync, seed 0" in capsys.readouterr().out
 
 
-def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(ray_session, tmp_path):
+def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(tmp_path):
     """The user has named the environment; whoever opens the folder later has not."""
     config = dataclasses.replace(train.SMOKE, env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
     experiment = train.EXPERIMENT
     (tmp_path / "ippo-seed0").mkdir()
-    Trial(experiment, config, "ippo", 0, tmp_path / "ippo-seed0").run(lambda row: None)
+    Trial(experiment, config, "ippo", 0, tmp_path / "ippo-seed0", is_local=True).run(lambda row: None)
     trials = {"ippo": {0: tmp_path / "ippo-seed0"}}
     with pytest.raises(UserError, match=r"--allow tests\.tune_experiments"):
         list(trained_teams(trials))

@@ -138,9 +138,3 @@ def test_seeds_of_one_method_that_are_equal_leave_an_interval_and_warn_of_nothin
     found = welch_interval([1.0, 1.0], [0.98, 1.0])
     assert (found.low, found.high) == pytest.approx((0.01 - 0.12706, 0.01 + 0.12706), abs=1e-4)
     assert not recwarn.list
-
-
-def test_the_interval_over_three_seeds_covers_the_mean_95_times_of_100():
-    chance = np.random.default_rng(0)
-    found = [interval_over_seeds(list(seeds)) for seeds in chance.normal(-10, 1, size=(2000, 3))]
-    assert 0.93 < np.mean([one.low <= -10 <= one.high for one in found]) < 0.97

@@ -269,7 +269,7 @@ def assert_equal_loops(found, expected):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("script", "method"), most_slow((team for team in (*TEAMS, *ROLES) if team[1] != "verco"), OFTEN[2:])
+    ("script", "method"), most_slow((team for team in (*TEAMS, *ROLES) if team[1] != "verco"), OFTEN[3:])
 )
 def test_a_team_plays_and_learns_with_captured_graphs_on_an_emulated_device_as_without(script, method):
     plan, captures = with_more_passes(plan_of(script, method)), []

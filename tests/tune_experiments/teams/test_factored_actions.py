@@ -133,8 +133,16 @@ def test_rows_that_choose_from_one_list_are_refused_before_the_run(method):
             EXPERIMENT.check(dataclasses.replace(config, methods=("ippo", method)))
 
 
-@pytest.mark.parametrize("config", [NUMBERS, CHOICES])
-@pytest.mark.parametrize("method", ["ippo", "sync_2"])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("config", "method"),
+    [
+        (NUMBERS, "ippo"),
+        (CHOICES, "sync_2"),
+        pytest.param(NUMBERS, "sync_2", marks=pytest.mark.slow),
+        pytest.param(CHOICES, "ippo", marks=pytest.mark.slow),
+    ],
+)
 def test_teams_learn_to_choose_several_parts_and_numbers(config, method):
     config = dataclasses.replace(config, learner=dataclasses.replace(config.learner, learning_rate=0.02, num_epochs=4))
     planned, policy, collector = collected(config, method, worlds=32, steps=10)

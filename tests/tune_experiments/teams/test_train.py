@@ -123,7 +123,7 @@ DEPARTING = dataclasses.replace(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row", Q_ROWS)
+@pytest.mark.parametrize("row", ["qmix", pytest.param("vdn", marks=pytest.mark.slow)])
 def test_action_values_teach_a_team_that_an_agent_leaves(row):
     trial = plan(DEPARTING, row, 0)
     policy = trial.build_policy()
