@@ -85,7 +85,7 @@ REFUSED = {
     "an index of nothing": (lambda: TextIndex([]), "text"),
     "sentences without words": (lambda: Vocabulary.of(["...", ""]), "words"),
     "teams that share nothing": (lambda: transfer_weights({"other": torch.zeros(2)}, layer().state_dict()), "weight"),
-    "a pattern near a name": (lambda: matching(["weigth"], layer().state_dict()), "weigth.*weight"),
+    "a pattern near a name": (lambda: matching(["weigh"], layer().state_dict()), r"weigh\W.*weight"),
     "nothing left to train": (lambda: FrozenBuild(layer, ("*",))(), "parameter"),
     "frozen and not there": (lambda: FrozenBuild(layer, ("heads.*",))(), "heads"),
     "more groups than worlds": (

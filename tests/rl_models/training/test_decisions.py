@@ -132,7 +132,7 @@ def test_the_value_error_of_decisions_is_not_diluted_by_agents_that_carry_on(kin
 def test_a_value_inside_a_macro_action_that_returns_are_bootstrapped_from_is_learned(objective):
     """Fragments of one step. A decision is worth 0 and, at the second step, which only carries on, 1; then all ends."""
     table = torch.tensor([0.0, 5.0], requires_grad=True)
-    for update in range(100):
+    for update in range(200):
         moment = update % 2
         batch = batch_of([[True, True]], [[True, True]], [0.0], terminated=moment == 1) | {
             "reward": torch.full((1, 1, 1), float(moment)),
