@@ -71,11 +71,13 @@ def read_config_file(path: Path) -> ConfigFile:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Reads `1e-4` as a number, as YAML 1.2 does, and refuses duplicate keys."""
+        """Reads `1e-4` as a number, as YAML 1.2 does, and refuses a key given twice, in either spelling."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            keys = [key.value for key, _ in node.value]
-            if twice := next((key for key, _ in node.value if keys.count(key.value) > 1), None):
+            keys = [str(key.value).replace("-", "_") for key, _ in node.value]
+            if twice := next(
+                (key for (key, _), name in zip(node.value, keys, strict=True) if keys.count(name) > 1), None
+            ):
                 raise yaml.MarkedYAMLError(problem=f"{twice.value} is set twice", problem_mark=twice.start_mark)
             return super().construct_mapping(node, deep)
 

@@ -30,14 +30,15 @@ def trial_columns(runs: Mapping[str, Sequence[Result]], metrics: Sequence[str] =
 
     Returns:
         run, experiment, method, task (the environment), condition, split, seed, env_steps, episodes and cpu_seconds,
-        then each metric; None where a row has none.
+        then each metric; None where a row has none. A metric with the name of one of these columns is `metric.NAME`.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for run, results in runs.items():
         for line in results:
-            row = rows.setdefault((run, line.trial), {"run": run} | _identity(line))
+            identity = {"run": run} | _identity(line)
+            row = rows.setdefault((run, line.trial), identity)
             if not metrics or line.metric in metrics:
-                row[line.metric] = line.value
+                row[f"metric.{line.metric}" if line.metric in identity else line.metric] = line.value
     columns = dict.fromkeys(column for row in rows.values() for column in row)
     return {column: [row.get(column) for row in rows.values()] for column in columns}
 

@@ -11,6 +11,7 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
+from tune_experiments.results.export import trial_columns
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import RunFolder
 
@@ -45,6 +46,11 @@ def test_csv_has_a_row_for_each_trial_with_all_its_metrics(run, capsys):
     assert len(found) == 8 and {row["task"] for row in found} == {"game"}
     assert (found[0][METRIC], found[0]["tvd"], found[0]["env_steps"]) == ("-0.0", "0.5", "100")
     assert (found[1][METRIC], found[1]["tvd"]) == ("-0.01", "")
+
+
+def test_a_metric_does_not_overwrite_the_column_of_its_name():
+    columns = trial_columns({"first": [line("sync", 3, 0.5, "seed")]})
+    assert (columns["seed"], columns["metric.seed"]) == ([3], [0.5])
 
 
 def test_parquet_keeps_numbers_as_numbers(run, tmp_path):
