@@ -6,6 +6,7 @@ An id reads `name-vN`; N rises with every change that a trained agent would noti
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
@@ -52,7 +53,7 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
 
     Raises:
         ValueError: an unknown id (the sentence names the nearest known one), an entry point that is no world, a
-            number of worlds that is no positive whole number, or an array library that the world does not offer.
+            number of worlds that is no positive whole number, an unknown argument, or an array library that the world does not offer.
     """
     if not isinstance(world_id, str):
         raise ValueError(f"world_id must be a string such as 'rtfm-v0', not {world_id!r}")
@@ -63,6 +64,11 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     kind = world_class(entry_point)
     if "arrays" in arguments and kind.array_libraries == World.array_libraries:
         raise ValueError(f"arrays is no argument of {world_id}, which computes in NumPy: leave it out")
+    known = inspect.signature(kind.__init__).parameters
+    if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        for name in arguments.keys() - known.keys():
+            hint = did_you_mean(name, known, f"it has {', '.join([*known][2:])}")
+            raise ValueError(f"{name} is no argument of {world_id}: {hint}")
     return kind(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 
 

@@ -27,6 +27,8 @@ CORNER = ("#K##DT#", "K.....#", *["#.....#"] * 4, "#####P#")
 """A salad kitchen with floor beside two boards."""
 
 ARGUMENTS = [
+    ("rtfm-v0", {"device": "cuda"}, "device"),
+    ("overcooked-v0", {"layuot": "cramped_room"}, "layout"),
     ("frozen_lake_spread-v0", {"map": "5x5"}, "map"),
     ("frozen_lake_spread-v0", {"hole": "deep"}, "hole"),
     ("frozen_lake_spread-v0", {"observations": ()}, "observations"),

@@ -130,8 +130,8 @@ def _steps(task: Task) -> str:
 
 
 def _speed(task: Task) -> float | None:
-    """Env steps per second: the trial's own figure, else from the times at which updates came."""
-    return task.fields["latest"].get(SPEED, task.speed)
+    """Env steps per second: the trial's own figure, else while it trains from the times at which updates came."""
+    return task.fields["latest"].get(SPEED, None if task.finished else task.speed)
 
 
 def _speed_text(task: Task) -> str:
