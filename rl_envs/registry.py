@@ -53,7 +53,8 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
 
     Raises:
         ValueError: an unknown id (the sentence names the nearest known one), an entry point that is no world, a
-            number of worlds that is no positive whole number, an unknown argument, or an array library that the world does not offer.
+            number of worlds that is no positive whole number, an unknown argument, or an array library that the world
+            does not offer.
     """
     if not isinstance(world_id, str):
         raise ValueError(f"world_id must be a string such as 'rtfm-v0', not {world_id!r}")
