@@ -7,6 +7,7 @@ docstrings, also from source text. So a new world or a new module has its page w
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
+SOURCE_LINK = re.compile(r"\]\((?:\.\./)+(?P<path>(?:rl_envs|rl_models|tune_experiments)\b[\w/.]*)")
+"""Beginning of a link to a folder or file of the packages, as a reader of the repository follows it."""
 BOOSTS = {
     "tutorials/your_environment.md": 100,
     "tutorials/": 50,
@@ -119,7 +122,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let the search show guides before reasons and reference."""
+    """Let the search show guides before reasons and reference, and links to sources lead to their pages."""
     boost = next((boost for path, boost in BOOSTS.items() if page.file.src_uri.startswith(path)), 1)
     page.meta.setdefault("search", {"boost": boost})
-    return markdown
+    return SOURCE_LINK.sub(lambda link: link_to_page(page.file.src_uri, link), markdown)
+
+
+def link_to_page(page: str, link: re.Match[str]) -> str:
+    """The link to a source with its generated page as target, if it has one."""
+    path = link["path"]
+    pages = {"tune_experiments": "experiments/index.md", "rl_envs/registry.py": "worlds/index.md"}
+    pages |= {world.relative_to(ROOT).as_posix(): f"worlds/{world.parent.name}.md" for world in worlds()}
+    target = pages.get(path) or ("" if path.endswith(".py") else f"api/{path.replace('/', '.')}.md")
+    return f"]({'../' * page.count('/')}{target}" if target else link[0]

@@ -23,6 +23,12 @@ def test_files_that_a_page_names_exist(page):
     assert [name for name in FILE.findall(text) if "NAME" not in name and not (ROOT / name).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_of_a_page_lead_somewhere_in_the_repository(page):
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
 def test_nobody_is_told_to_install_what_somebody_else_may_have_registered():
     """Concord is in no index: its extras are installed from the checkout, and other names are known to be published."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
