@@ -57,6 +57,9 @@ def export(command: Export, console: Console) -> None:
     if chosen == "latex":
         tables = {name: _tables(path, results[name], command.allow) for name, path in names.items()}
         check_metrics(command.metrics, [metric for some in tables.values() for one in some for metric in one.metrics])
+        for name, some in tables.items():
+            if command.metrics and not any(set(command.metrics) & set(one.metrics) for one in some):
+                print(f"{name} has none of --metrics {' '.join(command.metrics)}: left out", file=sys.stderr)
         content = to_latex(tables, command.metrics)
     else:
         check_metrics(command.metrics, [line.metric for lines in results.values() for line in lines])

@@ -102,7 +102,7 @@ def _environment(title: str, parts: Sequence[tuple[str, PaperTable]], metrics: S
             lines.append(_line([*[run] * names_run, label, *(numbers.get(metric, "") for metric in shown)]))
     return "\n".join(
         [
-            *(f"% {run}: {' '.join(table.caption.split())}" for run, table in parts),
+            *(f"% {' '.join(f'{run}: {table.caption}'.split())}" for run, table in parts),
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{escape(title)}. Means with intervals of 95 \%.}}",

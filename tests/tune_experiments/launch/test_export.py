@@ -7,6 +7,7 @@ import io
 import pytest
 from pyarrow import parquet
 
+from tests.documented_commands import ROOT
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
@@ -69,6 +70,13 @@ def test_latex_has_the_table_of_the_run_with_its_intervals_and_escaped_names(run
         head, body = text.split("\\midrule\n")
         assert "method & value\\_against\\_adversary" in head and "\\toprule" in head
         assert body.startswith("sync & $-$0.010 [$-$0.035, 0.015]") and "\\bottomrule" in body
+
+
+def test_latex_says_which_run_has_none_of_the_metrics(run, capsys):
+    other = str(ROOT / "docs/results/frozen_lake.jsonl.gz")
+    assert main(["export", run("first"), other, "--format", "latex", "--metrics", "success"]) == 0
+    found = capsys.readouterr()
+    assert "first" in found.err and "frozen_lake" not in found.err and "success" in found.out
 
 
 @pytest.mark.parametrize(
