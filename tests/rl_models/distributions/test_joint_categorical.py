@@ -75,7 +75,7 @@ def test_a_factored_policy_is_refused_where_joint_actions_are_needed():
     mixture = MixtureOfMarginals.from_logits(torch.zeros(1, 2), torch.zeros(1, 2, 2, 3))
     assert as_whole_joint(policy) is policy and as_whole_joint(mixture) is mixture
     with pytest.raises(TypeError, match="FactoredMixture"):
-        as_whole_joint(FactoredMixture(mixture.log_weights, {}, None))
+        as_whole_joint(FactoredMixture(mixture.log_weights, {"move": mixture.log_marginals}, None))
 
 
 def test_the_gradient_of_the_entropies_is_finite_where_a_probability_is_too_small_to_be_told():

@@ -90,7 +90,7 @@ REFUSED = {
     "keywords": (body("return max(**current)"), "None"),
     "key function": (body("return sorted(current, key=len)"), "key"),
     "match": (body("match current:", "    case _:", "        return 1"), "allowed"),
-    "line without effect": (body("sorted(current)", "return 1"), "nothing"),
+    "line without effect": (body("sorted(current)", "return 1"), "effect"),
     "float": (body("return 1e308 * 10"), "float"),
     "bytes": (body("return b'x'"), "bytes"),
     "no Python": ("def reward(:", "Python"),

@@ -226,7 +226,7 @@ def test_tables_hold_win_rates_by_stage_and_then_divisions(experiment):
     assert [table.title.removeprefix(experiment.caption) for table in found] == [
         ", stage 1",
         ", stage 2",
-        ": how entities are divided",
+        ": division of entities",
     ]
     assert all(number in found[2].markdown() for number in ("0.375", "0.125"))
     assert "| random |" in found[1].markdown()

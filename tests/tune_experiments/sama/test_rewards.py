@@ -60,7 +60,7 @@ FUNCTION = "def reward(previous, current):\n    "
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("open('/etc/passwd')", "calling open is not allowed|does nothing|name open"),
+        ("open('/etc/passwd')", "open|effect"),
         ("while True: pass", "While is not allowed"),
         ("return ().__class__.__base__", "attribute .__"),
         ("return 1", "returns 1 for every pair"),
