@@ -57,6 +57,10 @@ class PreparedStarts:
         flat = (episodes % self._depth * self._ring.shape[1])[rows] + worlds
         return self._xp.take(self._ring.reshape(-1, self._size), flat, 0)
 
+    def forget(self) -> None:
+        """Draw all starts anew at the next `refill`, because the clock is about to be set or moved on."""
+        self._key, self.steps_left = None, 0
+
     def refill(self, chance: Chance, steps: int) -> Array:
         """Draw all starts that the present episodes and the next env steps can take.
 

@@ -194,6 +194,12 @@ class FurnMove(World):
         if self._prepared is not None:
             self._load_rooms(self._prepared.refill(self.chance, steps))
 
+    def next_episode(self, worlds: Array | None = None) -> Arrays:
+        """See `World`."""
+        if self._prepared is not None:
+            self._prepared.forget()
+        return super().next_episode(worlds)
+
     def _make_renderer(self) -> FrameRenderer:
         from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
 
@@ -294,6 +300,8 @@ class FurnMove(World):
 
     def restore(self, state: Arrays) -> Arrays:
         """See `World`; in images the path of the TV begins here."""
+        if self._prepared is not None:
+            self._prepared.forget()
         observations = super().restore(state)
         self._path[...] = self.state["tv"][:, None, :2]
         return observations

@@ -157,3 +157,20 @@ def test_more_replays_than_were_prepared_are_refused():
             capture.replay()
         with pytest.raises(RuntimeError, match="prepare"):
             world.prepare(2)
+
+
+def test_starts_follow_a_state_of_another_seed_and_skipped_episodes():
+    one, other = (make("furnmove-v0", 2, arrays=name, rooms=ROOMS, max_episode_steps=5) for name in ("numpy", "torch"))
+    one.reset(7)
+    other.reset(0)
+    other.step(torch.full((2, 2), 3))
+    state = one.snapshot()
+    for world in (one, other):
+        world.restore(state)
+        world.next_episode()
+        world.next_episode()
+    for _ in range(12):
+        one.step(np.full((2, 2), 3))
+        other.step(torch.full((2, 2), 3))
+        for name in ("room", "tv", "agent_cells"):
+            np.testing.assert_array_equal(one.state[name], other.state[name].numpy())
