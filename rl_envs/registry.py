@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from rl_envs.core.entry_point import ENTRY_POINT
@@ -65,12 +66,20 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     kind = world_class(entry_point)
     if "arrays" in arguments and kind.array_libraries == World.array_libraries:
         raise ValueError(f"arrays is no argument of {world_id}, which computes in NumPy: leave it out")
-    known = inspect.signature(kind.__init__).parameters
-    if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-        for name in arguments.keys() - known.keys():
-            hint = did_you_mean(name, known, f"it has {', '.join([*known][2:])}")
-            raise ValueError(f"{name} is no argument of {world_id}: {hint}")
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in inspect.signature(kind.__init__).parameters.values())
+    if not takes_any and (unknown := unknown_argument(kind, arguments)):
+        name, hint = unknown
+        raise ValueError(f"{name} is no argument of {world_id}: {hint}")
     return kind(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
+
+
+def unknown_argument(kind: type[World], arguments: Iterable[str]) -> tuple[str, str] | None:
+    """First argument that the constructor of a world does not name, and a hint; None if it names all of them."""
+    known = inspect.signature(kind.__init__).parameters
+    for name in arguments:
+        if name not in known:
+            return name, did_you_mean(name, known, f"it has {', '.join([*known][3:]) or 'none'}")
+    return None
 
 
 def world_class(entry_point: str) -> type[World]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from typing import Any
 
 from rl_envs import World
-from rl_envs.core.errors import CustomEnvError, did_you_mean
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.registry import find_entry_point, world_class
+from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
@@ -74,7 +73,7 @@ def make_world(
 def takes_argument(config: Config, name: str) -> bool:
     """Whether the environment is a class of `World` with an argument of this name, which the run does not set."""
     entry_point = find_entry_point(config.env)
-    is_known = entry_point is not None and name in inspect.signature(world_class(entry_point).__init__).parameters
+    is_known = entry_point is not None and unknown_argument(world_class(entry_point), [name]) is None
     return is_known and name not in config.arguments()
 
 
@@ -92,14 +91,13 @@ def _numbers(config: Config, method: str) -> dict[str, Any]:
 
 def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: int, **place: Any) -> World:
     """Worlds of a class of `World`, with the agent's index as an observation; `place`: array library and device."""
-    arguments, known = config.arguments(), inspect.signature(cls.__init__).parameters
+    arguments = config.arguments()
     if config.max_episode_steps:
         arguments["max_episode_steps"] = config.max_episode_steps
-    for name in arguments:
-        if name not in known:
-            hint = did_you_mean(name, known, f"it has {', '.join([*known][3:]) or 'none'}")
-            flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
-            raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
+    if unknown := unknown_argument(cls, arguments):
+        name, hint = unknown
+        flag = "--max-episode-steps" if name == "max_episode_steps" else "--env-arguments"
+        raise UserError(f"{flag}: {config.env} has no argument {name!r}; {hint}")
     if arguments.get("arrays", "numpy") != "numpy":
         raise UserError("--env-arguments: arrays must be numpy or left out; a run uses torch automatically on a GPU")
     if config.env_processes:
