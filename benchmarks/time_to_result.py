@@ -28,9 +28,9 @@ import torch
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import Measurement
 from rl_models.policy import TeamPolicy
-from rl_models.runtime.device import building_for, chosen_device, get_device
+from rl_models.runtime.device import chosen_device, get_device
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.grouped_collector import make_collector
+from rl_models.training.grouped_collector import make_collector, make_groups
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import evaluation as furnmove
 from tune_experiments.core.config_json import config_to_json
@@ -189,9 +189,8 @@ def time_to(task: Task, seed: int) -> dict[str, Any]:
     """Seconds and env steps of a seed to the first of two consecutive validations at the threshold, or None."""
     plan, play = task.plan(seed), functools.partial(task.play, task.config)
     policy = plan.new_policy()
-    with building_for(get_device(policy)):
-        world = plan.make_world(num_worlds=plan.workers.worlds, first_world=0)
-    collector = make_collector([world], policy, plan.workers.fragment_length, plan.objective.needs_values)
+    worlds = make_groups(plan.make_world, plan.workers.worlds, 0, 1, get_device(policy))
+    collector = make_collector(worlds, policy, plan.workers.fragment_length, plan.objective.needs_values)
     learner = Learner(collector.policy, plan.objective, plan.optimiser, seed=plan.seed)
     collector.reset(plan.seed)
 
