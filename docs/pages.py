@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
 SOURCE_LINK = re.compile(r"\]\((?:\.\./)+(?P<path>(?:rl_envs|rl_models|tune_experiments)\b[\w/.]*)")
 """Beginning of a link to a folder or file of the packages, as a reader of the repository follows it."""
+SOURCES = {"tune_experiments": "experiments/index.md", "rl_envs/registry.py": "worlds/index.md"}
+"""Source -> its page, where the rules for folders and `world.py` give another one."""
 BOOSTS = {
     "tutorials/your_environment.md": 100,
     "tutorials/": 50,
@@ -130,8 +132,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def link_to_page(page: str, link: re.Match[str]) -> str:
     """The link to a source with its generated page as target, if it has one."""
-    path = link["path"]
-    pages = {"tune_experiments": "experiments/index.md", "rl_envs/registry.py": "worlds/index.md"}
-    pages |= {world.relative_to(ROOT).as_posix(): f"worlds/{world.parent.name}.md" for world in worlds()}
-    target = pages.get(path) or ("" if path.endswith(".py") else f"api/{path.replace('/', '.')}.md")
-    return f"]({'../' * page.count('/')}{target}" if target else link[0]
+    path = Path(link["path"])
+    if path.as_posix() in SOURCES:
+        target = SOURCES[path.as_posix()]
+    elif path.name == "world.py":
+        target = f"worlds/{path.parent.name}.md"
+    elif path.suffix:
+        return link[0]
+    else:
+        target = f"api/{'.'.join(path.parts)}.md"
+    return f"]({'../' * page.count('/')}{target}"

@@ -75,8 +75,10 @@ def learning_curves(
     for panel in panels[len(shown) :]:
         panel.set_axis_off()
     bands = "median of the seeds, bands: their middle half" if shows_quartiles else _BANDS
-    has_seeds = max(map(len, rows.values()), default=0) > 1
-    _explain(figure, styles, labels, legend_columns, f"; lines: {bands}" if has_seeds else "", bins)
+    remark = f"a point of a solid line averages 1/{bins} of the training"
+    if max(map(len, rows.values()), default=0) > 1:
+        remark += f"; lines: {bands}"
+    _explain(figure, styles, labels, legend_columns, remark)
     return figure
 
 
@@ -178,7 +180,7 @@ def _finish(panel: Axes, title: str, x_title: str) -> None:
 
 
 def _explain(
-    figure: Figure, styles: Mapping[str, LineStyle], labels: Mapping[str, str], columns: int, bands: str, bins: int
+    figure: Figure, styles: Mapping[str, LineStyle], labels: Mapping[str, str], columns: int, remark: str
 ) -> None:
     """The legend above the panels, and what was averaged below them."""
     from matplotlib.lines import Line2D
@@ -194,5 +196,4 @@ def _explain(
         handles += [Line2D([], [], color=REMARK, linestyle="--", label="validation")]
     if lines:
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
-    remark = f"a point of a solid line averages 1/{bins} of the training{bands}"
     figure.supxlabel(remark, fontsize=8, color=REMARK)
