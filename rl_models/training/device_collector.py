@@ -215,7 +215,7 @@ def ended_episodes(metrics: Tensors, most: int | None = None) -> dict[str, Array
 
 
 def play_episodes(collector: Collector, seed: int, episodes_per_world: int) -> dict[str, Array]:
-    """Metrics of the first episodes of every world, name -> [B * K, ...], as `Evaluation.run`; the host waits once."""
+    """Metrics of the first episodes of every world, name -> [B * K, ...], as `Evaluation.run`; copied at once."""
     world = collector.world
     with torch.inference_mode(False):  # so that the world can be played on outside of it
         obs, is_first = world.reset(seed), torch.ones(world.num_worlds, dtype=torch.bool, device=collector.device)
