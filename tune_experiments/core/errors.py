@@ -57,6 +57,8 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except KeyboardInterrupt as stop:
             if not stop.args:  # otherwise its message was already printed
                 print("interrupted", file=sys.stderr)
+            # Under `python -m`, CPython ends by SIGINT if the last `exec` of a string was interrupted, as in an import.
+            exec("")
             return 130
         except BrokenPipeError:
             if sys.stdout not in close_broken_pipes():

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -26,3 +28,15 @@ def test_an_error_of_no_file_is_raised():
 
     with pytest.raises(OSError, match="mine"):
         exits_with_one_sentence(fail)()
+
+
+@pytest.mark.processes
+def test_control_c_in_the_middle_of_an_import_exits_with_130(tmp_path):
+    """Imports evaluate strings (named tuples, dataclasses)."""
+    (tmp_path / "command.py").write_text(
+        "import signal, sys\n"
+        "from tune_experiments.core.errors import exits_with_one_sentence\n"
+        "sys.exit(exits_with_one_sentence(lambda: exec('signal.raise_signal(signal.SIGINT)'))())\n"
+    )
+    run = subprocess.run([sys.executable, "-m", "command"], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (130, "interrupted\n")
