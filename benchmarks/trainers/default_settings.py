@@ -37,6 +37,8 @@ Curve: TypeAlias = list[tuple[int, float, float]]
 AGENTS = {"spread": 3, "balance": 4}
 BENCHMARL = {"spread": "pettingzoo/simple_spread", "balance": "vmas/balance"}
 ENVIRONMENTS = {"spread": "mpe2.simple_spread_v3:parallel_env", "balance": "benchmarks.trainers.vmas_env:parallel_env"}
+BATCHED = {"balance": "benchmarks.trainers.vmas_world:VmasWorld"}
+"""Environments that Concord steps as one batch."""
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "spread": {"max_cycles": 100, "N": 3, "local_ratio": 0.5},
     "balance": {"max_steps": 100, "n_agents": 4, "random_package_pos_on_line": True, "package_mass": 5},
@@ -49,8 +51,24 @@ def concord(flags: argparse.Namespace) -> Curve:
     """`concord train`."""
     arguments = ARGUMENTS[flags.task] | {"continuous_actions": not flags.discrete}
     folder = flags.out / "concord" / _name(flags)
-    command = [sys.executable, "-m", "tune_experiments", "train", "--env", ENVIRONMENTS[flags.task], "--env-arguments"]
-    command += [json.dumps(arguments), "--methods", flags.method, "--seeds", str(flags.seed), "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "tune_experiments",
+        "train",
+        "--env",
+        BATCHED.get(flags.task, ENVIRONMENTS[flags.task]),
+    ]
+    command += [
+        "--env-arguments",
+        json.dumps(arguments),
+        "--methods",
+        flags.method,
+        "--seeds",
+        str(flags.seed),
+        "--out",
+        str(folder),
+    ]
     subprocess.run([*command, "--budget-env-steps", str(flags.env_steps)], check=True)
     (path,) = folder.glob("trials/*/metrics.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
