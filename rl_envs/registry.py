@@ -66,19 +66,21 @@ def make(world_id: str, num_worlds: int = 1, **arguments: Any) -> World:
     kind = world_class(entry_point)
     if "arrays" in arguments and kind.array_libraries == World.array_libraries:
         raise ValueError(f"arrays is no argument of {world_id}, which computes in NumPy: leave it out")
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in inspect.signature(kind.__init__).parameters.values())
-    if not takes_any and (unknown := unknown_argument(kind, arguments)):
+    if unknown := unknown_argument(kind, arguments):
         name, hint = unknown
         raise ValueError(f"{name} is no argument of {world_id}: {hint}")
     return kind(num_worlds=whole("num_worlds", num_worlds, 1), **arguments)
 
 
 def unknown_argument(kind: type[World], arguments: Iterable[str]) -> tuple[str, str] | None:
-    """First argument that the constructor of a world does not name, and a hint; None if it names all of them."""
-    known = inspect.signature(kind.__init__).parameters
+    """First argument that the constructor of a world does not take, and a hint; None if it takes all of them."""
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    known = [parameter.name for parameter in parameters]
     for name in arguments:
         if name not in known:
-            return name, did_you_mean(name, known, f"it has {', '.join([*known][3:]) or 'none'}")
+            return name, did_you_mean(name, known, f"it has {', '.join(known[3:]) or 'none'}")
     return None
 
 
