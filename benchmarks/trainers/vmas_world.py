@@ -13,7 +13,7 @@ import torch
 import vmas
 
 from rl_envs import World
-from rl_envs.core.spec import Array, Arrays, ArraySpec, NumbersSpec
+from rl_envs.core.spec import CONTINUOUS, Array, Arrays, ArraySpec, NumbersSpec
 
 
 class VmasWorld(World):
@@ -54,7 +54,7 @@ class VmasWorld(World):
         actions = self._env.action_space.spaces
         if continuous_actions:
             low, high = (np.stack([getattr(one, end) for one in actions]) for end in ("low", "high"))
-            self.action_spec = {"action": NumbersSpec(low, high)}
+            self.action_spec = {CONTINUOUS: NumbersSpec(low, high)}
         else:
             (self.action_spec,) = {int(one.n) for one in actions}
         super().__init__(num_worlds, first_world)
@@ -75,7 +75,7 @@ class VmasWorld(World):
         )
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        chosen = torch.as_tensor(actions["action"] if isinstance(actions, dict) else actions[..., None])
+        chosen = torch.as_tensor(actions[CONTINUOUS] if isinstance(actions, dict) else actions[..., None])
         self._seen, rewards, terminated, truncated, _ = self._env.step(list(chosen.unbind(1)))
         return torch.stack(rewards, 1).double().numpy(), terminated.numpy(), truncated.numpy()
 

@@ -20,7 +20,7 @@ Actions: TypeAlias = Array | Arrays
 
 @dataclass(frozen=True, eq=False)
 class NumbersSpec:
-    """A part of an action that is a vector of numbers.
+    """The part of an action that is a vector of numbers; `action_spec` has at most one, under the name `continuous`.
 
     Attributes:
         low, high: [N, D] float32, inclusive bounds of each agent; equal where an agent has no such number.
@@ -43,6 +43,9 @@ class NumbersSpec:
 
 ActionSpec: TypeAlias = int | dict[str, int | NumbersSpec]
 """Number of actions of an agent, or for each part of a factored action its number of choices or its bounds."""
+
+CONTINUOUS = "continuous"
+"""Name of the part that is a vector of numbers."""
 
 RESERVED_KEYS = ("decides", "alive")
 """Observation keys with a fixed meaning, in worlds that need them: `decides` [B, N] bool, the agent chooses an action

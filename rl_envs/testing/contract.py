@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rl_envs.core.spec import RESERVED_KEYS, Actions, Array, Arrays, NumbersSpec
+from rl_envs.core.spec import CONTINUOUS, RESERVED_KEYS, Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import Info, StepResult, World
 from rl_envs.testing.requirement import require
 
@@ -16,12 +16,15 @@ def check_declaration(world: World) -> None:
         isinstance(names, tuple) and names and all(isinstance(name, str) for name in names) and _unique(names),
         f"agents must be a tuple of different names, got {names!r}",
     )
-    sizes = [*world.action_spec.values()] if isinstance(world.action_spec, dict) else [world.action_spec]
+    parts = world.action_spec if isinstance(world.action_spec, dict) else {"": world.action_spec}
+    sizes = [*parts.values()]
     require(
         sizes
         and all(size.is_valid(len(names)) if isinstance(size, NumbersSpec) else _is_count(size) for size in sizes),
         f"action_spec must be a positive number or a dict of positive numbers or bounds, got {world.action_spec!r}",
     )
+    misnamed = [name for name, size in parts.items() if isinstance(size, NumbersSpec) != (name == CONTINUOUS)]
+    require(not misnamed, f"action_spec: the vector of numbers, and it alone, is called {CONTINUOUS!r}; see {misnamed}")
     require(
         isinstance(world.max_episode_steps, int) and world.max_episode_steps > 0,
         f"max_episode_steps must be a positive int, got {world.max_episode_steps!r}",

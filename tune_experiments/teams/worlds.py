@@ -10,6 +10,7 @@ from rl_envs import World
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
+from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
@@ -106,9 +107,14 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             "raise --workers.runners for more processes"
         )
     try:
-        return with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
+        world = with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
     except TypeError as error:
         raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({error})") from error
+    try:
+        check_declaration(world)
+    except AssertionError as error:
+        raise CustomEnvError(f"{config.env}: {error}") from error
+    return world
 
 
 @functools.cache

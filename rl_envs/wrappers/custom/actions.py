@@ -17,11 +17,9 @@ import numpy as np
 from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.core.spec import Actions, ActionSpec, Array, NumbersSpec
+from rl_envs.core.spec import CONTINUOUS, Actions, ActionSpec, Array, NumbersSpec
 from rl_envs.wrappers.custom.values import space_in_words, to_array
 
-CONTINUOUS = "continuous"
-"""Name of the part that is a vector of numbers."""
 _TAKEN = (CONTINUOUS, "before_tanh")
 _ALONE = "action"
 _MAX_CHOICES = 2**20

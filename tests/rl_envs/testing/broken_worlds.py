@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from rl_envs.core.spec import ArraySpec
+from rl_envs.core.spec import ArraySpec, NumbersSpec
 from rl_envs.core.texts import TextStore
 from tests.toy_worlds import CELLS, Errands
 
@@ -63,6 +63,10 @@ def stepping(wrong, sentence):
 with_attribute("agents", ("walker", "walker"), "agents must")
 with_attribute("agents", ["walker_0", "walker_1"], "agents must")
 with_attribute("action_spec", {"go": 3, "say": 0}, "action_spec")
+with_attribute(
+    "action_spec", {"push": NumbersSpec(np.zeros((2, 1), "f4"), np.ones((2, 1), "f4"))}, "called 'continuous'"
+)
+with_attribute("action_spec", {"continuous": 3}, "called 'continuous'")
 with_attribute("max_episode_steps", None, "max_episode_steps")
 with_attribute("text_spec", Errands.text_spec | {"cell": Errands.text_spec["sentences"]}, "declared both in")
 with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}, "'decides'")

@@ -4,6 +4,8 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from tests.toy_worlds import Errands
+
 
 class Meeting(ParallelEnv):
     """Two agents earn 1 each when they choose the same of three actions; it declares that as a coordination set."""
@@ -228,3 +230,11 @@ class Dials(Reach):
 
 
 reach, dials = Reach, Dials
+
+
+class Declared(Errands):
+    """A world with any attributes of its own, all of them keyword arguments."""
+
+    def __init__(self, num_worlds=1, first_world=0, **declared):
+        super().__init__(num_worlds, first_world)
+        vars(self).update(declared)

@@ -277,3 +277,10 @@ def test_a_class_from_a_module_trains_under_its_name(tmp_path):
     with pytest.raises(UserError, match=f"--allow {GAMES}"):
         load_policy(checkpoint)
     assert isinstance(load_policy(checkpoint, allow=[GAMES]).make_world(1), World)
+
+
+def test_a_world_of_ones_own_is_given_any_argument_it_takes_and_what_it_declares_is_checked():
+    own = small(f"{GAMES}:Declared", env_arguments=json.dumps({"max_episode_steps": 3}))
+    assert make_world(own, 2).max_episode_steps == 3
+    with pytest.raises(CustomEnvError, match=f"{GAMES}:Declared: metric_names"):
+        make_world(dataclasses.replace(own, env_arguments=json.dumps({"metric_names": ["length"]})))
