@@ -174,9 +174,10 @@ class EpisodeCheck:
 def _check_results(world: World, reward: Array, terminated: Array, truncated: Array, info: Info) -> None:
     shape = (world.num_worlds, world.num_agents)
     require(
-        reward.dtype == np.float64 and reward.shape == shape and np.isfinite(reward).all(),
-        f"reward must be finite float64 {shape}, got {reward.dtype} {reward.shape}",
+        reward.dtype == np.float64 and reward.shape == shape,
+        f"reward must be float64 {shape}, got {reward.dtype} {reward.shape}",
     )
+    require(np.isfinite(reward).all(), "reward must be finite, and has NaN or infinity")
     for name, flag in (("terminated", terminated), ("truncated", truncated)):
         require(
             flag.dtype == np.bool_ and flag.shape == shape[:1],

@@ -18,8 +18,13 @@ from typing import Any, cast
 import numpy as np
 
 from rl_envs import World
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.random_play import random_legal_actions
-from rl_envs.core.spec import Array, Arrays, NumbersSpec
+from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
+from rl_envs.core.world import StepResult
+from rl_envs.testing.contract import EpisodeCheck, check_observations
+from rl_envs.testing.requirement import require
+from rl_envs.wrappers.custom.declaration import raised
 from rl_envs.wrappers.custom.values import space_in_words
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
@@ -112,12 +117,13 @@ class Probe:
     def _play(self, world: World) -> tuple[Array, float]:
         """Rewards, [T, B, N], and the seconds that the env steps took."""
         draws, began = np.random.default_rng(0), time.monotonic()
-        obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
+        played = _CheckedWorld(world) if self.is_own else world
+        obs, stepping, length = played.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._look(obs, world)
         while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < self.seconds:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
-            obs, reward, terminated, truncated, info = world.step(actions)
+            obs, reward, terminated, truncated, info = played.step(actions)
             stepping += time.perf_counter() - at
             rewards.append(reward[None])
             self._look(obs, world)
@@ -195,6 +201,49 @@ class Probe:
         each = str(counts.pop()) if len(counts) == 1 else _listed(several)
         masks = "no masks" if self.legal_share is None else f"{self.legal_share:.0%} legal on average"
         return f"{each}, {masks}{', and agents that wait choose nothing' * self.waits}"
+
+
+class _CheckedWorld:
+    """A `World` that is reset and stepped with the checks of `rl_envs.testing`; custom environments have their own."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def reset(self, seed: int) -> Arrays:
+        """Observations, dict of [B, N, ...]; CustomEnvError if they are not as declared, or the world raises."""
+        with self._raising("reset"):
+            observations = self._world.reset(seed)
+        with self._violating():
+            check_observations(self._world, observations, self._world.num_worlds, "after reset")
+        self._check, self._seen = EpisodeCheck(self._world, observations), observations
+        return observations
+
+    def step(self, actions: Actions) -> StepResult:
+        """Result of a step; CustomEnvError if it breaks the contract, or the world raises."""
+        before = {key: value.copy() for key, value in self._seen.items()}
+        with self._raising("step"):
+            result = self._world.step(actions)
+        with self._violating():
+            self._check(self._world, actions, result)
+            changed = [key for key, value in before.items() if not np.array_equal(value, self._seen[key])]
+            require(not changed, f"a step changed the earlier observations {changed}, so return fresh arrays")
+        self._seen = result[0]
+        return result
+
+    @contextlib.contextmanager
+    def _raising(self, method: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise raised(self._world, method, error) from error
+
+    @contextlib.contextmanager
+    def _violating(self) -> Iterator[None]:
+        try:
+            yield
+        except AssertionError as error:
+            name = type(self._world).__name__
+            raise CustomEnvError(f"{name}: {error}; correct it (rl_envs.testing.check_world tests {name})") from error
 
 
 def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:

@@ -12,6 +12,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
+from rl_envs.wrappers.custom.declaration import described
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
@@ -108,8 +109,11 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
         )
     try:
         world = with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
-    except TypeError as error:
-        raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({error})") from error
+    except ValueError:
+        raise  # a sentence about an argument
+    except Exception as error:
+        reason = described(error)
+        raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({reason})") from error
     try:
         check_declaration(world)
     except AssertionError as error:

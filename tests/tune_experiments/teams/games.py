@@ -238,3 +238,22 @@ class Declared(Errands):
     def __init__(self, num_worlds=1, first_world=0, **declared):
         super().__init__(num_worlds, first_world)
         vars(self).update(declared)
+
+
+class Overwriting(Errands):
+    """A world that gives one array at each step."""
+
+    def _observe(self, rows):
+        seen = super()._observe(rows)
+        if len(rows) == self.num_worlds:
+            self.cell = getattr(self, "cell", seen["cell"])
+            self.cell[...] = seen["cell"]
+            seen["cell"] = self.cell
+        return seen
+
+
+class Failing(Errands):
+    """A world with an error in its rules."""
+
+    def _advance(self, actions, recorded):
+        return actions["nothing of this name"]

@@ -14,6 +14,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.checkpoint import newest_whole_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.rl_envs.testing.broken_worlds import BROKEN
 from tests.rl_envs.wrappers import odd_games
 from tests.tune_experiments.teams import games
 from tune_experiments import load_policy
@@ -284,3 +285,19 @@ def test_a_world_of_ones_own_is_given_any_argument_it_takes_and_what_it_declares
     assert make_world(own, 2).max_episode_steps == 3
     with pytest.raises(CustomEnvError, match=f"{GAMES}:Declared: metric_names"):
         make_world(dataclasses.replace(own, env_arguments=json.dumps({"metric_names": ["length"]})))
+
+
+WRONG = [(world, sentence) for world, sentence in BROKEN if world.__name__.startswith(("Misobserved", "Misstepped"))]
+
+
+@pytest.mark.parametrize(("world", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
+def test_the_episode_before_a_run_finds_a_world_that_breaks_the_contract(world, sentence):
+    with pytest.raises(CustomEnvError, match=f"{world.__name__}: .*{sentence}"):
+        probe(world)
+
+
+def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned_or_raises():
+    with pytest.raises(CustomEnvError, match=r"Overwriting: .*\['cell'\]"):
+        probe(games.Overwriting)
+    with pytest.raises(CustomEnvError, match="Failing raised in step: KeyError"):
+        probe(games.Failing)
