@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError
 from rl_envs.core.spec import Array
+from rl_envs.core.world import World
 from rl_envs.wrappers.custom.actions import ActionLayout
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout
 from rl_envs.wrappers.custom.values import in_words, space_in_words
@@ -168,6 +169,9 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
         names = [] if given is None or isinstance(given, (str, Mapping, Set)) else list(given)
     except TypeError:
         names = []
+    if isinstance(env, World):
+        name = env_name(env)
+        raise CustomEnvError(f"the function returned a World, {name}: name its class, package.module:{name}, instead")
     if not names:
         raise CustomEnvError(
             f"{env_name(env)} names no possible_agents: a world needs a PettingZoo environment that lists "

@@ -301,3 +301,8 @@ def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned
         probe(games.Overwriting)
     with pytest.raises(CustomEnvError, match="Failing raised in step: KeyError"):
         probe(games.Failing)
+
+
+def test_a_function_that_returns_a_world_is_told_to_name_its_class():
+    with pytest.raises(CustomEnvError, match=r"package\.module:Declared"):
+        make_world(small(f"{GAMES}:declared"))
