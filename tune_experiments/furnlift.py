@@ -74,7 +74,7 @@ class Furnlift(Experiment[LiftConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's eight metrics."""
-        return [make_table(results, self.caption, METRICS, says_world=True)]
+        return [make_table(results, self.caption, METRICS, names_world=True)]
 
     def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
         """Comparison of teams with and without messages, over all test episodes."""

@@ -44,7 +44,7 @@ from rl_models.configuration import MAY_GAIN, MAY_GROW, UnitInterval
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.team_world import TeamWorld
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -117,7 +117,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check values."""
-        check_some(self, "methods")
+        check_distinct(self, "methods")
         check_ranges(self)
 
 

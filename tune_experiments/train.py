@@ -38,7 +38,7 @@ from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.config import LANGUAGE_METHODS, Config
 from tune_experiments.teams.environment_names import find_name, how_to_name, run_label
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Train(Experiment[Config]):
         notes = []
         if config.budget_env_steps < LAPTOP.budget_env_steps:
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
-        if any(method not in LANGUAGE_ROWS for method in config.methods):
+        if any(method not in LANGUAGE_METHODS for method in config.methods):
             notes += scaling_notes(config) + unread_texts(config)
         return notes
 
@@ -145,21 +145,21 @@ class Train(Experiment[Config]):
     def check(self, config: Config) -> None:
         """Check that all methods support the environment, and that it keeps its own spaces in random play."""
         from rl_envs.wrappers import hangs
-        from tune_experiments.teams.inspection import probed
-        from tune_experiments.teams.trials import check_row
+        from tune_experiments.teams.inspection import probe_environment
+        from tune_experiments.teams.trials import check_method
 
         hangs.watch(lambda said: None)
         for method in config.methods:
-            check_row(config, method)
-        probed(config)
+            check_method(config, method)
+        probe_environment(config)
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Copy the small language model into the trial's folder, and explain how to name an unnamed environment."""
-        from tune_experiments.teams.language import keep_model
+        from tune_experiments.teams.language import save_model
 
         if config.env.startswith(UNNAMED):
             (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
-        keep_model(config, method, trial_folder)
+        save_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Test worlds, which render if the environment can."""

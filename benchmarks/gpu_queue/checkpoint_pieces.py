@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rl_models.training import checkpoint_files as files
-from rl_models.training.checkpoint import check_whole, get_checkpoint_path, new_checkpoint
+from rl_models.training.checkpoint import check_complete, get_checkpoint_path, new_checkpoint
 from rl_models.training.checkpoint_files import CheckpointError
 
 __all__ = ["MAX_PIECE_BYTES", "pack", "unpack"]
@@ -31,10 +31,10 @@ MAX_PIECE_BYTES = 14 * 2**20
 _FORMAT = "concord-checkpoint-piece"
 _LEVEL = 1
 _HEADER_BYTES = 1024
-_OF_THE_WHOLE = {"step": int, "of": int, "bytes": int, "whole": str}
+_SHARED_FIELDS = {"step": int, "of": int, "bytes": int, "whole": str}
 """Fields in which all pieces of a checkpoint agree: its step, the number of pieces, the size of the stream before it is
 compressed, and the SHA-256 of the compressed one."""
-_OF_A_PIECE = {"number": int, "sha256": str}
+_PIECE_FIELDS = {"number": int, "sha256": str}
 
 
 def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -> list[Path]:
@@ -54,7 +54,7 @@ def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -
     if largest_bytes <= _HEADER_BYTES:
         raise ValueError(f"a piece must have more than {_HEADER_BYTES} bytes, not {largest_bytes}")
     document = files.read_state(checkpoint)
-    check_whole(checkpoint, document["step"])
+    check_complete(checkpoint, document["step"])
     plain = _joined_files(checkpoint, sorted([files.STATE_FILE, *document["files"]]))
     stream, size = zlib.compress(plain, _LEVEL), largest_bytes - _HEADER_BYTES
     parts = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
@@ -95,7 +95,7 @@ def unpack(pieces: Iterable[Path], folder: Path) -> Path:
     with new_checkpoint(folder, whole["step"]) as hidden:
         for name, content in _single_files(plain, place):
             (hidden / name).write_bytes(content)
-        check_whole(hidden, whole["step"])
+        check_complete(hidden, whole["step"])
     return get_checkpoint_path(folder, whole["step"])
 
 
@@ -121,7 +121,7 @@ def _read_pieces(paths: list[Path]) -> tuple[dict[str, Any], list[bytes], Path]:
 
 def _differs(header: dict[str, Any], other: tuple[dict[str, Any], bytes, Path]) -> Path | None:
     """The other piece, where it is of another checkpoint."""
-    return None if all(header[name] == other[0][name] for name in _OF_THE_WHOLE) else other[2]
+    return None if all(header[name] == other[0][name] for name in _SHARED_FIELDS) else other[2]
 
 
 def _read_piece(path: Path) -> tuple[dict[str, Any], bytes]:
@@ -135,7 +135,7 @@ def _read_piece(path: Path) -> tuple[dict[str, Any], bytes]:
         header = None
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise CheckpointError(f"{path} is not a piece of a checkpoint; name the files checkpoint_*.piece_*")
-    fields = _OF_THE_WHOLE | _OF_A_PIECE
+    fields = _SHARED_FIELDS | _PIECE_FIELDS
     is_whole = all(type(header.get(name)) is kind for name, kind in fields.items())
     if not is_whole or not 1 <= header["number"] <= header["of"] or _digest(part) != header["sha256"]:
         raise CheckpointError(f"{path} is damaged: it differs from its recorded SHA-256; fetch that piece again")

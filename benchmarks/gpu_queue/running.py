@@ -24,11 +24,11 @@ from tune_experiments.results.trial_log import METRICS_FILE, SPEED, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Task", "run_slice", "take_up"]
+__all__ = ["Task", "resume_task", "run_slice"]
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT, RECORD = "output.txt", "record.json"
-PACKS_AFTER_SECONDS = 60.0
+PACK_INTERVAL_SECONDS = 60.0
 """Shortest time between two archives while an item runs."""
 _POLL_SECONDS = 0.5
 _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
@@ -109,7 +109,7 @@ class Task:
         return [] if self.trial is None or not (log := self.trial / METRICS_FILE).exists() else read_metrics(log)
 
 
-def take_up(item: Item, folder: Path, retries: bool) -> Task:
+def resume_task(item: Item, folder: Path, retries: bool) -> Task:
     """Read an item's record of earlier calls, and check the item if it will run.
 
     Raises:
@@ -177,7 +177,7 @@ def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: fl
         now, newest = time.monotonic(), task.checkpoint
         if task.trial is None and now >= begun + seconds:
             return True
-        if newest > packed and now >= packed_at + PACKS_AFTER_SECONDS:
+        if newest > packed and now >= packed_at + PACK_INTERVAL_SECONDS:
             with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: try later
                 store.pack()
                 packed_at, packed = time.monotonic(), newest

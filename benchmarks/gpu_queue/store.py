@@ -29,7 +29,7 @@ from rl_models.training.checkpoint import (
     get_checkpoint_path,
     load_checkpoint,
     load_state,
-    newest_whole_checkpoint,
+    newest_complete_checkpoint,
     save_checkpoint,
 )
 from tune_experiments.core.errors import UserError
@@ -101,11 +101,11 @@ class Store:
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for trial in trials:
-                for name, piece in _pieces_of(trial, trial in going_on):
+                for name, piece in _pack_checkpoints(trial, trial in going_on):
                     archive.writestr(f"pieces/{trial.relative_to(self.work)}/{name}", piece, zipfile.ZIP_STORED)
             for path in sorted((self.work / _ITEMS).rglob("*")):
                 has_ended_since = path.name == TEST_RESULTS_FILE and path.parent in going_on
-                if _travels(path.relative_to(self.work)) and not has_ended_since and path.is_file():
+                if _is_archived(path.relative_to(self.work)) and not has_ended_since and path.is_file():
                     with contextlib.suppress(FileNotFoundError):  # a running trial has replaced it
                         archive.writestr(path.relative_to(self.work).as_posix(), path.read_bytes())
         return buffer.getvalue()
@@ -158,9 +158,9 @@ def open_store(out: Path) -> Iterator[Store]:
         yield store
 
 
-def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
+def _pack_checkpoints(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
     """(CHECKPOINT/PIECE, bytes) of all checkpoints that a trial needs."""
-    newest = newest_whole_checkpoint(trial / CHECKPOINTS)
+    newest = newest_complete_checkpoint(trial / CHECKPOINTS)
     needed = [] if newest is None else needed_checkpoints(load_state(newest))
     for checkpoint in {newest, *(get_checkpoint_path(trial / CHECKPOINTS, number) for number in needed)} - {None}:
         assert checkpoint is not None
@@ -176,7 +176,7 @@ def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
                 yield f"{checkpoint.name}/{piece.name}", piece.read_bytes()
 
 
-def _travels(name: Path) -> bool:
+def _is_archived(name: Path) -> bool:
     """Whether the archive holds this file of the work folder."""
     is_hidden = any(part.startswith(".") for part in name.parts)
     return not (is_hidden or name.name.startswith(_EVENTS) or set(_NOT_PACKED) & set(name.parts[2:-1]))

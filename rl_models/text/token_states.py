@@ -69,7 +69,7 @@ class ModelTokens:
             self._texts.setdefault(row.tobytes(), text)
         return self._rows[text, length]
 
-    def text_of(self, tokens: NDArray[np.int32]) -> str:
+    def decode(self, tokens: NDArray[np.int32]) -> str:
         """The text that had these tokens; an empty one for tokens never seen."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 

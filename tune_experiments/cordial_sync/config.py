@@ -16,9 +16,9 @@ from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
 from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps
 from tune_experiments.experiment.training_config import TrainingConfig
 
 _MAX_AGENTS = 4
@@ -127,7 +127,7 @@ class Config(TrainingConfig):
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "valid_rooms", "test_rooms")
+        check_distinct(self, "valid_rooms", "test_rooms")
         if self.cordial.decline_episodes and self.cordial.decline_optimiser_steps:
             raise UserError(
                 f"--cordial.decline-episodes {self.cordial.decline_episodes} and --cordial.decline-optimiser-steps "
@@ -151,7 +151,7 @@ def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: in
         paper_env_steps: the same in the paper.
     """
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
-    return optimiser_steps_in_words(learner, workers, env_steps, steps, "the authors' A3C", how)
+    return describe_optimiser_steps(learner, workers, env_steps, steps, "the authors' A3C", how)
 
 
 def make_files_absolute(config: object, *names: str) -> None:

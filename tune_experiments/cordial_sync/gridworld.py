@@ -92,7 +92,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's six metrics."""
-        return [make_table(results, self.caption, methods.METRICS, self.paper, says_world=True)]
+        return [make_table(results, self.caption, methods.METRICS, self.paper, names_world=True)]
 
     def deviation_notes(self, config: Config) -> list[str]:
         """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""

@@ -57,17 +57,17 @@ def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -
         elif isinstance(value, Mapping) and isinstance(now, str) and now.startswith("{"):
             yield path, json.dumps(value)
         else:
-            yield path, spelled_rows(value) if path == "methods" else value
+            yield path, normalise_methods(value) if path == "methods" else value
 
 
-def spelled_rows(names: Any) -> Any:
+def normalise_methods(names: Any) -> Any:
     """Names of methods as declared, from names written like flags: `sync-4`."""
     if not isinstance(names, list | tuple):
         return names
     return [name.replace("-", "_") if isinstance(name, str) else name for name in names]
 
 
-def spelled(name: str, known: Collection[str]) -> str:
+def match_name(name: str, known: Collection[str]) -> str:
     """The known name that differs from this one by `-` and `_` alone; else the name itself."""
     return next((one for one in known if one.replace("-", "_") == name.replace("-", "_")), name)
 

@@ -36,7 +36,7 @@ def parse_uri(out: Path | str) -> str | None:
     return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
 
 
-def below(place: str, path: str) -> str:
+def join_path(place: str, path: str) -> str:
     """A path below a folder or a URI; the query of a URI, such as its region, stays at the end."""
     folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
     return f"{folder.rstrip('/')}/{path}{mark}{query}"

@@ -19,7 +19,7 @@ from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_precision_of_values, check_some
+from tune_experiments.core.checks import check_distinct, check_value_precision
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.experiment.training_config import StagedExperimentConfig
@@ -149,8 +149,8 @@ class EndiRtfmConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "stages")
-        check_precision_of_values(self, "qmix.precision")
+        check_distinct(self, "stages")
+        check_value_precision(self, "qmix.precision")
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_stack(self, "goal_channels")

@@ -130,8 +130,8 @@ class BaseExperiment(ABC, Generic[Config]):
         """Frames of an episode of a `LoadedPolicy`, [H, W, 3] uint8 each."""
 
     @abstractmethod
-    def episodes(self, loaded: Any, seed: int, episodes: int, most_steps: int) -> Sequence[Any]:
-        """Records (`play.episode.Episode`) of first episodes of a `LoadedPolicy`, cut after `most_steps` env steps."""
+    def episodes(self, loaded: Any, seed: int, episodes: int, max_steps: int) -> Sequence[Any]:
+        """Records (`play.episode.Episode`) of first episodes of a `LoadedPolicy`, cut after `max_steps` env steps."""
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:

@@ -24,9 +24,9 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.config_json import DataclassInstance
-from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
+from tune_experiments.core.config_path import flag_name, match_name, normalise_methods, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.experiment.config_file import ConfigFile, read_config_file
@@ -95,7 +95,7 @@ class RunOptions:
     """Seed of the settings that a search draws, at least 0."""
 
     @property
-    def searches(self) -> bool:
+    def is_search(self) -> bool:
         """Whether this is a search."""
         return self.search is not None or self.search_by == "grid"
 
@@ -142,7 +142,7 @@ def check_options(options: RunOptions) -> None:
         UserError: The flag, and what it must be.
     """
     check_ranges(options, also_types=True)
-    check_some(options, "seeds")
+    check_distinct(options, "seeds")
     if options.out is not None:
         parse_uri(options.out)
         if "\0" in str(options.out):
@@ -151,11 +151,11 @@ def check_options(options: RunOptions) -> None:
         raise UserError(
             f"--local trains one trial at a time: leave out --max-concurrent-trials {options.max_concurrent_trials}"
         )
-    if options.searches and (options.local or options.slice_seconds is not None):
+    if options.is_search and (options.local or options.slice_seconds is not None):
         flag = "--local" if options.local else "--slice-seconds"
         raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
-        if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
+        if not options.is_search and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             raise UserError(f"{flag_name(name)} belongs to a search: set --search to the number of settings to try")
 
 
@@ -172,13 +172,13 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
+    words = ["--help"] if "--help-all" in arguments else _normalise_names(arguments, default)
     _check_names(words, default.config)
     read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
     return typing.cast(_Arguments, read)
 
 
-def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
+def _normalise_names(arguments: Sequence[str], default: _Arguments) -> list[str]:
     """The command line with the names of preset and methods as declared; `-` and `_` are equal there.
 
     `--network emma` stands for `--network.name emma`, as for every group of fields with a name.
@@ -194,7 +194,7 @@ def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
         elif flag == "--preset":
             word, flag = default.options.preset, ""
         elif flag == "--methods":
-            (word,) = spelled_rows([word])
+            (word,) = normalise_methods([word])
         words.append(word)
     return words
 
@@ -244,7 +244,7 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFi
             f"--preset {given} has no effect beside the preset {named} of {file.path}: leave one of them out"
         )
     default = DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets))
-    preset = spelled(str(given if given is not None else named if named is not None else default), presets)
+    preset = match_name(str(given if given is not None else named if named is not None else default), presets)
     if preset not in presets:
         where = f"{file.path}: preset" if file and given is None else "--preset"
         raise UserError(f"{where} must be one of {', '.join(presets)}, not {preset!r}")

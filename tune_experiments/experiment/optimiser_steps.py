@@ -11,7 +11,7 @@ def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) 
     return -(-env_steps // _batch(learner, workers)) * _of_update(learner, workers)
 
 
-def optimiser_steps_in_words(
+def describe_optimiser_steps(
     learner: AlgorithmConfig, workers: Workers, env_steps: int, reference: int, who: str = "the paper", how: str = ""
 ) -> str:
     """Sentence that compares a run's optimiser steps with the `reference` of its paper; `how` is its end."""

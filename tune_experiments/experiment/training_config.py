@@ -19,7 +19,7 @@ from pydantic import PositiveInt
 
 from rl_models.configuration import MAY_GAIN, MAY_GROW
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 
 
 class PlanArguments(TypedDict):
@@ -65,7 +65,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Check the values; errors name the flag."""
-        check_some(self, "methods")
+        check_distinct(self, "methods")
         check_ranges(self)
 
     def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:

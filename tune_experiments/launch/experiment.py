@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.config_path import spelled, with_flags, with_overrides
+from tune_experiments.core.config_path import match_name, with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.import_path import current_folder_last
@@ -87,9 +87,9 @@ class Experiment(BaseExperiment[Config]):
         """
         from tune_experiments.launch.finished_run import Callback
         from tune_experiments.launch.launch import launch
-        from tune_experiments.run.trial_errors import Refusal
+        from tune_experiments.run.trial_errors import PermanentFailure
 
-        preset = preset if preset is None else spelled(str(preset), self.presets)
+        preset = preset if preset is None else match_name(str(preset), self.presets)
         if preset is not None and preset not in self.presets:
             raise UserError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
         chosen = preset or (CUSTOM if config is not None else self.default_preset)
@@ -115,7 +115,11 @@ class Experiment(BaseExperiment[Config]):
             failed = "; ".join(
                 f"{name} failed: {with_flags(reason, run.config)}" for name, reason in run.failures.items()
             )
-            is_mended = " once that is mended" if any(isinstance(one, Refusal) for one in run.failures.values()) else ""
+            is_mended = (
+                " once that is mended"
+                if any(isinstance(one, PermanentFailure) for one in run.failures.values())
+                else ""
+            )
             raise UserError(f"{failed}; the same call continues what is left in {run.out}{is_mended}")
         return run
 
@@ -142,10 +146,10 @@ class Experiment(BaseExperiment[Config]):
         return record_episode(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """First episodes, one per environment."""
-        return record_episodes(loaded, seed, episodes, most_steps)
+        return record_episodes(loaded, seed, episodes, max_steps)
 
     def spectator(self, loaded: LoadedPolicy) -> Spectator:
         """Shows the rendered frame."""
@@ -153,12 +157,12 @@ class Experiment(BaseExperiment[Config]):
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """An episode of each method's first seed, all from one start; longer ones by `concord show`."""
-        from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
+        from tune_experiments.play.show import PAGE, PAGE_MAX_STEPS, write_page
         from tune_experiments.play.trial_figures import trained_teams
 
         def draw() -> Sequence[Drawn]:
             teams = [team for _, team in trained_teams(trials)]
-            return write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END) if teams else []
+            return write_page(run_folder / PAGE, self.caption, teams, max_steps=PAGE_MAX_STEPS) if teams else []
 
         return list(attempt(PAGE, draw))
 

@@ -35,7 +35,7 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.model_notes import MODELS
-from tune_experiments.run.placement import least_gpus, trials_that_fit
+from tune_experiments.run.placement import min_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
@@ -62,10 +62,10 @@ def launch(
     """
     # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
-    kind = "_search" if options.searches else ""
+    kind = "_search" if options.is_search else ""
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
     config = check_run(experiment, config, options, out)
-    search = Search(experiment, config, options) if options.searches else None
+    search = Search(experiment, config, options) if options.is_search else None
     # Settings of a search are compared, so all must be trained alike: other workers mean other batches.
     rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
@@ -159,7 +159,7 @@ class Session(Generic[Config]):
     def _is_unfinished(self, request: Request) -> bool:
         """Whether there is training or a test left."""
         folder = Path(request["folder"])
-        if self.options.searches:
+        if self.options.is_search:
             return read_test_results(folder) is None
         return not is_tested_with(folder, grown_values(self.config))
 
@@ -279,10 +279,10 @@ class Session(Generic[Config]):
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
-        self._say_cost(plans, 1)
+        self._print_cost(plans, 1)
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
-    def _say_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
+    def _print_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
         """Print the cost of training, except for slices."""
         if self.slice is None:
             self.console.print(cost(list(plans.values()), concurrent, self.console.print))
@@ -310,13 +310,13 @@ class Session(Generic[Config]):
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
-        gpus = max(least_gpus(one, has_gpus) for one in workers)
+        gpus = max(min_gpus(one, has_gpus) for one in workers)
         at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
         at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
-        self._say_cost(plans, concurrent)
+        self._print_cost(plans, concurrent)
         failures: dict[str, str] = {}
         for part in parts:
             requests = sorted(self._left([part], ()), key=lambda request: request["name"] not in begun)

@@ -89,7 +89,7 @@ def save(
     """
     from tune_experiments.run.run_folder import with_announcement_times
 
-    refuse_foreign(path)
+    check_save_path(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
     head = {
@@ -111,7 +111,7 @@ def save(
     write_atomically(path, packed)
 
 
-def refuse_foreign(path: Path) -> None:
+def check_save_path(path: Path) -> None:
     """Check the name of a saved file before its run is read.
 
     Raises:
@@ -148,15 +148,15 @@ def read_saved(path: Path) -> SavedRun:
     return SavedRun(**vars(found) | {"results": results})
 
 
-def remake(document: Path, only_check: bool) -> str:
+def update_document(document: Path, only_check: bool) -> str:
     """Rewrite the marked tables of a document, or only compare them; returns a message.
 
     Raises:
-        UserError: No such document, as `with_tables`, or a stale table where it is only compared.
+        UserError: No such document, as `render_document`, or a stale table where it is only compared.
     """
     if not document.is_file():
         raise UserError(f"{document} does not exist; name a document with --document")
-    text = with_tables(document)
+    text = render_document(document)
     is_stale = text != document.read_text(encoding="utf-8")
     if is_stale and only_check:
         raise UserError(f"a table in {document} is stale; run table --document {document}")
@@ -165,7 +165,7 @@ def remake(document: Path, only_check: bool) -> str:
     return f"{document}: tables {'written' if is_stale else 'are up to date'}"
 
 
-def with_tables(document: Path) -> str:
+def render_document(document: Path) -> str:
     """The text of a document with every marked table made again.
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...

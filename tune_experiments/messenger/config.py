@@ -23,7 +23,7 @@ from rl_models.configuration import UnitInterval
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
 
@@ -114,7 +114,7 @@ class MessengerRunConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "stages")
+        check_distinct(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
         texts = os.environ.get(FOLDER_VARIABLE, PUBLISHED) if self.texts == PUBLISHED else self.texts

@@ -11,7 +11,7 @@ from rl_models.algorithms.learner_config import OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_precision_of_values, check_ranges
+from tune_experiments.core.checks import check_ranges, check_value_precision
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import PPO_METHODS, OvercookedConfig
 
@@ -76,7 +76,7 @@ class OvercookedRolesConfig(
         if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_METHODS)]:
             raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_METHODS))}, not {unknown[0]!r}")
         check_ranges(self.roles, "roles.")
-        check_precision_of_values(self, "roles.precision")
+        check_value_precision(self, "roles.precision")
 
     def worker_settings(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from tune_experiments.core.drawing import tried
-from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
+from tune_experiments.core.drawing import attempt_part
+from tune_experiments.play.recording import SEED, action_name, describe_action, written_by
 from tune_experiments.play.spectator import Note, Spectator, checked_drawing
 
 if TYPE_CHECKING:
@@ -143,15 +143,15 @@ class EpisodeRecorder:
         assert output is not None
         decides = deciding(obs)
         own = {key: value[index] for key, value in obs.items()}
-        policy = _WholePolicy(output, index, self.episode.actions)
+        policy = _JointView(output, index, self.episode.actions)
         everyone_decides = decides is None or bool(decides[index].all())
         chosen = [
-            action_in_words(actions, index, agent, self.episode.actions)
+            describe_action(actions, index, agent, self.episode.actions)
             if decides is None or decides[index, agent]
             else ""
             for agent in range(len(world.agents))
         ]
-        shown = functools.partial(tried, self.episode.missing)
+        shown = functools.partial(attempt_part, self.episode.missing)
         extras, spectator = output.extras, self._spectator
         agents = tuple(
             AgentStep(
@@ -180,7 +180,7 @@ class EpisodeRecorder:
             metrics: metrics of the episode; empty if it was cut.
             terminated: whether its rules ended it, else the time limit; None if that is unknown.
         """
-        shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
+        shown, world, index = functools.partial(attempt_part, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
         self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
         self.episode.last_notes = shown("notes", lambda: self._spectator.last_notes(world, index), tuple[Note, ...]())
@@ -189,7 +189,7 @@ class EpisodeRecorder:
         return self.episode
 
 
-class _WholePolicy:
+class _JointView:
     """The joint policy of one world at the last choice, as far as it can be shown."""
 
     def __init__(self, output: TeamOutput, index: int, names: Sequence[str]) -> None:
@@ -253,9 +253,9 @@ def describe_ending(metrics: dict[str, float], env_steps: int, terminated: bool 
 
 
 def record_episodes(
-    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
+    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
 ) -> list[Episode]:
-    """The first episode of each of B worlds of the team's test; longer ones are cut after `most_steps`."""
+    """The first episode of each of B worlds of the team's test; longer ones are cut after `max_steps`."""
     world = loaded.make_world(episodes)
     world.auto_resets = False
     with contextlib.closing(world), loaded.showing_attention(), loaded.experiment.spectator(loaded) as spectator:
@@ -266,7 +266,7 @@ def record_episodes(
             for index in range(episodes)
         }
         finished: dict[int, Episode] = {}
-        for _ in range(most_steps):
+        for _ in range(max_steps):
             actions = loaded.act(obs, first)
             for recorder in recorders.values():
                 recorder.choose(obs, actions)

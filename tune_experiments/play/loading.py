@@ -35,7 +35,7 @@ from rl_models.training.checkpoint import (
     get_checkpoint_path,
     load_checkpoint,
     load_state,
-    newest_whole_checkpoint,
+    newest_complete_checkpoint,
 )
 from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError, one_line
@@ -43,7 +43,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.play.team_paths import in_package
 from tune_experiments.run.curriculum_state import restore_curriculum
-from tune_experiments.run.placement import device_or_refusal
+from tune_experiments.run.placement import checked_device
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -194,7 +194,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         raise UserError(f"a team is opened from the path of a run, a trial or a checkpoint, not from {path!r}")
     allow = (allow,) if isinstance(allow, str) else allow
     checkpoint_path = find_checkpoint(Path(path), allow)
-    place = device_or_refusal(device)
+    place = checked_device(device)
     try:
         checkpoint = load_checkpoint(checkpoint_path)
         state = checkpoint.state
@@ -262,4 +262,4 @@ def chosen_checkpoint(trial: Path) -> Path | None:
 
 def newest_checkpoint(trial: Path) -> Path | None:
     """The newest whole checkpoint of a trial folder."""
-    return newest_whole_checkpoint(trial / CHECKPOINTS)
+    return newest_complete_checkpoint(trial / CHECKPOINTS)

@@ -27,7 +27,7 @@ from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results.skipped_updates import skipped_words
+from tune_experiments.results.skipped_updates import describe_skipped_updates
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def play(command: Play, console: Console) -> None:
     from tune_experiments.play.loading import find_checkpoint, load_policy
 
     given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
-    refuse_together(command.human, command.decentralised, given)
+    check_play_flags(command.human, command.decentralised, given)
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
@@ -183,17 +183,17 @@ def play(command: Play, console: Console) -> None:
 
 def show(command: Show, console: Console) -> None:
     """Write the page of a run or of teams."""
-    from tune_experiments.play.show import MAX_EPISODES, PAGE, load_teams, refuse_foreign, write_page
+    from tune_experiments.play.show import MAX_EPISODES, PAGE, check_page_path, load_teams, write_page
     from tune_experiments.run.run_folder import CONFIG_FILE
 
     if not 1 <= command.episodes <= MAX_EPISODES:
         raise UserError(f"--episodes must be 1 to {MAX_EPISODES}, not {command.episodes}")
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
-    refuse_foreign(out)
+    check_page_path(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
     teams = [team for path in paths for team in load_teams(path, command.allow, command.device)]
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
-    with _drawing("page"), _writing(out):
+    with _draw_errors("page"), _write_errors(out):
         drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
     for line in describe_drawings(drawn):
         console.print(line)
@@ -219,12 +219,12 @@ def render(command: Render, console: Console) -> None:
     loaded = load_policy(checkpoint, command.allow, command.device)
     of_package = PRETRAINED in checkpoint.parents
     name = checkpoint.parent.parent.name if of_package else trial_name(loaded.method, loaded.seed)
-    default, frames = _beside(checkpoint) / f"{name}.gif", loaded.experiment.video
+    default, frames = _output_folder(checkpoint) / f"{name}.gif", loaded.experiment.video
     _write_video(lambda out: write_video(frames(loaded, command.seed), out, scale=scale), command, default, console)
 
 
 @contextlib.contextmanager
-def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+def _write_errors(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
     """Turn errors of writing a file or folder into a sentence that names --out."""
     try:
         yield
@@ -234,7 +234,7 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 
 @contextlib.contextmanager
-def _drawing(what: str) -> Iterator[None]:
+def _draw_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (UserError, KeyboardInterrupt):
@@ -243,7 +243,7 @@ def _drawing(what: str) -> Iterator[None]:
         raise UserError(f"no {what}: {short_reason(error)}; `play` tells an episode in words") from error
 
 
-def _beside(checkpoint: Path) -> Path:
+def _output_folder(checkpoint: Path) -> Path:
     """Folder of files made from a team: its trial's folder, or for a team of the package the current one."""
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
 
@@ -258,7 +258,7 @@ def _write_video(write: Callable[[Path], Path], command: Render, default: Path, 
     is_beside_checkpoints = command.out is None and default.is_absolute()
     if out.exists() and not is_beside_checkpoints:
         raise UserError(f"{out} already exists: name a new file with --out")
-    with _drawing("video"), _writing(out):
+    with _draw_errors("video"), _write_errors(out):
         written = write(out)
     console.print(f"wrote {written}")
 
@@ -269,10 +269,10 @@ def export_adapters(command: ExportAdapters, console: Console) -> None:
 
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, "cpu")
-    out = command.out or _beside(checkpoint) / "adapters"
+    out = command.out or _output_folder(checkpoint) / "adapters"
     if out.exists():
         raise UserError(f"{out} already exists: name a new folder with --out")
-    with _writing(out):
+    with _write_errors(out):
         written = loaded.experiment.export(loaded, out)
     for path in written:
         console.print(f"wrote {path}")
@@ -283,7 +283,7 @@ def pack_team(command: Pack, console: Console) -> None:
     from rl_models.training.checkpoint import CheckpointError
     from tune_experiments.play.pretrained import CARD, folder_bytes, pack
 
-    with _writing(command.out, (OSError, CheckpointError)):
+    with _write_errors(command.out, (OSError, CheckpointError)):
         written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
     card = read_json(written / CARD)
     console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {folder_bytes(written):,} bytes")
@@ -301,7 +301,7 @@ def doctor(command: Doctor, console: Console) -> None:
             f"{command.path} has no {METRICS_FILE}, as teams of the package have none: name a run or a trial"
         )
     rows = read_metrics(log)
-    console.print(skipped_words(rows))
+    console.print(describe_skipped_updates(rows))
     for line in examine(checkpoint, rows, command.allow):
         console.print(line)
 
@@ -324,7 +324,7 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, sc
         raise UserError(str(error)) from error
 
 
-def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
+def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
     """Refuse flags of `play` that cannot be combined.
 
     Raises:

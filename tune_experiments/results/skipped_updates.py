@@ -26,7 +26,7 @@ def percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
-def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
+def describe_skipped_updates(rows: Sequence[Mapping[str, float]]) -> str:
     """Line for `doctor`: share of skipped updates in a trial's log, and number among the last ones."""
     from rl_models.training.loop import SKIPPED, WINDOW
 

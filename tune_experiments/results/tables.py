@@ -125,7 +125,7 @@ def make_table(
     metrics: Sequence[str] | None = None,
     paper: PaperNumbers | None = None,
     missing: Mapping[str, str] | None = None,
-    says_world: bool = False,
+    names_world: bool = False,
 ) -> PaperTable:
     """Build one table.
 
@@ -135,7 +135,7 @@ def make_table(
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
-        says_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
+        names_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
 
     Raises:
         UserError: no line belongs to the table.
@@ -155,7 +155,7 @@ def make_table(
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
     worlds = {result.world for result in mine}
-    where = f"Measured in {worlds.pop()}. " if says_world and len(worlds) == 1 else ""
+    where = f"Measured in {worlds.pop()}. " if names_world and len(worlds) == 1 else ""
     caption = where + _caption(_by_row(mine))
     return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
 

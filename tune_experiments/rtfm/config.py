@@ -18,7 +18,7 @@ from rl_models.configuration import MAY_GROW, UnitInterval
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
@@ -227,7 +227,7 @@ class RunConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "test_sizes")
+        check_distinct(self, "test_sizes")
         try:
             check_channels(self.network.channels)
         except ValueError as error:

@@ -13,7 +13,7 @@ from rl_envs.core.metrics import SHARE
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.launch.experiment import Experiment
@@ -154,4 +154,4 @@ def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
     )
     how = ", each in the first stage" if isinstance(config, StagedExperimentConfig) else ""
     reference = optimiser_steps(paper.learner, paper.workers, theirs)
-    return optimiser_steps_in_words(config.learner, config.workers, ours, reference, how=how)
+    return describe_optimiser_steps(config.learner, config.workers, ours, reference, how=how)

@@ -20,20 +20,20 @@ import numpy as np
 from rl_envs import World
 from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.spec import Array, Arrays, NumbersSpec
-from rl_envs.wrappers.custom.values import space_in_words
+from rl_envs.wrappers.custom.values import space_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
 """Numbers of copies: of environments of other packages, stepped one by one, and of batched worlds."""
-_MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
+_MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
-_TOLD_ELSEWHERE = ("agent", _LEGAL, _ALIVE, _DECIDES)
+_KEYS_WITH_OWN_LINES = ("agent", _LEGAL, _ALIVE, _DECIDES)
 """Observation keys that have lines of their own."""
 
 
@@ -115,7 +115,9 @@ class Probe:
         obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._look(obs, world)
-        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < self.seconds:
+        while (
+            not self.ended or self._needs_more_episodes(obs, len(rewards))
+        ) and time.monotonic() - began < self.seconds:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = world.step(actions)
             stepping += time.perf_counter() - at
@@ -133,9 +135,9 @@ class Probe:
             length[over] = 0
         return np.concatenate(rewards), stepping
 
-    def _may_mislead(self, obs: Arrays, played: int) -> bool:
+    def _needs_more_episodes(self, obs: Arrays, played: int) -> bool:
         """Whether more episodes are needed to find agents that leave, or rewards whose sum is not 0."""
-        if self._episodes >= _MOST_EPISODES or played > self.env_steps + _MORE_ENV_STEPS or len(self.agents) == 1:
+        if self._episodes >= _MAX_EPISODES or played > self.env_steps + _MAX_EXTRA_ENV_STEPS or len(self.agents) == 1:
             return False
         return (_ALIVE in obs and not self.left) or self.is_zero_sum
 
@@ -169,7 +171,7 @@ class Probe:
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
             *zip(["observations", *[""] * (len(observations) - 1)], observations, strict=True),
-            ("actions", self._actions_in_words()),
+            ("actions", self._describe_actions()),
             ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or nobody),
             ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {self.seconds:.0f} s'}"),
             ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
@@ -187,7 +189,7 @@ class Probe:
             for line in textwrap.wrap(said, _WIDTH, initial_indent=f"  {name:{_NAME_WIDTH}}", subsequent_indent=pad)
         ]
 
-    def _actions_in_words(self) -> str:
+    def _describe_actions(self) -> str:
         counts = set(self.actions.values())
         several = [
             f"{name}: {one}" if isinstance(one, str) else f"{one} ({name})" for name, one in self.actions.items()
@@ -226,7 +228,7 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
 def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[SeenArray]:
     bounds = getattr(world, "bounds", {})
     for key, spec in world.observation_spec.items():
-        if key not in _TOLD_ELSEWHERE:
+        if key not in _KEYS_WITH_OWN_LINES:
             low, high = (np.asarray(one) for one in bounds.get(key, (spec.low, spec.high)))
             seen = ranges.get(key, (0.0, 0.0))
             yield SeenArray(key, spec.shape, spec.dtype, float(low.min()), float(high.max()), *seen)
@@ -244,7 +246,7 @@ def _texts(world: World) -> Iterator[str]:
 def _spaces(world: World) -> dict[str, str]:
     if not isinstance(world, PettingZooWorld):
         return {}
-    said = [space_in_words(space) for space in world.declaration.observation_spaces]
+    said = [space_repr(space) for space in world.declaration.observation_spaces]
     return dict(zip(world.agents, said, strict=True)) if len(set(said)) > 1 else {}
 
 
@@ -252,13 +254,13 @@ def _actions(world: World) -> dict[str, int | str]:
     spec, declared = world.action_spec, None
     if isinstance(world, PettingZooWorld):
         layout = world.declaration.action_layout
-        declared = layout.counts if layout.is_plain else map(layout.in_words, range(world.num_agents))
+        declared = layout.counts if layout.is_plain else map(layout.describe_space, range(world.num_agents))
     elif isinstance(spec, dict):
-        return {name: part_in_words(part) for name, part in spec.items()}
+        return {name: describe_part(part) for name, part in spec.items()}
     return dict(zip(world.agents, declared or [spec] * world.num_agents, strict=True))  # type: ignore[list-item]
 
 
-def part_in_words(part: int | NumbersSpec) -> str:
+def describe_part(part: int | NumbersSpec) -> str:
     """A part of an action: its number of choices, or its numbers and their bounds."""
     if isinstance(part, int):
         return f"{part} choices"

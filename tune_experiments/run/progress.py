@@ -43,12 +43,12 @@ class Progress:
         self._columns = dict(columns)
         self._console = console or Console()
         self._live = _Live(
-            _Words("trial", lambda task: task.description, "left"),
+            _TextColumn("trial", lambda task: task.description, "left"),
             BarColumn(bar_width=16),
-            _Words("env steps", _steps),
-            _Words("speed", _speed_text),
-            *(_Words(heading, functools.partial(_number, key), wraps=True) for heading, key in columns.items()),
-            _Words("left", _end, "left"),
+            _TextColumn("env steps", _steps),
+            _TextColumn("speed", _speed_text),
+            *(_TextColumn(heading, functools.partial(_number, key), wraps=True) for heading, key in columns.items()),
+            _TextColumn("left", _end, "left"),
             console=self._console,
             refresh_per_second=2,
             speed_estimate_period=600,
@@ -108,7 +108,7 @@ class _Live(rich.progress.Progress):
         return table
 
 
-class _Words(ProgressColumn):
+class _TextColumn(ProgressColumn):
     """A text column; a wrapping one shrinks on a narrow terminal."""
 
     def __init__(

@@ -22,9 +22,9 @@ from tune_experiments.core.errors import UserError
 logger = logging.getLogger(__name__)
 
 CLAIM_FILE = ".concord.claim.json"
-BEAT_SECONDS = 15.0
-PATIENCE_SECONDS = 4 * BEAT_SECONDS
-SETTLES_AFTER_SECONDS = 1.0
+HEARTBEAT_SECONDS = 15.0
+PATIENCE_SECONDS = 4 * HEARTBEAT_SECONDS
+PROPAGATION_SECONDS = 1.0
 """Seconds until all clients of a store see a claim that was written."""
 _TRIES = 10
 
@@ -57,7 +57,7 @@ class Claim:
     def __enter__(self) -> Claim:
         self._refuse_active_owner()
         self._write()
-        time.sleep(SETTLES_AFTER_SECONDS)
+        time.sleep(PROPAGATION_SECONDS)
         self._refuse(self._read())
         self.beats.start()
         return self
@@ -83,13 +83,13 @@ class Claim:
                 PATIENCE_SECONDS,
             )
         while now == found and not now["is_over"] and time.monotonic() < deadline:
-            time.sleep(min(1.0, BEAT_SECONDS))
+            time.sleep(min(1.0, HEARTBEAT_SECONDS))
             now = self._read()
         if now != found and not now["is_over"]:
             self._refuse(now)
 
     def _renew(self) -> None:
-        while not self._over.wait(BEAT_SECONDS):
+        while not self._over.wait(HEARTBEAT_SECONDS):
             try:
                 self._refuse(self._read())
                 self._own["beat"] += 1
@@ -117,7 +117,7 @@ class Claim:
                 found = None
             if isinstance(found, dict) and found.keys() == self._own.keys():
                 return found
-            time.sleep(SETTLES_AFTER_SECONDS / _TRIES)
+            time.sleep(PROPAGATION_SECONDS / _TRIES)
         raise UserError(f"{self._uri}/{CLAIM_FILE} is not a file of a run; move it away or give --out another place")
 
     def _write(self) -> None:

@@ -21,19 +21,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rl_models.training.checkpoint import CheckpointError, check_whole, get_checkpoint_path, load_state
+from rl_models.training.checkpoint import CheckpointError, check_complete, get_checkpoint_path, load_state
 from rl_models.training.checkpoint_files import STATE_FILE
 from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim
-from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
+from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, check_no_other_files
 
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 3600.0
-RETRIES_AFTER_SECONDS = 10.0
+RETRY_SECONDS = 10.0
 _IN_CHECKPOINT = re.compile(r"((?:.+/)?checkpoints)/checkpoint_(\d{6,18})/.+")
 Stamp = tuple[int, int]
 """Size in bytes and time of modification in nanoseconds."""
@@ -113,7 +113,7 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
     while not sync.push():
         if time.monotonic() > deadline:
             raise UserError(f"{sync.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
-        time.sleep(RETRIES_AFTER_SECONDS)
+        time.sleep(RETRY_SECONDS)
     sync.has_pending_uploads = False
 
 
@@ -164,7 +164,7 @@ class RemoteSync:
         if CONFIG_FILE in names:
             check_config(self.folder, config_json, experiment, rules, is_trained="trials" in names)
         else:
-            refuse_foreign(self.uri, names)
+            check_no_other_files(self.uri, names)
 
     def pull(self, only: str = "") -> None:
         """Download the store; of a trial's checkpoints only the newest whole one and those that it needs.
@@ -189,7 +189,7 @@ class RemoteSync:
             for name in by_step[step]:
                 self._download(name)
             with contextlib.suppress(CheckpointError):  # damaged: try the previous one
-                check_whole(get_checkpoint_path(folder, step), step)
+                check_complete(get_checkpoint_path(folder, step), step)
                 needed = needed_checkpoints(load_state(get_checkpoint_path(folder, step)))
                 for name in (name for one in needed for name in by_step.get(one, ())):
                     self._download(name)

@@ -109,7 +109,7 @@ class WandbLogger:
             self._report({"notice": f"Weights & Biases is disabled for this trial ({first_line(error)})"})
 
 
-def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
+def report_and_upload(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
     """Report rows, and upload the folder when there is a new checkpoint."""
     seen: set[Path] = set()
 

@@ -154,7 +154,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
+def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
     """Check that a folder is a run folder or holds no visible files.
 
     Raises:
@@ -251,7 +251,7 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
             _set_trials_aside(out)
             found = []
     else:
-        refuse_foreign(out, (path.name for path in out.iterdir()))
+        check_no_other_files(out, (path.name for path in out.iterdir()))
     write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
     return tuple(one.words for one in found if one.rule != "gains")
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rl_models.training.checkpoint import newest_whole_checkpoint
+from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
@@ -57,7 +57,7 @@ class SliceScheduler:
 
 def trained_env_steps(request: Request) -> int:
     """Env steps to the newest whole checkpoint of a trial, 0 without one."""
-    newest = newest_whole_checkpoint(Path(request["folder"]) / CHECKPOINTS)
+    newest = newest_complete_checkpoint(Path(request["folder"]) / CHECKPOINTS)
     return 0 if newest is None else get_checkpoint_step(newest)
 
 

@@ -18,7 +18,7 @@ from rl_models.runtime.device import chosen_device
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
-from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_whole_checkpoint
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.continued import grown_values
 from tune_experiments.core.drawing import short_reason
@@ -87,7 +87,7 @@ class Trial(Generic[Config]):
         keep_freed_memory()
         (self.folder / ERROR_FILE).unlink(missing_ok=True)
         self.experiment.prepare(self.config, self.method, self.folder)
-        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
+        newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
             self.curriculum.restore(load_state(newest))
         with TrialLog(self.folder) as log:

@@ -14,8 +14,8 @@ from tune_experiments.core.errors import StoreUnavailableError, UserError, first
 
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
-_TOLD = (UserError, CustomEnvError, InputError)
-_OF_CODE = (
+_USER_ERRORS = (UserError, CustomEnvError, InputError)
+_CODE_ERRORS = (
     ValueError,
     TypeError,
     LookupError,
@@ -27,25 +27,25 @@ _OF_CODE = (
     NotImplementedError,
     RecursionError,
 )
-_PASSING = (StoreUnavailableError, CheckpointError)
+_TRANSIENT_ERRORS = (StoreUnavailableError, CheckpointError)
 
 
-class Refusal(str):
+class PermanentFailure(str):
     """Cause of a failure that a restart would repeat."""
 
 
-def find_refusal(error: Exception, folder: Path) -> str | None:
+def find_permanent_failure(error: Exception, folder: Path) -> str | None:
     """Reason not to restart a trial, in one sentence; None if a restart may help.
 
     The traceback of an unforeseen error is written into the trial's folder.
     """
     chain = list(_chain(error))
-    if any(isinstance(one, _PASSING) for one in chain):
+    if any(isinstance(one, _TRANSIENT_ERRORS) for one in chain):
         return None
-    told = next((one for one in chain if isinstance(one, _TOLD)), None)
+    told = next((one for one in chain if isinstance(one, _USER_ERRORS)), None)
     if told is not None:
         return one_line(getattr(told, "cause", None) or told)
-    if not isinstance(error, _OF_CODE):
+    if not isinstance(error, _CODE_ERRORS):
         return None
     cause = getattr(error, "cause", None) or error
     said = f"{type(cause).__name__}: {first_line(cause)}"
@@ -60,7 +60,7 @@ def find_refusal(error: Exception, folder: Path) -> str | None:
 
 def with_advice(reason: str, config: object) -> str:
     """Cause of a failure with the flags of the configuration, and how to continue."""
-    mended = " once that is mended" if isinstance(reason, Refusal) else ""
+    mended = " once that is mended" if isinstance(reason, PermanentFailure) else ""
     return f"{with_flags(reason, config)}; the same command continues it{mended}"
 
 

@@ -76,7 +76,7 @@ def check_not_search_folder(out: Path) -> None:
         raise UserError(f"{out} holds a search; repeat its --search to continue it or give --out another folder")
 
 
-def whole_lines(path: Path) -> list[bytes]:
+def complete_lines(path: Path) -> list[bytes]:
     """Lines of an append-only file; the incomplete last line of a killed process is cut off."""
     if not path.exists():
         return []

@@ -21,7 +21,7 @@ from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import finite, score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request
-from tune_experiments.search.folder import whole_lines
+from tune_experiments.search.folder import complete_lines
 from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, finite_choices, rounded
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     path = journal.resolve()
     path.with_name(f"{path.name}.lock").unlink(missing_ok=True)  # the run folder's own lock is held
-    for line in whole_lines(path):
+    for line in complete_lines(path):
         json.loads(line)
     storage = JournalStorage(JournalFileBackend(str(path)))
     return {

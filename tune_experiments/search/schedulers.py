@@ -26,7 +26,7 @@ from tune_experiments.results.score import SCORE
 from tune_experiments.run.population import GENERATION, GENERATIONS, generation_ends, member_values
 from tune_experiments.run.request import Request
 from tune_experiments.run.slices import trained_env_steps
-from tune_experiments.search.folder import whole_lines
+from tune_experiments.search.folder import complete_lines
 from tune_experiments.search.settings import finite_choices, rounded
 
 _FACTOR = 3
@@ -59,7 +59,7 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
         self._file = file
         for name in trials:
             super().on_trial_add(None, _named(name))
-        for line in whole_lines(file):
+        for line in complete_lines(file):
             try:
                 told = json.loads(line)
                 self._judge(str(told["trial"]), int(told["env_steps"]), float(told[SCORE]))

@@ -13,7 +13,7 @@ from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_precision_of_values
+from tune_experiments.core.checks import check_value_precision
 from tune_experiments.core.config_json import ModuleName
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
@@ -35,11 +35,11 @@ MethodName = Literal[
     "lora",
     "lora_blind",
 ]
-LANGUAGE_ROWS = ("lora", "lora_blind")
-BLIND = LANGUAGE_ROWS[1]
-DIVIDED_ROW = "endi_dis"
+LANGUAGE_METHODS = ("lora", "lora_blind")
+BLIND = LANGUAGE_METHODS[1]
+DIVIDED_METHOD = "endi_dis"
 """Method whose agents divide entities among themselves."""
-Q_ROWS = ("qmix", "vdn")
+Q_METHODS = ("qmix", "vdn")
 """Methods that learn action values."""
 
 
@@ -144,7 +144,7 @@ class Config(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_precision_of_values(self, "qmix.precision")
+        check_value_precision(self, "qmix.precision")
         self.arguments()
 
     def arguments(self) -> dict[str, Any]:

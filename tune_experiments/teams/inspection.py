@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable, Iterator
 
 from tune_experiments.run.environment_probe import Probe, probe
-from tune_experiments.teams.config import DIVIDED_ROW, Config
+from tune_experiments.teams.config import DIVIDED_METHOD, Config
 from tune_experiments.teams.worlds import make_world, takes_argument
 
-__all__ = ["inspect_environment", "probed"]
+__all__ = ["inspect_environment", "probe_environment"]
 
 
-def probed(config: Config) -> Probe:
+def probe_environment(config: Config) -> Probe:
     """Random play in the environment of a configuration, with all checks; once for all methods.
 
     Raises:
@@ -32,32 +32,36 @@ def _probed(config: Config) -> Probe:
     return probe(functools.partial(make_world, config))
 
 
-def inspect_environment(config: Config, say: Callable[[str], None], have_left: bool) -> Config:
+def inspect_environment(config: Config, say: Callable[[str], None], agents_left_before: bool) -> Config:
     """Print what an episode of random play shows; returns the adapted configuration.
 
     Args:
         config: configuration of the user.
         say: prints a line.
-        have_left: whether agents may leave according to an earlier session of the run.
+        agents_left_before: whether agents may leave according to an earlier session of the run.
 
     Raises:
         CustomEnvError: the environment violates its spaces.
     """
     say(f"an episode of random play in {config.env}:")
-    is_team = DIVIDED_ROW in config.methods and takes_argument(config, "num_agents") and len(probed(config).agents) == 1
+    is_team = (
+        DIVIDED_METHOD in config.methods
+        and takes_argument(config, "num_agents")
+        and len(probe_environment(config).agents) == 1
+    )
     if is_team:
         config = dataclasses.replace(config, env_arguments=json.dumps({**config.arguments(), "num_agents": 2}))
-    seen = probed(config)
-    leave = (seen.may_leave or have_left) and not seen.is_own
+    seen = probe_environment(config)
+    leave = (seen.may_leave or agents_left_before) and not seen.is_own
     settled = dataclasses.replace(config, agents_leave=True) if leave else config
-    for line in [*seen.lines(), *_consequences(settled, seen)]:
+    for line in [*seen.lines(), *_describe_settings(settled, seen)]:
         say(line)
     if is_team:
-        say(f"so: two agents play, for {DIVIDED_ROW} divides entities among agents (--env-arguments)")
+        say(f"so: two agents play, for {DIVIDED_METHOD} divides entities among agents (--env-arguments)")
     return settled
 
 
-def _consequences(config: Config, seen: Probe) -> Iterator[str]:
+def _describe_settings(config: Config, seen: Probe) -> Iterator[str]:
     """Sentences on automatic settings, each with its flag."""
     if seen.left or (config.agents_leave and not seen.is_own):
         flag = "" if seen.is_own else " (--agents-leave)"

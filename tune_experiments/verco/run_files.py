@@ -47,7 +47,7 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return replay(policy, seed).frames()
 
 
-def keep_model(config: VercoConfig, method: str, folder: Path) -> None:
+def save_model(config: VercoConfig, method: str, folder: Path) -> None:
     """Copy the small model into a trial's folder.
 
     Raises:

@@ -24,10 +24,10 @@ from rl_envs.wrappers.custom.layout import LeafMisfit
 from rl_envs.wrappers.custom.values import (
     Misfit,
     flag,
-    in_words,
     num_entries,
     number,
-    space_in_words,
+    short_repr,
+    space_repr,
     structure_misfit,
     to_array,
 )
@@ -72,7 +72,7 @@ class CheckedEnv:
         self._length = 0
         answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            self._refuse(f"reset returned {in_words(answer)}", "let it return observations and infos, two dicts")
+            self._refuse(f"reset returned {short_repr(answer)}", "let it return observations and infos, two dicts")
         observations, infos = answer
         self._check_names("observations", observations)
         self._check_names("infos", infos)
@@ -102,7 +102,7 @@ class CheckedEnv:
         chosen = {names[index]: native[index](actions[index]) for index in self._live}
         answer = self._called("step", chosen)
         if not isinstance(answer, (tuple, list)) or len(answer) != 5:
-            count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({in_words(answer)})"
+            count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({short_repr(answer)})"
             self._refuse(
                 f"step returned a {type(answer).__name__}{count}", f"let it return five dicts: {', '.join(_PARTS)}"
             )
@@ -199,11 +199,11 @@ class CheckedEnv:
 
     def _refuse_observation(self, agent: int, where: str, said: str, space: Space, cure: str = _AGREE) -> NoReturn:
         name = self.declared.ids[agent]
-        self._refuse(f"the observation{where} of {name!r} {said}, and its space is {space_in_words(space)}", cure)
+        self._refuse(f"the observation{where} of {name!r} {said}, and its space is {space_repr(space)}", cure)
 
     def _check_names(self, what: str, given: Any) -> None:
         if not isinstance(given, Mapping):
-            self._refuse(f"{what} is {in_words(given)}", "let it be a dict with the names of agents as keys")
+            self._refuse(f"{what} is {short_repr(given)}", "let it be a dict with the names of agents as keys")
         if not self._known.issuperset(given):
             unknown = next(name for name in given if name not in self._known)
             self._refuse(
@@ -219,7 +219,7 @@ class CheckedEnv:
         if type(given) is list:
             return given
         if not isinstance(given, Iterable) or isinstance(given, str):
-            self._refuse(f"agents is {in_words(given)}", "let it be a list of the agents that are in the game")
+            self._refuse(f"agents is {short_repr(given)}", "let it be a list of the agents that are in the game")
         return list(given)
 
     def _listed(self) -> set[int]:
@@ -281,7 +281,7 @@ class CheckedEnv:
             if info or not (info is None or isinstance(info, dict)):  # most are empty
                 if not isinstance(info, Mapping):
                     self._refuse(
-                        f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
+                        f"the infos of {name!r} are {short_repr(info)}", "let them be a dict, which may be empty"
                     )
                 found[index] = info
         return found

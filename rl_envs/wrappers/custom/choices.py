@@ -16,7 +16,7 @@ from rl_envs.wrappers.custom.actions import MaskMisfit
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
 from rl_envs.wrappers.custom.turn_based import ACTS_NOW, WAITS
-from rl_envs.wrappers.custom.values import Misfit, in_words, integer
+from rl_envs.wrappers.custom.values import Misfit, integer, short_repr
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
 """Raises the error with environment and env step: what is wrong, and how to fix it."""
@@ -102,7 +102,7 @@ class Choices:
         except MaskMisfit as misfit:
             part = f" of {'/'.join(map(str, misfit.path))!r}" if misfit.path else ""
             self._refuse(
-                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {in_words(misfit.given)} for "
+                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {short_repr(misfit.given)} for "
                 f"{self._declared.actions[agent]} actions",
                 f"let it be {misfit.form}",
             )
@@ -116,7 +116,7 @@ class Choices:
             chosen = -1
         if not 0 <= chosen < count:
             self._refuse(
-                f"coordination in the infos of {self._declared.ids[agent]!r} is {in_words(given)}, and there are "
+                f"coordination in the infos of {self._declared.ids[agent]!r} is {short_repr(given)}, and there are "
                 f"{count} coordination_sets",
                 f"let it be an integer from 0 to {count - 1}",
             )

@@ -25,13 +25,13 @@ from rl_envs.wrappers.custom.values import (
     are_within,
     bounds_misfit,
     box_range,
-    in_words,
     of_bits,
     of_box,
     of_discrete,
     of_multidiscrete,
     range_misfit,
-    space_in_words,
+    short_repr,
+    space_repr,
     text,
     texts,
 )
@@ -92,7 +92,7 @@ class Leaf:
         except Misfit as error:
             raise LeafMisfit(self, str(error)) from None
         except (KeyError, IndexError, TypeError):
-            raise LeafMisfit(self, f"is missing in {in_words(observation)}") from None
+            raise LeafMisfit(self, f"is missing in {short_repr(observation)}") from None
 
     @property
     def window(self) -> tuple[slice, ...]:
@@ -299,7 +299,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     width = spaces.flatdim(space) if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else 0
     if width > _MAX_WIDTH:
         raise CustomEnvError(
-            f"the observation {key!r} of {agent!r} is {space_in_words(space)}, and as one-hot vectors it would have "
+            f"the observation {key!r} of {agent!r} is {space_repr(space)}, and as one-hot vectors it would have "
             f"{width} entries: let it be a Box of numbers, or a MultiDiscrete of smaller parts"
         )
     if isinstance(space, spaces.Discrete):
@@ -307,7 +307,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     if isinstance(space, spaces.MultiDiscrete):
         return ArraySpec((int(space.nvec.sum()),), "uint8", 0, 1, f"{meaning}, one-hot"), of_multidiscrete(space)
     raise CustomEnvError(
-        f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_in_words(space)}), which is "
+        f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_repr(space)}), which is "
         "not understood: Box of numbers, Discrete, MultiDiscrete, MultiBinary, Text, Dict and Tuple are; wrap the "
         "environment so that it gives those"
     )

@@ -29,7 +29,7 @@ class Misfit(ValueError):
     """A value is not in its space; the message is a predicate: `has shape (4,)`."""
 
 
-def in_words(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A short description of a value in one line."""
     if isinstance(value, np.ndarray):
         numbers = f", {_clipped(value.tolist())}" if value.size <= 8 else ""
@@ -37,7 +37,7 @@ def in_words(value: Any) -> str:
     return f"{_clipped(value)} ({type(value).__name__})"
 
 
-def space_in_words(space: Any) -> str:
+def space_repr(space: Any) -> str:
     """A space in one line."""
     return _clipped(space)
 
@@ -54,11 +54,11 @@ def number(value: Any) -> float:
     """A reward: one number, also as an array with one entry."""
     single = value if isinstance(value, float) else _single(value)
     if not isinstance(single, (bool, int, float, np.floating)):
-        raise Misfit(f"is {in_words(value)}")
+        raise Misfit(f"is {short_repr(value)}")
     try:
         return float(single)
     except OverflowError:
-        raise Misfit(f"is {in_words(value)}, which is too large") from None
+        raise Misfit(f"is {short_repr(value)}, which is too large") from None
 
 
 def flag(value: Any) -> bool:
@@ -66,7 +66,7 @@ def flag(value: Any) -> bool:
     single = _single(value)
     if isinstance(single, (bool, int)) and single in (0, 1):
         return bool(single)
-    raise Misfit(f"is {in_words(value)}")
+    raise Misfit(f"is {short_repr(value)}")
 
 
 def integer(value: Any) -> int:
@@ -74,7 +74,7 @@ def integer(value: Any) -> int:
     single = _single(value)
     if isinstance(single, (bool, int)):
         return int(single)
-    raise Misfit(f"is {in_words(value)}")
+    raise Misfit(f"is {short_repr(value)}")
 
 
 def _single(value: Any) -> Any:
@@ -90,9 +90,9 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
     """A value as an array of this shape."""
     given = to_array(value)
     if given is None:
-        raise Misfit(f"is {in_words(value)}, which is no array")
+        raise Misfit(f"is {short_repr(value)}, which is no array")
     if given.dtype.kind not in kinds:
-        raise Misfit(f"is {in_words(value)}")
+        raise Misfit(f"is {short_repr(value)}")
     if given.shape != shape:
         if given.size == 1 == math.prod(shape):  # a number for an array of one, or the other way round
             return given.reshape(shape)
@@ -136,7 +136,7 @@ def of_bits(shape: tuple[int, ...]) -> Convert:
     def convert(value: Any) -> Array:
         given = as_numbers(value, shape, "fiub")
         if not ((given == 0) | (given == 1)).all():
-            raise Misfit(f"is {in_words(value)}")
+            raise Misfit(f"is {short_repr(value)}")
         return given.astype(np.uint8)
 
     return convert
@@ -149,7 +149,7 @@ def of_discrete(space: spaces.Discrete) -> Convert:
     def convert(value: Any) -> Array:
         place = integer(value) - start
         if not 0 <= place < count:
-            raise Misfit(f"is {in_words(value)}")
+            raise Misfit(f"is {short_repr(value)}")
         row = np.zeros(count, np.uint8)
         row[place] = 1
         return row
@@ -165,7 +165,7 @@ def of_multidiscrete(space: spaces.MultiDiscrete) -> Convert:
     def convert(value: Any) -> Array:
         places = as_numbers(value, shape, "iub").ravel().astype(np.int64) - start
         if not ((places >= 0) & (places < sizes)).all():
-            raise Misfit(f"is {in_words(value)}")
+            raise Misfit(f"is {short_repr(value)}")
         row = np.zeros(total, np.uint8)
         row[first + places] = 1
         return row
@@ -180,7 +180,7 @@ def text(value: Any, space: spaces.Text) -> str:
     somebody has who names none.
     """
     if not isinstance(value, str):
-        raise Misfit(f"is {in_words(value)}")
+        raise Misfit(f"is {short_repr(value)}")
     if not space.min_length <= len(value) <= space.max_length:
         raise Misfit(f"has {len(value)} characters: {_clipped(str(value))}")
     if space.character_set != _DEFAULT_CHARSET and (strange := set(value) - space.character_set):
@@ -194,7 +194,7 @@ _DEFAULT_CHARSET = frozenset(alphanumeric)
 def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
     """The texts of a Tuple of Text spaces."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(space):
-        raise Misfit(f"is {in_words(value)}")
+        raise Misfit(f"is {short_repr(value)}")
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]
 
 
@@ -208,7 +208,7 @@ def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
     inner: Iterable[tuple[Any, spaces.Space, Any]]
     if isinstance(space, spaces.Dict):
         if not isinstance(value, Mapping):
-            return path, f"is {in_words(value)}"
+            return path, f"is {short_repr(value)}"
         if set(value) != set(space.spaces):
             more, less = sorted(map(str, value.keys() - set(space))), sorted(map(str, set(space) - value.keys()))
             said = [f"lacks {', '.join(less)}"] * bool(less) + [f"has {', '.join(more)}, too"] * bool(more)
@@ -217,7 +217,7 @@ def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
     elif isinstance(space, spaces.Tuple):
         is_array = isinstance(value, np.ndarray) and value.ndim
         if isinstance(value, str) or not (isinstance(value, Sequence) or is_array):
-            return path, f"is {in_words(value)}"
+            return path, f"is {short_repr(value)}"
         if len(value) != len(space):
             return path, f"has {len(value)} entries"
         inner = ((place, one, value[place]) for place, one in enumerate(space))

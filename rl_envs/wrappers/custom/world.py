@@ -60,7 +60,7 @@ class PettingZooWorld(World):
     """B custom environments; the table above documents them.
 
     Attributes:
-        words: Tokenizer of texts; `words.text_of(tokens)` inverts it.
+        words: Tokenizer of texts; `words.decode(tokens)` inverts it.
         action_texts: `[N][A]`, the environment's attribute `action_texts`, or None; texts that change from step to step
             are an observation of this name.
         bounds: Observation key -> declared lowest and highest value of each entry, numbers or [N, *shape]; without the
@@ -196,7 +196,7 @@ class PettingZooWorld(World):
         if self._declared.coordination is not None:
             present = seen.coordination[rows, None].astype(np.int32)
             observations["coordination"] = np.repeat(present, self.num_agents, axis=1)
-        return observations | {key: self._rows_of(key, rows) for key in self.text_spec}
+        return observations | {key: self._select_rows(key, rows) for key in self.text_spec}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         kind: Any = np.float32
@@ -337,7 +337,7 @@ class PettingZooWorld(World):
             raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
         return self._seen
 
-    def _rows_of(self, key: str, rows: Array) -> Array:
+    def _select_rows(self, key: str, rows: Array) -> Array:
         """[K, N] int32, rows of the texts under a key."""
         spec, texts = self.text_spec[key], self._present().texts[key]
         tokens: list[Array] = []

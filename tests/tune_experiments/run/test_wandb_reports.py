@@ -107,7 +107,7 @@ def test_rows_go_to_the_trials_own_run(wandb):
 def test_runs_that_have_nothing_in_common_but_a_place_are_two_runs_there(wandb, tmp_path, monkeypatch):
     """By what Tune calls in a trial's process; one that is continued is the same run, its folder or store knows it."""
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {})
-    monkeypatch.setattr(remote_claim, "SETTLES_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(remote_claim, "PROPAGATION_SECONDS", 0.0)
     monkeypatch.setattr(tuning, "Trial", lambda *of: types.SimpleNamespace(run=lambda report, until: report(ROWS[0])))
     monkeypatch.setattr("ray.tune.report", lambda row: None)
 

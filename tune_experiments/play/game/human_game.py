@@ -22,7 +22,7 @@ from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.drawing import Missing, describe_drawings, tried
+from tune_experiments.core.drawing import Missing, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
@@ -74,7 +74,7 @@ class HumanGame:
         Raises:
             UserError: no such agent, factored actions, or a folder that cannot be written.
         """
-        _refuse_no_folder(folder)
+        _check_writable(folder)
         self.world = loaded.make_world(1)
         if isinstance(self.world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
@@ -146,7 +146,7 @@ class HumanGame:
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
         missing, draw = self._recorder.episode.missing, self._spectator.picture_for
-        picture = tried(missing, "pictures", lambda: checked_drawing(draw, self.world, 0, self.agent), None)
+        picture = attempt_part(missing, "pictures", lambda: checked_drawing(draw, self.world, 0, self.agent), None)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
@@ -281,7 +281,7 @@ def _png(picture: Any) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def _refuse_no_folder(folder: Path) -> None:
+def _check_writable(folder: Path) -> None:
     """Refuse a folder that cannot be written, before the game starts."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

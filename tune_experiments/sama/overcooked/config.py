@@ -18,7 +18,7 @@ from rl_models.configuration import MAY_GAIN, UnitInterval
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
@@ -99,14 +99,14 @@ class SamaConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "tasks")
+        check_distinct(self, "tasks")
         for task in self.tasks:
             if task not in LAYOUTS:
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
         if "code" in self.methods:
-            self.refuse_scored("--methods code")
+            self.check_not_scored("--methods code")
 
     def domain(self, task: str) -> GameDomain:
         """A kitchen."""

@@ -42,14 +42,14 @@ class PlannerSpectator(Spectator):
         return self.notes(world, index)
 
 
-def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+def record(loaded: LoadedPolicy, seed: int, max_steps: int) -> Episode:
     """An episode of a team with its planner, with the steps of undone rounds."""
     config, (row, layout) = loaded.config, split_method(loaded.method)
     loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
-    limit = min(config.max_episode_steps, most_steps)
+    limit = min(config.max_episode_steps, max_steps)
     world = CommandedKitchen(1, layout=layout, sees_commands=row != BLIND, max_episode_steps=limit)
     with contextlib.closing(world), loaded.showing_attention():
-        cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
+        cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", max_steps)
         found = PlannedPlay(KitchenPlay(world), cook, loop, config.round_steps).run(seed)
         warn_about_fallbacks(loop, config)
         is_cut = cook.is_cut or limit < config.max_episode_steps
@@ -59,8 +59,8 @@ def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
 class _Cook:
     """Executor that records the chefs."""
 
-    def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
-        self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps
+    def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, max_steps: int) -> None:
+        self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, max_steps
         self._recorder: EpisodeRecorder | None = None
         self._paid: Sequence[float] = ()
         self.is_cut = False
