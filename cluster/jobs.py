@@ -194,6 +194,6 @@ def _find_token(token_file: Path | None) -> None:
     has_file = any(place and Path(place).is_file() for place in places)
     given = os.environ.get("RAY_AUTH_TOKEN", "").strip()
     if not all("!" <= sign <= "~" for sign in given):
-        raise UserError("the token holds blanks or signs that are not ASCII: give the cluster's token unchanged")
+        raise UserError("the token has spaces or non-ASCII characters: use the cluster's token unchanged")
     if not given and not has_file:
         raise UserError("no token was given: set RAY_AUTH_TOKEN to the cluster's token, or name its file: --token-file")

@@ -25,7 +25,7 @@ from typing import Any
 from cluster.jobs import Jobs, missing_on_nodes, runtime_environment
 from cluster.user_code import user_code
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.storage_uri import below, parse_uri
+from tune_experiments.core.storage_uri import join_path, parse_uri
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
 from tune_experiments.experiment.finding import find_experiment, imported_modules
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     entrypoint = f"{entrypoint} {shlex.join([experiment.entry_point, *flags])}"
     variables = _passed_on([*words.env, *words.pass_env])
     jobs.submit(job, entrypoint, runtime_environment(variables, words.install, uploads, packages))
-    print(f"job {job}\nresults land in {out}", flush=True)
+    print(f"job {job}\nresults are written to {out}", flush=True)
     if words.no_wait:
         print(f"follow it: python -m cluster.submit logs {job}", flush=True)
         return 0
@@ -111,7 +111,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
             "name a place for the results: --storage (or CONCORD_STORAGE), a folder that all nodes share, or s3://..."
         )
     if options.out is None:
-        out = below(parse_uri(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
+        out = join_path(parse_uri(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
     else:
         out = parse_uri(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():

@@ -13,10 +13,10 @@ the same command.
 
 from __future__ import annotations
 
-from tune_experiments.core.import_path import current_folder_last
+from tune_experiments.core.import_path import append_current_folder
 
 if __name__ == "__main__":
-    current_folder_last()
+    append_current_folder()
 
 # isort: split
 import sys
@@ -214,8 +214,8 @@ def _find_experiment(words: Sequence[str]) -> str:
     path = Path(early_value(words, "--config") or "")
     experiment = read_config_file(path).experiment
     if experiment not in known_experiments():
-        said = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
-        raise UserError(f"{path} names {said}: write concord run EXPERIMENT --config {path}")
+        source = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
+        raise UserError(f"{path} names {source}: write concord run EXPERIMENT --config {path}")
     return experiment
 
 
@@ -285,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> int:
     """The console script `concord`, which also imports modules from the current folder."""
-    current_folder_last()
+    append_current_folder()
     return main()
 
 

@@ -9,7 +9,7 @@
     run = train(env=rescue.parallel_env, methods=["sync_4", "mappo"], seeds=[0, 1, 2])
 
 `concord envs` lists the environments of this package, `concord methods` the methods and their requirements. Before
-training an episode of random play shows the environment's values, and the settings that follow. Observations may be
+training, an episode of random play is checked and described. Observations may be
 vectors, images, texts, dicts of those, and masks of legal actions; spaces of agents are padded to the largest. Results
 are of test episodes that are not in training, with sampled actions; `random` is random play, tested with the first
 method. `return` is the sum over the agents.
@@ -131,7 +131,9 @@ class Train(Experiment[Config]):
             notes += scaling_notes(config) + unread_texts(config)
         return notes
 
-    def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
+    def inspect(
+        self, config: Config, print_fn: Callable[[str], None], stored: Mapping[str, Any] | None = None
+    ) -> Config:
         """Print what an episode of random play shows, and adapt the configuration.
 
         If the environment hangs, this process exits with a message.
@@ -139,8 +141,8 @@ class Train(Experiment[Config]):
         from rl_envs.wrappers import hangs
         from tune_experiments.teams.inspection import inspect_environment
 
-        hangs.watch(lambda said: None)
-        return inspect_environment(config, say, bool((stored or {}).get("agents_leave")))
+        hangs.watch(lambda message: None)
+        return inspect_environment(config, print_fn, bool((stored or {}).get("agents_leave")))
 
     def check(self, config: Config) -> None:
         """Check that all methods support the environment, and that it keeps its own spaces in random play."""
@@ -148,7 +150,7 @@ class Train(Experiment[Config]):
         from tune_experiments.teams.inspection import probe_environment
         from tune_experiments.teams.trials import check_method
 
-        hangs.watch(lambda said: None)
+        hangs.watch(lambda message: None)
         for method in config.methods:
             check_method(config, method)
         probe_environment(config)

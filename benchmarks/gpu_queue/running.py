@@ -96,13 +96,13 @@ class Task:
         verdict, status = self.verdict, self.status
         env_steps = self.checkpoint if self.trial is not None else int(self.has_ended)
         env_steps = verdict[1] if verdict is not None and status == "stopped" else env_steps
-        said = [f"{self.item.name} {env_steps}/{self.item.budget_env_steps}"]
-        said += [f"{row[SPEED]:.0f} env steps/s" for row in self._rows()[-1:] if SPEED in row]
+        parts = [f"{self.item.name} {env_steps}/{self.item.budget_env_steps}"]
+        parts += [f"{row[SPEED]:.0f} env steps/s" for row in self._rows()[-1:] if SPEED in row]
         if verdict is not None:
-            said.append(verdict[2])
+            parts.append(verdict[2])
         elif self.item.gate is not None and status == "done":
-            said.append(f"gate not judged: no row of its log has {self.item.gate.metric} there")
-        return ", ".join([*said, f"failed: {self.failure}"] if self.failure else said)
+            parts.append(f"gate not judged: no row of its log has {self.item.gate.metric} there")
+        return ", ".join([*parts, f"failed: {self.failure}"] if self.failure else parts)
 
     def _rows(self) -> list[dict[str, float]]:
         """Rows of the trial's log, [] without one."""
@@ -152,7 +152,7 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
             is_cut = _watch(child, task, store, seconds)
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)  # with its children; saved checkpoints are whole
+                os.killpg(child.pid, signal.SIGKILL)  # with its children; saved checkpoints are complete
             child.wait()
         file.seek(begin)
         sentence = _last_sentence(file.read().decode(errors="replace"))
@@ -184,9 +184,9 @@ def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: fl
     return False
 
 
-def _last_sentence(said: str) -> str:
+def _last_sentence(output: str) -> str:
     """Last error of an output, or else its last line."""
-    lines = [one_line(line) for line in said.splitlines() if line.strip()]
+    lines = [one_line(line) for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ") or " failed: " in line]
     return [*lines[-1:], *errors][-1].removeprefix("error: ") if lines else "it said nothing"
 

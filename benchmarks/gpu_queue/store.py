@@ -4,10 +4,10 @@
     DIR.work/items/NAME/run/         run folder of an item, beside output.txt (output of its process) and
     DIR.work/items/NAME/record.json  (what the run folder does not hold)
 
-The archive holds logs and tables, and checkpoints in pieces: the whole newest one of an unfinished trial, and of others
-what it needs, mostly their weights. Parts appear whole, and only then are those of the archive before deleted, so a
-kill leaves one or two whole archives. A work folder from which the archive in DIR was made is kept, because it may be
-ahead; any other is replaced by the archive's contents.
+The archive holds logs and tables, and checkpoints in pieces: the newest complete one of an unfinished trial, and what
+it needs of the others, mostly weights. Parts are written atomically before those of the previous archive are deleted,
+so a kill leaves one or two complete archives. A work folder from which the archive in DIR was made is kept, because it
+may be ahead; any other is replaced by the archive's contents.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Store:
         others = [path.name for path in self.out.iterdir() if not path.name.startswith(".")]
         room = MAX_FILES - len(others) + len(_parts_in(self.out))
         if room < 1:
-            raise UserError(f"{self.out} is full of other files ({others[0]}, ...): give --out a folder of its own")
+            raise UserError(f"{self.out} is full of other files ({others[0]}, ...): use another --out folder")
         return room
 
     def pack(self) -> str:
@@ -131,7 +131,7 @@ class Store:
                     checkpoint_pieces.unpack(place.iterdir(), trial / CHECKPOINTS)
                 (Path(hidden) / _ITEMS).rename(self.work / _ITEMS)
         except (zipfile.BadZipFile, CheckpointError, FileNotFoundError) as error:
-            raise UserError(f"the parts in {self.out} are damaged ({error}): copy them anew") from error
+            raise UserError(f"the parts in {self.out} are damaged ({error}): copy them again") from error
         write_atomically(packed, hashlib.sha256(content).hexdigest())
         print(f"continues from the files in {self.out}")
 
@@ -141,18 +141,18 @@ def open_store(out: Path) -> Iterator[Store]:
     """Lock DIR and DIR.work, and unpack the archive in DIR.
 
     Raises:
-        UserError: another process uses them, DIR.work is not of a queue, or DIR is full or holds no whole archive.
+        UserError: another process uses them, DIR.work is not of a queue, or DIR is full or holds no complete archive.
     """
     store = Store(out)
     if store.work.exists() and not (store.work / _LOCK).exists():
-        raise UserError(f"{store.work} is not of a queue: give another --out")
+        raise UserError(f"{store.work} is not of a queue: use another --out")
     for folder in (out, store.work):
         folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(hold_lock(store.work / _LOCK))
         except TimeoutError:
-            raise UserError(f"another process works on {out}: wait for it, or give another --out") from None
+            raise UserError(f"another process works on {out}: wait for it, or use another --out") from None
         _ = store.room  # or an error
         store.unpack()
         yield store
@@ -189,7 +189,7 @@ def _parts_in(out: Path) -> dict[tuple[int, int, int], Path]:
 
 
 def _joined(out: Path) -> bytes | None:
-    """Bytes of the newest whole archive; None if there are no parts, a UserError if no archive is whole."""
+    """Bytes of the newest complete archive; None if there are no parts, a UserError if no archive is complete."""
     found = _parts_in(out)
     for number, of in sorted({(number, of) for number, _, of in found}, reverse=True):
         paths = [found.get((number, place, of)) for place in range(1, of + 1)]

@@ -12,7 +12,7 @@ agents) is at least the target, or at the limit, and then it counts as not reach
 of its ended children, from the first line of training, imports apart.
 
 One line of JSON a trial is added to DIR/trials.jsonl when the trial ends. The same command again leaves out the trials
-that are there; a trial that was killed begins anew. `trainers.py` says how each library is installed.
+that are there; a trial that was killed begins again. `trainers.py` says how each library is installed.
 """
 
 from __future__ import annotations

@@ -163,11 +163,11 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         # with a slightly shorter limit, so their error message comes first.
         faulthandler.dump_traceback_later(1.08 * _patience_seconds(), exit=True, file=2)  # standard error
         try:
-            return self._collect_or_begin_anew()
+            return self._collect_or_restart()
         finally:
             faulthandler.cancel_dump_traceback_later()
 
-    def _collect_or_begin_anew(self) -> Fragment:
+    def _collect_or_restart(self) -> Fragment:
         try:
             return self.collector.collect()
         except Exception:

@@ -173,7 +173,7 @@ def _warn_once(sentence: str) -> None:
 
 
 def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
-    """Delete all but the `keep` newest checkpoints, the newest whole one and those in `always`; never during a save.
+    """Delete all but the `keep` newest checkpoints, the newest complete one and those in `always`; never during a save.
 
     Leftovers of crashed saves are deleted, too.
     """

@@ -187,13 +187,13 @@ class Collector:
             self._draws = output.policy.num_uniforms
             uniforms = to_device({UNIFORMS: self._uniforms()}, self.device)[UNIFORMS][:, None]
         actions, component = self._choose(output.policy, uniforms)
-        said = _flat(actions) | {
+        decision = _flat(actions) | {
             "component": component,
             "log_prob": output.policy.log_prob(actions, deciding),
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
-        return said | {STATE + name: value for name, value in output.state.items()}
+        return decision | {STATE + name: value for name, value in output.state.items()}
 
     def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
         """Wait for the actions, step the worlds, and write their results; the policy's outputs, name -> [B, 1, ...]."""

@@ -93,8 +93,8 @@ def describe_fault(fault: Mapping[str, Any]) -> str:
     """Pydantic's error on a value, without the value's name."""
     if fault["type"] == "missing":
         return " is missing: add it"
-    said = f": {fault['msg']}".replace(": Input should be", " must be").replace("a valid tuple", "a list")
-    return f"{said}, not {_SHORT.repr(fault['input'])}"
+    message = f": {fault['msg']}".replace(": Input should be", " must be").replace("a valid tuple", "a list")
+    return f"{message}, not {_SHORT.repr(fault['input'])}"
 
 
 def _is_alike(given: Any, read: Any) -> bool:

@@ -49,9 +49,9 @@ def attempt_part(missing: dict[str, str], what: str, make: Callable[[], T], othe
 
 def short_reason(error: BaseException) -> str:
     """Cause of an error in one line, with its type unless it is a sentence for users."""
-    said = first_line(error)
-    is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or said == type(error).__name__
-    return said if is_sentence else f"{type(error).__name__}: {said}"
+    message = first_line(error)
+    is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or message == type(error).__name__
+    return message if is_sentence else f"{type(error).__name__}: {message}"
 
 
 def describe_drawings(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:

@@ -29,8 +29,8 @@ def parse_uri(out: Path | str) -> str | None:
         return None
     known = ", ".join(f"{name}://" for name in SCHEMES)
     if scheme not in SCHEMES:
-        mend = f"write {scheme.lower()}://" if scheme.lower() in SCHEMES else f"write one of {known}"
-        raise UserError(f"{text!r} has the unknown scheme {scheme}://: {mend}, or a folder by its full path")
+        advice = f"write {scheme.lower()}://" if scheme.lower() in SCHEMES else f"write one of {known}"
+        raise UserError(f"{text!r} has the unknown scheme {scheme}://: {advice}, or a folder by its full path")
     if not rest.strip("/"):
         raise UserError(f"{text!r} has no bucket or folder: write {scheme}://, then its bucket or folder")
     return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"

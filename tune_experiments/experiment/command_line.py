@@ -46,17 +46,17 @@ _FIRST_PAGE = {
     "out": "output folder, or URI of an object store; the same command continues the run in it",
     "workers.runners": "env runner processes of a trial; 0: the trial's own process samples",
     "workers.worlds_per_runner": "environments per runner, stepped at once",
-    "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
+    "device": "auto (a GPU if available), cpu, or cuda (an error without a GPU)",
     "max_concurrent_trials": "maximum number of concurrent trials; None: as many as the CPUs and GPUs allow",
     "slice_seconds": "stop at checkpoints after this many seconds; the same command continues; None: no limit",
 }
-"""Dotted path -> its text in `--help`, beside `--preset`."""
+"""Dotted path -> its text in `--help`."""
 _PAGE_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Arguments of every experiment beside its configuration."""
+    """Options of every experiment, in addition to its configuration."""
 
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
     """Preset that all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's
@@ -69,7 +69,7 @@ class RunOptions:
     seeds: tuple[_Seed, ...] = (0,)
     """Seeds of the trials, at least 0: one trial for each method and seed."""
     device: DeviceChoice = "auto"
-    """Device of all networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without one."""
+    """Device of all networks: auto (a GPU if available), cpu, or cuda (an error without a GPU)."""
     max_concurrent_trials: Annotated[PositiveInt | None, tyro.conf.arg(metavar="N")] = None
     """Largest number of trials that train at the same time, at least 1 (None: as many as the CPUs and GPUs of the
     cluster can hold)."""
@@ -78,14 +78,14 @@ class RunOptions:
     it, and the result is equal to that of a run without slices. A running update, validation or test is finished first
     (None: no limit)."""
     local: bool = False
-    """Train one trial after another in this process, without Ray; which steps the environments of all runners."""
+    """Train one trial after another in this process, without Ray; it steps the environments of all runners."""
     search: Annotated[PositiveInt | None, tyro.conf.arg(metavar="N")] = None
     """Number N of settings of the search space, at least 1, to try with each method, ranked by validation
     (None: no search)."""
     search_by: Literal["random", "grid", "optuna", "asha", "pbt"] = "random"
-    """How settings are chosen: random, N drawn settings, each trained fully; grid, all combinations; optuna, N
-    settings that follow from the scores of earlier ones (TPE); asha, trials below the best third of those before them
-    stop at a ninth and a third of the budget; pbt, the worst trials continue from the weights of the best."""
+    """How settings are chosen: random (N settings, each trained fully), grid (all combinations), optuna (N settings by
+    TPE), asha (trials outside the best third stop at 1/9 or 1/3 of the budget), pbt (the worst trials continue from the
+    weights of the best)."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
     """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
     PATH=grid:a,b,c."""
@@ -117,7 +117,7 @@ def parse(
         description: First lines of the help.
         seeds: Default of `--seeds`.
         prog: Name of the program in its help; by default the script's.
-        experiment: Name of the experiment, which a configuration file must be of if it names one.
+        experiment: Name of the experiment; a configuration file of another one is refused.
 
     Raises:
         UserError: An invalid value.
@@ -179,7 +179,7 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
 
 
 def _normalise_names(arguments: Sequence[str], default: _Arguments) -> list[str]:
-    """The command line with the names of preset and methods as declared; `-` and `_` are equal there.
+    """The command line with the declared names of preset and methods, which may be given with `-` or `_`.
 
     `--network emma` stands for `--network.name emma`, as for every group of fields with a name.
     """
@@ -241,7 +241,7 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFi
     given = early_value(arguments, "--preset")
     if file and named is not None and given is not None:
         raise UserError(
-            f"--preset {given} has no effect beside the preset {named} of {file.path}: leave one of them out"
+            f"{file.path} sets the preset {named}, so --preset {given} has no effect: leave one of them out"
         )
     default = DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets))
     preset = match_name(str(given if given is not None else named if named is not None else default), presets)

@@ -1,7 +1,7 @@
 """Experiments by name, and the trials of a run.
 
-Importing a module runs its code: a name from a user is imported, a name from a file only if the caller names the same
-module (`allow`).
+Importing a module runs its code. Names that the user gives are imported; names in a file only if the caller allows
+their module (`allow`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment,
 _OWN_PACKAGES = ("rl_envs", "rl_models", PACKAGE)
 UNNAMED = "unnamed:"
 """Prefix of the name of an environment that exists only in the training process."""
-_TRUSTED: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
-"""Name, configuration as JSON and module of the experiment of `trusting`."""
+_TRUSTED: ContextVar[tuple[str, Any, str] | None] = ContextVar("trusted", default=None)
+"""Name, configuration as JSON and module of the experiment that `trusting` trusts."""
 
 
 def known_experiments() -> list[str]:
@@ -47,9 +47,7 @@ def find_experiment(name: str) -> BaseExperiment:
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _import_experiment(*found.groups())
     if name not in known:
-        raise UserError(
-            f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
-        )
+        raise UserError(f"no experiment is called {name!r}; choose from {', '.join(known)}, or package.module:NAME")
     experiment: BaseExperiment | None = getattr(importlib.import_module(f"{PACKAGE}.{name}"), "EXPERIMENT", None)
     if experiment is None:
         raise UserError(f"{name} trains nothing: run it as python -m {PACKAGE}.{name}")
@@ -106,11 +104,11 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
 def trusted_modules(name: Any, data: Any) -> set[str]:
     """Modules that a file may name because `trusting` trusts its experiment and configuration."""
-    at_hand = _TRUSTED.get()
-    if at_hand is None or not _is_trusted(name, data):
+    trusted = _TRUSTED.get()
+    if trusted is None or not _is_trusted(name, data):
         return set()
     named = module_names(data, [find_experiment(name).config_class])
-    return {at_hand[2], *filter(None, (_get_module(text) for text, _ in named))}
+    return {trusted[2], *filter(None, (_get_module(text) for text, _ in named))}
 
 
 def imported_modules(experiment: BaseExperiment[Config], config: Config) -> list[str]:
@@ -136,12 +134,12 @@ def _get_module(text: str) -> str | None:
 
 
 def _is_trusted(name: Any, data: Any) -> bool:
-    at_hand = _TRUSTED.get()
-    return at_hand is not None and (name, data) == at_hand[:2]
+    trusted = _TRUSTED.get()
+    return trusted is not None and (name, data) == trusted[:2]
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Check that a module is in `allow`, or is ours and none of its functions would be called."""
+    """Check that a module is in `allow`, or is part of Concord and none of its functions would be called."""
     is_ours = module.split(".")[0] in _OWN_PACKAGES
     if module in allow or (is_ours and not is_built):
         return
@@ -153,7 +151,7 @@ def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool 
 
 
 def module_names(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
-    """Texts of a JSON value that name modules, and whether the named object is called to build something."""
+    """Names of modules in a JSON value, each with whether the named object is called to build something."""
     kinds = [kind for hint in hints for kind in _member_types(hint)]
     if isinstance(data, str):
         if any(IMPORTED in getattr(kind, "__metadata__", ()) for kind in kinds):

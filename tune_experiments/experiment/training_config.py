@@ -41,7 +41,7 @@ class TrainingConfig:
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = field(default=100_000, metadata=MAY_GROW)
-    """Number of joint env steps of training, of each method and seed."""
+    """Number of joint env steps of training for each method and seed."""
     validate_every_env_steps: PositiveInt = 10_000
     """Validation interval in env steps."""
     checkpoint_every_env_steps: PositiveInt = 10_000

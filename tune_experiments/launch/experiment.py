@@ -28,7 +28,7 @@ from rl_models.configuration import DeviceChoice
 from tune_experiments.core.config_path import match_name, with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.import_path import current_folder_last
+from tune_experiments.core.import_path import append_current_folder
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
 from tune_experiments.experiment.config_file import CUSTOM
@@ -83,7 +83,7 @@ class Experiment(BaseExperiment[Config]):
             Results, tables, paths and trained policies.
 
         Raises:
-            UserError: A wrong argument, or a trial that failed for good.
+            UserError: A wrong argument, or a trial that failed permanently.
         """
         from tune_experiments.launch.finished_run import Callback
         from tune_experiments.launch.launch import launch
@@ -115,12 +115,9 @@ class Experiment(BaseExperiment[Config]):
             failed = "; ".join(
                 f"{name} failed: {with_flags(reason, run.config)}" for name, reason in run.failures.items()
             )
-            is_mended = (
-                " once that is mended"
-                if any(isinstance(one, PermanentFailure) for one in run.failures.values())
-                else ""
-            )
-            raise UserError(f"{failed}; the same call continues what is left in {run.out}{is_mended}")
+            is_permanent = any(isinstance(one, PermanentFailure) for one in run.failures.values())
+            advice = "fix it; " if is_permanent else ""
+            raise UserError(f"{failed}; {advice}the same call continues the run in {run.out}")
         return run
 
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
@@ -181,7 +178,7 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, pro
     those of this process.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    current_folder_last()
+    append_current_folder()
     words = sys.argv[1:] if arguments is None else arguments
     named = experiment.entry_point
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog, named)

@@ -134,8 +134,8 @@ class Session(Generic[Config]):
                     remove_rows(self.folder.results, rows)
                     if seed not in self.options.seeds:
                         self.console.print(
-                            f"{trial_name(method, seed)} has another budget and leaves the table until "
-                            f"--seeds names {seed}, too"
+                            f"{trial_name(method, seed)} was trained with another budget: its results are left out "
+                            f"until --seeds includes {seed}"
                         )
 
     def _config_as_trained(self) -> Config:
@@ -157,7 +157,7 @@ class Session(Generic[Config]):
         return f"slice ended: {done:,} of {budget:,} env steps; the same command continues"
 
     def _is_unfinished(self, request: Request) -> bool:
-        """Whether there is training or a test left."""
+        """Whether training or a test is left to do."""
         folder = Path(request["folder"])
         if self.options.is_search:
             return read_test_results(folder) is None
@@ -176,8 +176,8 @@ class Session(Generic[Config]):
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
-            said = f"[red]{name} failed:[/] {escape(with_advice(reason, self.config))}"
-            self.console.print(said, markup=True)
+            message = f"[red]{name} failed:[/] {escape(with_advice(reason, self.config))}"
+            self.console.print(message, markup=True)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
     def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
@@ -190,10 +190,10 @@ class Session(Generic[Config]):
         if steps := self.experiment.optimiser_steps(self._config_as_trained()):
             self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
-        said = announcements(comparisons, self.experiment.methods(self.config))
-        for announcement in said:
+        announced = announcements(comparisons, self.experiment.methods(self.config))
+        for announcement in announced:
             self.console.print(announcement)
-        self.folder.record(ANNOUNCED, said)
+        self.folder.record(ANNOUNCED, announced)
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
         if not self._left(parts, ()):
@@ -202,7 +202,7 @@ class Session(Generic[Config]):
         return self._train(parts)
 
     def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
-        """Trials that are neither finished nor failed for good."""
+        """Trials that have neither finished nor failed permanently."""
         return [
             request
             for part in parts
@@ -240,7 +240,7 @@ class Session(Generic[Config]):
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
-            watch.look(is_due=True)
+            watch.poll(is_due=True)
             if watch.failure is not None:
                 raise watch.failure
         # After Control-C Tune returns the results so far.

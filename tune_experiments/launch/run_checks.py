@@ -58,7 +58,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Check later stages of a curriculum, whose errors would come late."""
+    """Check later stages of a curriculum, whose errors would appear only after earlier stages."""
     if options.is_search:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "

@@ -203,13 +203,13 @@ def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -
 
 def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
     """The tables; captions leave out sentences of earlier tables, except verdicts."""
-    said: set[str] = set()
+    seen: set[str] = set()
     shortened = []
     for table in tables:
         caption, gap, verdict = table.caption.partition("\n\n")
         sentences = re.split(r"(?<=\.) (?=[A-Z`])", caption)
-        new = " ".join(sentence for sentence in sentences if sentence not in said)
-        said.update(sentences)
+        new = " ".join(sentence for sentence in sentences if sentence not in seen)
+        seen.update(sentences)
         shortened.append(replace(table, caption=f"{new}{gap if new else ''}{verdict}"))
     return shortened
 

@@ -36,7 +36,7 @@ from tune_experiments.play.loading import load_policy
 
 PATIENCE_SECONDS = 600.0
 """Time limit of one answer, including the start of the process (import of torch, loading of weights).
-It is long, for a process that hangs; a process that dies is noticed at once."""
+It only ends processes that hang; one that dies is noticed at once."""
 _JOIN_SECONDS = 10.0
 """Time limit for the end of a process whose pipe has already broken."""
 _UNIFORMS = "uniforms"

@@ -1,8 +1,7 @@
 """A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
 
-A network needs no further method: extras whose names begin with `attention/` while it shows
-attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
-text keys with a `vocabulary`, and `render`; what it lacks is left out.
+It records what is available: a network's extras (`attention/NAME`, entity masks, messages), a joint policy, and a
+world's `action_names`, `vocabulary` of its text keys, and `render`.
 """
 
 from __future__ import annotations
@@ -130,8 +129,8 @@ class EpisodeRecorder:
         )
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
-    def choose(self, obs: Arrays, actions: Any) -> None:
-        """Record the team's choice, before the world is stepped.
+    def record_actions(self, obs: Arrays, actions: Any) -> None:
+        """Record the team's actions, before the world is stepped.
 
         Args:
             obs: name -> [B, N, ...], as the team got them.
@@ -169,11 +168,11 @@ class EpisodeRecorder:
         step = Step(picture, agents, joint, policy.weights(), get_texts(world, own, 0), notes)
         self.episode.steps.append(step)
 
-    def reward(self, rewards: Sequence[float]) -> None:
+    def record_rewards(self, rewards: Sequence[float]) -> None:
         """Record the rewards of the last step, one number per agent."""
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
-    def end(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
+    def finish(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
         """The finished episode; the world still shows the last state.
 
         Args:
@@ -190,7 +189,7 @@ class EpisodeRecorder:
 
 
 class _JointView:
-    """The joint policy of one world at the last choice, as far as it can be shown."""
+    """The joint policy of one world at its last action, as far as it can be shown."""
 
     def __init__(self, output: TeamOutput, index: int, names: Sequence[str]) -> None:
         from rl_models.distributions.joint_policy import WholeJointPolicy
@@ -269,18 +268,18 @@ def record_episodes(
         for _ in range(max_steps):
             actions = loaded.act(obs, first)
             for recorder in recorders.values():
-                recorder.choose(obs, actions)
+                recorder.record_actions(obs, actions)
             obs, reward, terminated, truncated, info = world.step(actions)
             for index, recorder in recorders.items():
-                recorder.reward(reward[index])
+                recorder.record_rewards(reward[index])
             first = terminated | truncated
             for index in set(np.flatnonzero(first).tolist()) & recorders.keys():
-                finished[index] = recorders.pop(index).end(episode_metrics(info, index), bool(terminated[index]))
+                finished[index] = recorders.pop(index).finish(episode_metrics(info, index), bool(terminated[index]))
             if not recorders:
                 break
             if first.any():
                 obs = world.next_episode(np.flatnonzero(first))
-        finished |= {index: recorder.end({}) for index, recorder in recorders.items()}
+        finished |= {index: recorder.finish({}) for index, recorder in recorders.items()}
     return [finished[index] for index in range(episodes)]
 
 

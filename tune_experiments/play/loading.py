@@ -129,12 +129,10 @@ class LoadedPolicy:
             ValueError: another number of worlds, unknown row numbers of texts, or a world without observations.
         """
         if not obs:
-            raise ValueError(
-                "this environment has no observations, because scripts play in it: watch it with show or render"
-            )
+            raise ValueError("this environment has no observations, because scripts play in it: use show or render")
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:
-            raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")
+            raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() first")
         if self._state is None:
             self._state = self.policy.initial_state(batch)
             self._chance = Chance(self._seed, 0, batch)
@@ -240,7 +238,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
         if checkpoint is not None:
             return checkpoint
     raise UserError(
-        f"{named} holds no whole checkpoint: give a run folder, a trial folder or a checkpoint_NUMBER folder"
+        f"{named} holds no complete checkpoint: give a run folder, a trial folder or a checkpoint_NUMBER folder"
     )
 
 
@@ -261,5 +259,5 @@ def chosen_checkpoint(trial: Path) -> Path | None:
 
 
 def newest_checkpoint(trial: Path) -> Path | None:
-    """The newest whole checkpoint of a trial folder."""
+    """The newest complete checkpoint of a trial folder."""
     return newest_complete_checkpoint(trial / CHECKPOINTS)

@@ -25,14 +25,14 @@ _SOLVED = {"success", "win_rate"}
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True) -> list[np.ndarray]:
-    """Frames of the solved episode of median length among 16, or of the first, uint8 [H, W, 3] each.
+    """Frames of the solved episode of median length among 16, or of the first if none is solved, uint8 [H, W, 3] each.
 
     With `captions`, names, actions and messages of the agents stand below the pictures.
     """
     from tune_experiments.play.captions import with_captions
 
-    frames, told = _frames_and_captions(policy, seed, chosen_episode(policy, seed))
-    return with_captions(frames, told) if captions else frames
+    frames, lines = _frames_and_captions(policy, seed, chosen_episode(policy, seed))
+    return with_captions(frames, lines) if captions else frames
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
@@ -128,16 +128,16 @@ def describe_steps(
     An agent that does not choose at a step, because it waits or has left, has `-` in place of an action.
     """
     info: dict[str, Any] = {}
-    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     read, decides = _read(world, index), deciding(world.observe())
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
         messages = {f"{agent} writes": written(i) for i, agent in enumerate(world.agents)}
         now = read | {key: text for key, text in messages.items() if text}
-        yield from (f"      {key}: {text}" for key, text in now.items() if told.get(key) != text)
+        yield from (f"      {key}: {text}" for key, text in now.items() if shown.get(key) != text)
         chosen = _describe_actions(world, actions, index, decides)
         done = [f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True)]
         yield f"{step:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
-        told, read, decides = now, _read(world, index), deciding(world.observe())
+        shown, read, decides = now, _read(world, index), deciding(world.observe())
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
@@ -206,14 +206,14 @@ def _frames_and_captions(policy: LoadedPolicy, seed: int, index: int) -> tuple[l
 
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
-    frames, told = [world.render(index)], [agent_captions(world)]
+    frames, captions = [world.render(index)], [agent_captions(world)]
     decides = deciding(world.observe())
     for actions, *_ in steps:
         messages = [written_by(policy, index, agent) for agent in range(world.num_agents)]
-        told.append(agent_captions(world, _describe_actions(world, actions, index, decides), messages))
+        captions.append(agent_captions(world, _describe_actions(world, actions, index, decides), messages))
         frames.append(world.render(index))
         decides = deciding(world.observe())
-    return frames, told
+    return frames, captions
 
 
 def _describe_actions(world: World, actions: Any, index: int, decides: np.ndarray | None) -> list[str]:

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.1
 _WORLD_ID = re.compile(r"[\w.:]+-v\d+")
-Where = Annotated[Path, tyro.conf.Positional]
+PathArg = Annotated[Path, tyro.conf.Positional]
 
 
 @dataclass(frozen=True)
 class PolicyArgs:
     """A trained team."""
 
-    path: Where
+    path: PathArg
     """Run folder, trial folder or checkpoint of the team."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the checkpoint names them."""
@@ -50,11 +50,10 @@ class PolicyArgs:
 
 @dataclass(frozen=True)
 class DeviceArgs(PolicyArgs):
-    """A trained team that acts."""
+    """A trained team on a device."""
 
     device: DeviceChoice = "auto"
-    """Device of the team's networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without
-    one."""
+    """Device of the team's networks: auto (a GPU if available), cpu, or cuda (an error without a GPU)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Evaluate(DeviceArgs):
 
 @dataclass(frozen=True)
 class Play(DeviceArgs):
-    """Play an episode, of sixteen a solved one of median length if any; print texts, messages, actions and rewards."""
+    """Print an episode: texts, messages, actions and rewards. Of sixteen, a solved one of median length is chosen."""
 
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of a game with a person, at least 0."""
@@ -82,7 +81,7 @@ class Play(DeviceArgs):
 class Show(DeviceArgs):
     """Write an HTML page of episodes: all methods of a run, or teams side by side."""
 
-    path: Where
+    path: PathArg
     """Run folder, whose methods are all shown, or trial folder or checkpoint of one team."""
     beside: Path | None = None
     """Another team, or run, that plays the same starts and is shown beside the first."""
@@ -97,9 +96,9 @@ class Show(DeviceArgs):
 
 @dataclass(frozen=True)
 class Render(DeviceArgs):
-    """Write a video of one of sixteen episodes, a solved one if there is any; or of a match of scripted policies."""
+    """Write a video of an episode, chosen as by `play`, or of a match of scripted policies."""
 
-    path: Where
+    path: PathArg
     """Run folder, trial folder or checkpoint of the team; with --policies the id of a world, such as minirts-v0."""
     policies: tuple[str, ...] = ()
     """Names of scripted policies that play a match in a world, one per side, such as medium strong."""
@@ -125,7 +124,7 @@ class ExportAdapters(PolicyArgs):
 class Pack:
     """Add a trained team to the package, with a model card, for load_policy("pretrained/NAME")."""
 
-    path: Where
+    path: PathArg
     """Trial folder or checkpoint of the team, in a run folder with results; or the run folder, for its first method."""
     name: tyro.conf.Positional[str]
     """Name of the new team: letters, digits and underscores."""
@@ -139,7 +138,7 @@ class Pack:
 
 @dataclass(frozen=True)
 class Doctor(PolicyArgs):
-    """Report the bottleneck of a trial, what to try, and what its environment gives."""
+    """Report the bottleneck of a trial, flags to try, and a check of its environment."""
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -171,8 +170,8 @@ def play(command: Play, console: Console) -> None:
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
-        say = console.print
-        play_in_browser(loaded, command.human, command.seed, command.record, command.port, say)
+        print_fn = console.print
+        play_in_browser(loaded, command.human, command.seed, command.record, command.port, print_fn)
         return
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
@@ -240,7 +239,7 @@ def _draw_errors(what: str) -> Iterator[None]:
     except (UserError, KeyboardInterrupt):
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"no {what}: {short_reason(error)}; `play` tells an episode in words") from error
+        raise UserError(f"no {what}: {short_reason(error)}; use `play` to print an episode") from error
 
 
 def _output_folder(checkpoint: Path) -> Path:
@@ -290,16 +289,14 @@ def pack_team(command: Pack, console: Console) -> None:
 
 
 def doctor(command: Doctor, console: Console) -> None:
-    """Print where the time of a trial went, what to try, and what its environment gives."""
+    """Print the breakdown of a trial's time, flags to try, and a check of its environment."""
     from tune_experiments.play.loading import find_checkpoint
     from tune_experiments.run.doctor import examine
 
     checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE
     if not log.exists():
-        raise UserError(
-            f"{command.path} has no {METRICS_FILE}, as teams of the package have none: name a run or a trial"
-        )
+        raise UserError(f"{command.path} has no {METRICS_FILE} (packaged teams have none): name a run or a trial")
     rows = read_metrics(log)
     console.print(describe_skipped_updates(rows))
     for line in examine(checkpoint, rows, command.allow):
@@ -337,7 +334,7 @@ def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) ->
 
 
 def play_in_browser(
-    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
+    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, print_fn: Callable[[str], None]
 ) -> None:
     """Serve a game with a person and keep its episodes; port 0 takes any free one.
 
@@ -354,6 +351,6 @@ def play_in_browser(
         raise UserError(f"--port must be 0 to 65535, not {port}")
     game = HumanGame(loaded, agent, seed, folder)
     for line in game.missing():
-        say(line)
+        print_fn(line)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(game, port, say))
+        asyncio.run(serve(game, port, print_fn))

@@ -33,8 +33,8 @@ def describe_skipped_updates(rows: Sequence[Mapping[str, float]]) -> str:
     newest = rows[-1] if rows else {}
     share = skipped_share(newest)
     recent = round(newest.get(SKIPPED, 0.0) * WINDOW)
-    said = f"skipped updates: {percent(share)} of {newest.get(OPTIMISER_STEPS, 0):,.0f}, {recent} of the last {WINDOW}"
-    return f"{said} (a gradient was not finite): {_CURE}" if share else said
+    line = f"skipped updates: {percent(share)} of {newest.get(OPTIMISER_STEPS, 0):,.0f}, {recent} of the last {WINDOW}"
+    return f"{line} (a gradient was not finite): {_CURE}" if share else line
 
 
 def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:

@@ -32,7 +32,7 @@ LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50
 _MIN_WORLDS = 16
 """Smallest number of environments per runner; with fewer, Python takes more time than the networks."""
-_WORTH_IT = 1.15
+_MIN_SPEEDUP = 1.15
 """Factor below which no change of processes is proposed."""
 
 
@@ -133,8 +133,8 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
         if not workers.gpus_per_learner:
             flags = "--workers.gpus-per-learner 1, on a machine with a GPU"
-            proposed.append((found.expected(1, 1e9), f"{flags}, if learning then took no time"))
-    ranked = sorted((each for each in proposed if each[0] > _WORTH_IT * found.speed), reverse=True)
+            proposed.append((found.expected(1, 1e9), f"{flags}, if learning took no time there"))
+    ranked = sorted((each for each in proposed if each[0] > _MIN_SPEEDUP * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
 
 
@@ -209,8 +209,8 @@ def environment_report(make_world: MakeWorld) -> list[str]:
         seen = probe(make_world)
     except CustomEnvError as error:
         return [f"environment: {error}"]
-    said = f"environment: all values in {seen.env_steps:,} env steps of random play match its spaces"
-    return [said, *seen.lines()]
+    summary = f"environment: all values in {seen.env_steps:,} env steps of random play match its spaces"
+    return [summary, *seen.lines()]
 
 
 _MEANINGS = {

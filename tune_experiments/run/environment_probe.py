@@ -38,7 +38,7 @@ _KEYS_WITH_OWN_LINES = ("agent", _LEGAL, _ALIVE, _DECIDES)
 
 
 @dataclass(frozen=True)
-class SeenArray:
+class ObservedArray:
     """A key of the observations: shape and type of one agent's array, its declared range and the observed one."""
 
     key: str
@@ -185,8 +185,8 @@ class Probe:
         pad = " " * (_NAME_WIDTH + 2)
         return [
             line
-            for name, said in self.rows
-            for line in textwrap.wrap(said, _WIDTH, initial_indent=f"  {name:{_NAME_WIDTH}}", subsequent_indent=pad)
+            for name, content in self.rows
+            for line in textwrap.wrap(content, _WIDTH, initial_indent=f"  {name:{_NAME_WIDTH}}", subsequent_indent=pad)
         ]
 
     def _describe_actions(self) -> str:
@@ -225,13 +225,13 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
         return seen
 
 
-def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[SeenArray]:
+def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[ObservedArray]:
     bounds = getattr(world, "bounds", {})
     for key, spec in world.observation_spec.items():
         if key not in _KEYS_WITH_OWN_LINES:
             low, high = (np.asarray(one) for one in bounds.get(key, (spec.low, spec.high)))
             seen = ranges.get(key, (0.0, 0.0))
-            yield SeenArray(key, spec.shape, spec.dtype, float(low.min()), float(high.max()), *seen)
+            yield ObservedArray(key, spec.shape, spec.dtype, float(low.min()), float(high.max()), *seen)
 
 
 def _texts(world: World) -> Iterator[str]:
@@ -246,8 +246,8 @@ def _texts(world: World) -> Iterator[str]:
 def _spaces(world: World) -> dict[str, str]:
     if not isinstance(world, PettingZooWorld):
         return {}
-    said = [space_repr(space) for space in world.declaration.observation_spaces]
-    return dict(zip(world.agents, said, strict=True)) if len(set(said)) > 1 else {}
+    spaces = [space_repr(space) for space in world.declaration.observation_spaces]
+    return dict(zip(world.agents, spaces, strict=True)) if len(set(spaces)) > 1 else {}
 
 
 def _actions(world: World) -> dict[str, int | str]:

@@ -49,7 +49,8 @@ def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
 def max_gpu_share(workers: Workers, has_gpus: int, trials: int) -> float:
     """Largest share of a GPU for each learning process, given the runners of a number of trials; 0 if there is none.
 
-    Ray places a fraction on one GPU, so the rests of several do not add up. Runners fill one GPU after another.
+    Ray places a fraction on one GPU, so leftover fractions of several GPUs cannot be combined. Runners fill one GPU
+    after another.
     """
     each, runners = workers.gpus_per_runner, trials * workers.runners
     taken: list[float] = []  # of the GPUs that runners use

@@ -124,8 +124,8 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
     if cpus > has_cpus:
         raise UserError(
             f"a trial needs {cpus} CPUs (its own process, env runners and learners) and {place} has {has_cpus}; "
-            f"lower --workers.runners (with more --workers.worlds-per-runner as many environments are played) or "
-            f"--workers.learners, which a run that is continued may change, or join a larger cluster with RAY_ADDRESS"
+            f"lower --workers.runners (and raise --workers.worlds-per-runner) or "
+            f"--workers.learners, which may change when a run is continued, or join a larger cluster with RAY_ADDRESS"
         )
 
 

@@ -104,7 +104,7 @@ class Claim:
     def _refuse(self, found: dict[str, Any]) -> None:
         if found["owner"] != self._own["owner"]:
             who = f"process {found['process']} on {found['host']}"
-            raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or give --out another place")
+            raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or use another --out")
 
     def _read(self) -> dict[str, Any]:
         """The claim in the store, or an expired one if there is none."""
@@ -118,7 +118,7 @@ class Claim:
             if isinstance(found, dict) and found.keys() == self._own.keys():
                 return found
             time.sleep(PROPAGATION_SECONDS / _TRIES)
-        raise UserError(f"{self._uri}/{CLAIM_FILE} is not a file of a run; move it away or give --out another place")
+        raise UserError(f"{self._uri}/{CLAIM_FILE} is not a claim of a run; move it or use another --out")
 
     def _write(self) -> None:
         self._write_file(CLAIM_FILE, json.dumps(self._own).encode())

@@ -52,10 +52,10 @@ class SearchScheduler(Protocol):
     """Provides requests, in an order that may depend on the results of earlier ones."""
 
     def next_request(self) -> Request | None:
-        """Next request to train; None if there is none, or none before another one has ended."""
+        """Next request to train; None if there is none, or if it must wait until another request has ended."""
 
     def ended(self, request: Request, failed: bool) -> None:
-        """Called when a request has ended, or failed for good."""
+        """Called when a request has ended, or failed permanently."""
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:

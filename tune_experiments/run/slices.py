@@ -1,4 +1,4 @@
-"""Slices: a run that trains for a number of seconds, stops at checkpoints, and is continued by the same command.
+"""Training in time slices: a run stops at checkpoints after a number of seconds, and the same command continues it.
 
 Training in slices equals training at once: a slice ends between two rows of a log, without an extra validation.
 """
@@ -38,7 +38,7 @@ class Slice:
             UserError: No trial has learned anything or has finished.
         """
         if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
-            raise UserError(f"no trial learned anything in --slice-seconds {self.seconds:g}; give it more seconds")
+            raise UserError(f"no trial made an update in --slice-seconds {self.seconds:g}; increase it")
 
 
 class SliceScheduler:
@@ -56,7 +56,7 @@ class SliceScheduler:
 
 
 def trained_env_steps(request: Request) -> int:
-    """Env steps to the newest whole checkpoint of a trial, 0 without one."""
+    """Env steps to the newest complete checkpoint of a trial, 0 without one."""
     newest = newest_complete_checkpoint(Path(request["folder"]) / CHECKPOINTS)
     return 0 if newest is None else get_checkpoint_step(newest)
 

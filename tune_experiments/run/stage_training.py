@@ -63,13 +63,13 @@ class StageTraining:
             if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                 clock.check_progress()
                 continue
-            curriculum.take(statistics)
+            curriculum.record(statistics)
             self._is_cut = self._is_time_up()
             held = self._held(algorithm)
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live() | restart_notice(row))
+            self._report(row | curriculum.progress_entries() | restart_notice(row))
             self._refuse_skipping()
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
@@ -86,7 +86,7 @@ class StageTraining:
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
-        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere."""
+        """Tensors of a checkpoint if validation or a checkpoint is due, else None."""
         if not (self._validation_is_due or self._checkpoint_is_due):
             return None
         tensors: Tensors
@@ -108,9 +108,9 @@ class StageTraining:
         }
         if held is not None and self._validation_is_due:
             found = self._validation(algorithm.policy(held["weights"]))
-            self._curriculum.take(found)
+            self._curriculum.record(found)
             row |= found
-        return row | self._curriculum.curves()
+        return row | self._curriculum.log_entries()
 
     def _validation(self, policy: TeamPolicy) -> Row:
         self._curriculum.validated_at = self._curriculum.progress.env_steps
@@ -138,7 +138,7 @@ class StageTraining:
         return self._is_cut or self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
-        """Whether something last done at `last_env_steps` is due again; at an end it always is."""
+        """Whether something last done at `last_env_steps` is due again; at the end of training it always is."""
         curriculum = self._curriculum
         return (
             curriculum.stage_is_over

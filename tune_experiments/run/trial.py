@@ -1,7 +1,7 @@
 """One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
-A trial continues from the newest whole checkpoint in its folder; later rows of its log are cut first. A stage begins in
-the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
+A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first. A stage
+begins in the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Trial(Generic[Config]):
         tensors, sentence = transfer_stage(curriculum, tensors, self.folder)
         algorithm.restore(tensors, Progress())
         log.add_text(f"weight_transfer/{curriculum.label}", sentence)
-        report({"env_steps": env_steps, **curriculum.live(), "notice": sentence})
+        report({"env_steps": env_steps, **curriculum.progress_entries(), "notice": sentence})
 
     def _identity(self) -> dict[str, Any]:
         return {

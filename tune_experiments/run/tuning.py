@@ -51,7 +51,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     from ray import tune
 
     request: Request = parameters["request"]
-    hangs.watch(lambda said: tune.report({HANGS: said}))
+    hangs.watch(lambda message: tune.report({HANGS: message}))
     try:
         if "ends" in request:
             request = member_request(request, tune.get_context().get_trial_name())
@@ -59,10 +59,10 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
-        told = find_permanent_failure(error, Path(request["folder"]))
-        if told is None:
+        reason = find_permanent_failure(error, Path(request["folder"]))
+        if reason is None:
             raise  # Tune starts the trial again
-        tune.report({REFUSED: told})
+        tune.report({REFUSED: reason})
 
 
 def _train_member(request: Request, gpus: Gpus) -> None:
@@ -78,7 +78,7 @@ def _train_member(request: Request, gpus: Gpus) -> None:
     )
 
 
-def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
+def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
     """Train one trial in this process.
 
     Raises:
@@ -88,7 +88,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
     config = read_configuration(experiment, request["config"])
     folder = Path(request["folder"])
     with contextlib.ExitStack() as stack:
-        report: Report = stack.enter_context(PacedReport(tell))
+        report: Report = stack.enter_context(PacedReport(report_row))
         if request.get("uri"):
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
             report = report_and_upload(report, folder / CHECKPOINTS, sync)
@@ -96,7 +96,7 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
         if "objective" in request and "ends" not in request:
             report = with_scores(report, request["objective"])
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"], folder))
-        stack.enter_context(waiting_for_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
+        stack.enter_context(waiting_for_storage(folder, lambda sentence: report_row({"notice": sentence, WAITS: True})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray shows GPUs also to a process that was assigned none
         seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
@@ -116,7 +116,7 @@ def run_trials(
     tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
-    """Run trials until each has finished or failed for good.
+    """Run trials until each has finished or failed permanently.
 
     Args:
         requests: Trials to run.
@@ -225,8 +225,8 @@ def _reason(result: Any) -> str | None:
     """Cause of a failure: a refusal, the call that hung, or a traceback's last line; None if the trial did not fail."""
     last = result.metrics or {}
     if result.error is None:
-        told = last.get(REFUSED)
-        return None if told is None else PermanentFailure(told)
+        reason = last.get(REFUSED)
+        return None if reason is None else PermanentFailure(reason)
     if HANGS in last:
         return str(last[HANGS])
     lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
@@ -266,8 +266,8 @@ def run_local_trials(
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
-                told = find_permanent_failure(error, Path(request["folder"]))
-                failures[name] = first_line(error) if told is None else PermanentFailure(told)
+                reason = find_permanent_failure(error, Path(request["folder"]))
+                failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
                 is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
@@ -277,12 +277,12 @@ def run_local_trials(
 
 
 def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> None:
-    def tell(row: dict[str, Any]) -> None:
+    def report_row(row: dict[str, Any]) -> None:
         progress.update(request["name"], row)
         if watch is not None:
-            watch.look()
+            watch.poll()
             if watch.failure is not None:
                 raise watch.failure
 
-    hangs.watch(lambda said: None)  # prints the stack, and ends this process
-    train_request(request, gpus, tell)
+    hangs.watch(lambda message: None)  # prints the stack, and ends this process
+    train_request(request, gpus, report_row)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 JOURNAL_FILE = "optuna.jsonl"
 _SETTING = "setting"
-"""Attribute of an Optuna trial: number of its setting, written when all of its values are."""
+"""Attribute of an Optuna trial: number of its setting, written after all its values."""
 
 
 class OptunaSearch:
@@ -59,7 +59,7 @@ class OptunaSearch:
             raise
         except Exception as error:  # any error of Optuna on another file
             raise UserError(
-                f"{journal} is no journal of this search ({error!r}); restore it or give --out another folder"
+                f"{journal} is not a journal of this search ({error!r}); restore it or use another --out folder"
             ) from error
 
     def __reduce__(self) -> Any:

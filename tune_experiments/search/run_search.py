@@ -1,6 +1,6 @@
 """Search of an experiment, `--search 12`: its trials and its report.
 
-All methods have the same number of settings. Trials that compete with each other are a part: one session of Ray Tune.
+All methods have the same number of settings. Trials that are compared during training share a session of Ray Tune.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class Search:
         return self._experiment.plan(setting.config, method, self._options.seeds[0], None)
 
     def _flags(self, config: Any, method: str) -> tuple[str, ...]:
-        """Flags of a full run of one method, with seeds that did not take part in the choice."""
+        """Flags of a full run of one method, with seeds that were not used in the search."""
         if any(field.name == "methods" for field in dataclasses.fields(config)):
             config = dataclasses.replace(config, methods=(method,))
         first, presets = max(self._options.seeds) + 1, self._experiment.presets
@@ -291,7 +291,7 @@ def _failed_population(population: Sequence[str], failed: Collection[str]) -> Co
 def _verdict(
     method: str, ranked: Sequence[Ranked], tried: int, objective: str, script: str | None, trials: Path
 ) -> list[str]:
-    """Lines on the best setting, beside setting 0 of the same seeds."""
+    """Lines on the best setting, with the score of setting 0 on the same seeds."""
     if not ranked:
         return [f"{method}: no setting has finished"]
     best, *others = ranked

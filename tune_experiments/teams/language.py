@@ -107,8 +107,8 @@ def check_lengths(config: Config, method: str) -> None:
             tokens = load_tokenizer(language.model, language.chat_template)
             flag = "--language.team.language.model"
         else:
-            said = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
-            tokenizer = train_tokenizer(said, language.small.vocabulary)
+            texts = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
+            tokenizer = train_tokenizer(texts, language.small.vocabulary)
             tokens = Tokens(tokenizer, language.small.context, language.chat_template)
             flag = "--language.team.language.small.context"
         for prompt, phrases in _situations(config, method, np.random.default_rng(_SEED)):

@@ -40,8 +40,8 @@ def describe_environments(names: Sequence[str]) -> Iterator[str]:
         yield from (f"{name}: {_about(world)}", "", *textwrap.wrap(world.story, 100), "")
         document = inspect.getdoc(inspect.getmodule(type(world))) or ""
         rows = [line.strip("| ").split(" | ", 1) for line in document.splitlines() if line.startswith("| ")]
-        for title, said in (row for row in rows if len(row) == 2):
-            yield from textwrap.wrap(said, 100, initial_indent=f"{title}: ", subsequent_indent="    ")
+        for title, text in (row for row in rows if len(row) == 2):
+            yield from textwrap.wrap(text, 100, initial_indent=f"{title}: ", subsequent_indent="    ")
 
 
 def _about(world: World) -> str:

@@ -59,16 +59,16 @@ def make_parts(world: World) -> list[Part]:
 
 def scaling_notes(config: Config) -> list[str]:
     """A note on each array with entries without bounds."""
-    said = []
+    notes = []
     for part in make_parts(example_world(config)):
         scale = np.broadcast_to(part.scale, part.shape)
         if free := int((scale == 0).sum()):
-            said.append(
+            notes.append(
                 f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
                 f"{MAX_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
                 "(declare their bounds in observation_space)"
             )
-    return said
+    return notes
 
 
 def unread_texts(config: Config) -> list[str]:

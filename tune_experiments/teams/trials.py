@@ -108,8 +108,8 @@ def _entities(config: Config, world: World) -> EntitySpec:
         )
     if world.num_agents < 2:
         raise UserError(
-            f"{DIVIDED_METHOD} divides entities among agents, and {config.env} has one: leave it out of --methods, or ask "
-            "for more agents with --env-arguments"
+            f"{DIVIDED_METHOD} divides entities among agents, and {config.env} has one: leave it out of --methods, or "
+            "set more agents with --env-arguments"
         )
     return world.entity_spec
 
@@ -147,8 +147,8 @@ def _check_actions(config: Config, method: str) -> None:
     if isinstance(spec, dict) and chooses_one:
         parts = ", ".join([*spec][:3]) + ", ..." * (len(spec) > 3)
         raise UserError(
-            f"{method} needs agents that choose from one list of actions (Discrete), and those of {config.env} have "
-            f"the parts {parts}: leave it out of --methods, for example for sync_4 or mappo"
+            f"{method} needs a Discrete action space, and the actions of {config.env} have the parts {parts}: leave it "
+            "out of --methods, for example for sync_4 or mappo"
         )
 
 

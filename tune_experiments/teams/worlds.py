@@ -31,7 +31,7 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
     Environments may be on a GPU (`build_on_device`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
-        hangs.watch(lambda said: None)  # a trial's own process already has a timeout
+        hangs.watch(lambda message: None)  # a trial's own process already has a timeout
     entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_METHODS, DIVIDED_METHOD)
     if entry_point and not needs_host and "arrays" not in config.arguments():
         cls = world_class(entry_point)

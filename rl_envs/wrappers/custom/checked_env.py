@@ -88,12 +88,12 @@ class CheckedEnv:
         if not self._live:
             self._refuse("agents is empty after reset", "let reset set agents to those that are in the game")
         self._refuse_unlisted(observations, self._live)
-        said = self._infos(infos, self._live)
+        agent_infos = self._infos(infos, self._live)
         for index in self._live:
             seen = observations.get(self.declared.ids[index])
-            self._choices.check_infos(index, seen, said.get(index, _NOTHING), is_first=True)
+            self._choices.check_infos(index, seen, agent_infos.get(index, _NOTHING), is_first=True)
         alive = [index in self._live for index in range(len(self._index))]
-        return Answer(self._observations(observations, self._live), said, alive)
+        return Answer(self._observations(observations, self._live), agent_infos, alive)
 
     def step(self, actions: Sequence[Any]) -> Answer:
         """One env step with N packed actions; those of agents that are not in the game are ignored."""
@@ -121,15 +121,15 @@ class CheckedEnv:
         if len(observations) > len(live):
             self._refuse_unlisted(observations, self._left.union(live))
         seen = self._observations(observations, live)
-        said = self._infos(infos, live)
+        agent_infos = self._infos(infos, live)
         if self._live:
             alive = [False] * len(names)
             for index in self._live:
                 alive[index] = True
-            return Answer(seen, said, alive, True, reward)
+            return Answer(seen, agent_infos, alive, True, reward)
         stopped = ended.difference(terminated)
         alive = [index in stopped for index in range(len(names))]
-        return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
+        return Answer(seen, agent_infos, alive, False, reward, not stopped, bool(stopped))
 
     def write(self, frame: Frame, place: int, answer: Answer) -> None:
         """Write observations into row `place` of a frame; `check_ranges` compares them with the bounds of boxes."""
@@ -197,9 +197,9 @@ class CheckedEnv:
         cure = "let the environment return finite numbers" if misfit.is_not_finite else _AGREE
         self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space, cure)
 
-    def _refuse_observation(self, agent: int, where: str, said: str, space: Space, cure: str = _AGREE) -> NoReturn:
+    def _refuse_observation(self, agent: int, where: str, problem: str, space: Space, cure: str = _AGREE) -> NoReturn:
         name = self.declared.ids[agent]
-        self._refuse(f"the observation{where} of {name!r} {said}, and its space is {space_repr(space)}", cure)
+        self._refuse(f"the observation{where} of {name!r} {problem}, and its space is {space_repr(space)}", cure)
 
     def _check_names(self, what: str, given: Any) -> None:
         if not isinstance(given, Mapping):
@@ -338,8 +338,8 @@ class CheckedEnv:
     def _check_structure(self, agent: int, observation: Any) -> None:
         space = self.declared.observation_spaces[agent]
         if (misfit := structure_misfit(space, observation)) is not None:
-            path, said = misfit
-            self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", said, space)
+            path, problem = misfit
+            self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", problem, space)
 
 
 def close_quietly(env: Any) -> None:

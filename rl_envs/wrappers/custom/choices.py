@@ -79,9 +79,9 @@ class Choices:
         known = self._informs.setdefault(agent, informs and (is_first or self.are_in_infos))
         self.can_be_illegal |= known
         if informs != known:
-            said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
+            problem = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
             self._refuse(
-                f"the infos of {self._declared.ids[agent]!r} have {said}",
+                f"the infos of {self._declared.ids[agent]!r} have {problem}",
                 "let its infos have one at reset, and at every step at which it acts, or never",
             )
 

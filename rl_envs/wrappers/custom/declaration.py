@@ -225,8 +225,8 @@ def described(error: BaseException) -> str:
     steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
     is_theirs = steps and not steps[-1].filename.startswith(_HERE)
     place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if is_theirs else ""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}{f': {said}' if said else ''}{place}"
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}{f': {message}' if message else ''}{place}"
 
 
 def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:

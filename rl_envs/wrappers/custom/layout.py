@@ -108,8 +108,8 @@ class Leaf:
 class LeafMisfit(Misfit):
     """A value is not of the space of its leaf."""
 
-    def __init__(self, leaf: Leaf, said: str, is_not_finite: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, leaf: Leaf, problem: str, is_not_finite: bool = False) -> None:
+        super().__init__(problem)
         self.leaf, self.is_not_finite = leaf, is_not_finite
 
 

@@ -211,8 +211,8 @@ def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
             return path, f"is {short_repr(value)}"
         if set(value) != set(space.spaces):
             more, less = sorted(map(str, value.keys() - set(space))), sorted(map(str, set(space) - value.keys()))
-            said = [f"lacks {', '.join(less)}"] * bool(less) + [f"has {', '.join(more)}, too"] * bool(more)
-            return path, " and ".join(said)
+            problems = [f"lacks {', '.join(less)}"] * bool(less) + [f"has {', '.join(more)}, too"] * bool(more)
+            return path, " and ".join(problems)
         inner = ((name, one, value[name]) for name, one in space.items())
     elif isinstance(space, spaces.Tuple):
         is_array = isinstance(value, np.ndarray) and value.ndim

@@ -20,7 +20,7 @@
 Seeds. Every episode is reset with its own seed from the world's counters, so an environment that respects seeds plays
 the same episodes in any process and any batch. A snapshot is the seed and the actions of the present episode; `restore`
 replays them. If that does not give the same observations, the environment has unseeded randomness: its episode begins
-anew, `restarted` marks the world, and a warning is logged.
+again, `restarted` marks the world, and a warning is logged.
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 
 from rl_envs.wrappers import from_pettingzoo
 from tests.patience import PATIENCE_SECONDS
-from tune_experiments.core.import_path import current_folder_last
+from tune_experiments.core.import_path import append_current_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 HIDING = ("random", "statistics", "torch", "tyro", "pettingzoo")
@@ -43,24 +43,24 @@ def test_the_current_folder_comes_after_all_others(own_folder, first):
     implicit = str(own_folder if first == "the current folder" else ROOT / "tune_experiments")
     others = list(sys.path)
     sys.path.insert(0, implicit)
-    current_folder_last()
-    current_folder_last()
+    append_current_folder()
+    append_current_folder()
     assert sys.path == [*others, str(own_folder)]
 
 
 def test_the_folder_that_holds_our_packages_stays_where_it_is(monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", [str(ROOT), "/elsewhere"])
-    current_folder_last()
+    append_current_folder()
     assert sys.path == [str(ROOT), "/elsewhere"]
     monkeypatch.setattr(sys, "path", [str(ROOT / "tune_experiments"), "/elsewhere"])
-    current_folder_last()
+    append_current_folder()
     assert sys.path == ["/elsewhere", str(ROOT)]
 
 
 @pytest.mark.processes
 def test_processes_of_environments_look_where_this_one_does(own_folder):
-    current_folder_last()
+    append_current_folder()
     from play import parallel_env  # in the current folder
 
     world = from_pettingzoo(parallel_env, 2, num_processes=2)

@@ -76,7 +76,7 @@ class _Cook:
         uniforms = world.chance.policy_uniforms(1 + world.num_agents)
         actions: Array = loaded.act(obs, uniforms=uniforms)
         if len(self._recorder.episode.steps) < self._most:
-            self._recorder.choose(obs, actions)
+            self._recorder.record_actions(obs, actions)
         else:
             self.is_cut = True
         self._paid = world.state["episode_return"][0].tolist()
@@ -85,14 +85,14 @@ class _Cook:
     def end(self, metrics: dict[str, float]) -> Episode:
         """The record of the whole episode."""
         assert self._recorder is not None
-        self._recorder.reward([0.0] * len(self._paid))
-        return self._recorder.end(metrics)
+        self._recorder.record_rewards([0.0] * len(self._paid))
+        return self._recorder.finish(metrics)
 
     def _pay(self, world: CommandedKitchen) -> None:
         """Record the reward of the last step; 0 for a step whose round was undone."""
         assert self._recorder is not None
         now = world.state["episode_return"][0].tolist()
-        self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
+        self._recorder.record_rewards([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
@@ -101,13 +101,13 @@ def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     if row in UNPLANNED:
         return record_episode(policy, seed)[: _VIDEO_STEPS + 1]
     frames: list[np.ndarray] = []
-    told: list[list[Caption]] = []
+    captions: list[list[Caption]] = []
     texts = command_texts(layout)
 
     def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
         if len(frames) <= _VIDEO_STEPS:
             frames.append(world.render(0))
-            told.append(agent_captions(world, [texts[command] for command in world.state["commands"][0]]))
+            captions.append(agent_captions(world, [texts[command] for command in world.state["commands"][0]]))
 
     planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
-    return with_captions(frames, told)
+    return with_captions(frames, captions)
