@@ -17,7 +17,7 @@ def describe_optimiser_steps(
     """Sentence that compares a run's optimiser steps with the `reference` of its paper; `how` is its end."""
     steps, batch = optimiser_steps(learner, workers, env_steps), _batch(learner, workers)
     each = f"{_steps_per_update(learner, workers):,} for each batch of {batch:,} env steps"
-    return f"{steps:,} optimiser steps, {each}; {who} makes {reference:,}{how}"
+    return f"the run makes {steps:,} optimiser steps, {each}; {who} makes {reference:,} steps{how}"
 
 
 def _steps_per_update(learner: AlgorithmConfig, workers: Workers) -> int:
