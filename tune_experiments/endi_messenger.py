@@ -34,7 +34,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.deviations import deviation_notes, optimiser_steps_beside
+from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -118,7 +118,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def optimiser_steps(self, config: EndiMessengerConfig) -> str:
         """Optimiser steps of the first stage, compared with those of the release."""
-        return optimiser_steps_beside(config, REFERENCE)
+        return compare_optimiser_steps(config, REFERENCE)
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
         """Whether an evaluated team draws its masks."""

@@ -24,7 +24,7 @@ import numpy as np
 from rl_envs import World
 from rl_envs.furnlift.world import FurnLift
 from tune_experiments.cordial_sync import methods
-from tune_experiments.cordial_sync.config import beside_the_authors
+from tune_experiments.cordial_sync.config import compare_with_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
@@ -95,7 +95,7 @@ class Furnlift(Experiment[LiftConfig]):
 
     def optimiser_steps(self, config: LiftConfig) -> str:
         """Optimiser steps of reinforcement learning, compared with those of the authors' asynchronous workers."""
-        return beside_the_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
+        return compare_with_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with its agents' frames and messages."""

@@ -25,7 +25,7 @@ from rl_models.runtime.added_observations import (
     MESSAGES,
     draws_noise,
     make_speech,
-    with_messages_at_the_end,
+    with_final_messages,
     with_noise,
 )
 from rl_models.runtime.cuda_graph import Graphed, Inputs
@@ -244,7 +244,7 @@ class Collector:
             final = {key: value[stopped] for key, value in info["final_obs"].items()}
             beside = {key: value[rows] for key, value in self._obs.items()}
             if self._speech is not None:
-                final = with_messages_at_the_end(self._speech, final, beside)
+                final = with_final_messages(self._speech, final, beside)
             obs = self._completed(final, rows)
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}

@@ -141,7 +141,7 @@ class Config(TrainingConfig):
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
 
 
-def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
+def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
     """Sentence that compares a run's optimiser steps with the authors'.
 
     Args:

@@ -22,7 +22,7 @@ from tune_experiments.cordial_sync.config import (
     Config,
     CordialSettings,
     FamilySettings,
-    beside_the_authors,
+    compare_with_authors,
 )
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, parse_method
@@ -114,7 +114,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def optimiser_steps(self, config: Config) -> str:
         """Compared with those of the authors' asynchronous workers."""
-        return beside_the_authors(
+        return compare_with_authors(
             config.learner, config.workers, config.budget_env_steps, self.presets["paper"].budget_env_steps
         )
 

@@ -170,7 +170,7 @@ class Session(Generic[Config]):
                 f"--search-by {search.by} compares trials during training: give --out a folder, not {self.sync.uri}"
             )
         search.claim(self.folder.path)
-        failures = self._train_unfinished(search.parts(self.folder))
+        failures = self._train_unfinished(search.sessions(self.folder))
         search.show(self.folder, self.console)
         return self._ended(read_results(self.folder.path), [], failures)
 

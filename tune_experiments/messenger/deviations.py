@@ -25,7 +25,7 @@ def deviation_notes(config: MessengerRunConfig) -> list[str]:
     return notes
 
 
-def optimiser_steps_beside(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
+def compare_optimiser_steps(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
     """Sentence that compares the optimiser steps of a run's first stage with the release's."""
     steps = optimiser_steps(reference.learner.at_stage(1), reference.workers, reference.first_stage_env_steps)
     own, how = config.learner.at_stage(config.stages[0]), ", each in the first stage"

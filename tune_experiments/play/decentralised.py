@@ -34,7 +34,7 @@ from rl_models.teams.decentralised import AgentPolicy, run_dialogue
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.play.loading import load_policy
 
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 """Time limit of one answer, including the start of the process (import of torch, loading of weights).
 It only ends processes that hang; one that dies is noticed at once."""
 _JOIN_SECONDS = 10.0
@@ -61,7 +61,7 @@ class PlayedEpisode:
     world: int
     allow: tuple[str, ...] = ()
     device: DeviceChoice = "auto"
-    timeout_seconds: float = PATIENCE_SECONDS
+    timeout_seconds: float = TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True)

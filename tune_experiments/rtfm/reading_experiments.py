@@ -82,7 +82,7 @@ class ReadingExperiment(Experiment[Run]):
     def optimiser_steps(self, config: Run) -> str:
         """Optimiser steps, compared with those of the preset `paper`, if there is one."""
         paper = self.presets.get("paper")
-        return "" if paper is None else optimiser_steps_beside(self.as_learned(config), paper)
+        return "" if paper is None else compare_optimiser_steps(self.as_learned(config), paper)
 
     def as_learned(self, config: Run) -> Run:
         """The configuration with its methods' learner, workers and budget."""
@@ -146,7 +146,7 @@ def deviation_notes(config: RunConfig) -> list[str]:
     return notes
 
 
-def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
+def compare_optimiser_steps(config: RunConfig, paper: RunConfig) -> str:
     """Sentence on the optimiser steps of training, or of its first stage; the paper has one a batch."""
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rl_models.configuration import DeviceChoice
-from rl_models.rllib.private_ray import job_that_imports_from
+from rl_models.rllib.private_ray import make_job_config
 from rl_models.runtime.device import NO_GPU
 from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.run.placement import checked_device
@@ -48,7 +48,7 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if _SUBMITTED not in os.environ and not address.startswith("ray://"):  # a job's path is set by Ray
-        quiet["job_config"] = job_that_imports_from([place or os.getcwd() for place in sys.path])
+        quiet["job_config"] = make_job_config([place or os.getcwd() for place in sys.path])
     if address:
         _join(ray, address, quiet)
     else:

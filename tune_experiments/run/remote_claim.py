@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 CLAIM_FILE = ".concord.claim.json"
 HEARTBEAT_SECONDS = 15.0
-PATIENCE_SECONDS = 4 * HEARTBEAT_SECONDS
+TIMEOUT_SECONDS = 4 * HEARTBEAT_SECONDS
 PROPAGATION_SECONDS = 1.0
 """Seconds until all clients of a store see a claim that was written."""
 _TRIES = 10
@@ -70,17 +70,17 @@ class Claim:
             self._own["is_over"] = True
             self._write()
         except (OSError, UserError) as error:
-            logger.warning("%s remains claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
+            logger.warning("%s remains claimed for %.0f seconds (%s)", self._uri, TIMEOUT_SECONDS, error)
 
     def _refuse_active_owner(self) -> None:
         """Refuse a claim that its owner still renews."""
         found = now = self._read()
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         if not found["is_over"]:
             logger.warning(
                 "%s is claimed by another run: waiting %.0f seconds to see whether it is alive",
                 self._uri,
-                PATIENCE_SECONDS,
+                TIMEOUT_SECONDS,
             )
         while now == found and not now["is_over"] and time.monotonic() < deadline:
             time.sleep(min(1.0, HEARTBEAT_SECONDS))

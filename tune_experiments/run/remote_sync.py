@@ -32,7 +32,7 @@ from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_SECONDS = 3600.0
+TIMEOUT_SECONDS = 3600.0
 RETRY_SECONDS = 10.0
 _IN_CHECKPOINT = re.compile(r"((?:.+/)?checkpoints)/checkpoint_(\d{6,18})/.+")
 Stamp = tuple[int, int]
@@ -109,10 +109,10 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
     except BaseException:
         sync.has_pending_uploads = not sync.push()
         raise
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not sync.push():
         if time.monotonic() > deadline:
-            raise UserError(f"{sync.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
+            raise UserError(f"{sync.uri} could not be written for {TIMEOUT_SECONDS / 60:.0f} minutes")
         time.sleep(RETRY_SECONDS)
     sync.has_pending_uploads = False
 

@@ -16,7 +16,7 @@ from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
 from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, OPTIMISER_STEPS, SPEED, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
-_PATIENCE_SECONDS = 1800.0
+_TIMEOUT_SECONDS = 1800.0
 Row = dict[str, float]
 Report = Callable[[dict[str, Any]], None]
 IsTimeUp = Callable[[], bool]
@@ -164,8 +164,8 @@ class _Clock:
 
     def check_progress(self) -> None:
         """Fail after too long without an update: unlike a waiting trial, a failed one is restarted."""
-        if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
-            raise RuntimeError(f"no update for {_PATIENCE_SECONDS / 60:.0f} minutes: env runners or learners have died")
+        if time.monotonic() - self._marks[-1][0] > _TIMEOUT_SECONDS:
+            raise RuntimeError(f"no update for {_TIMEOUT_SECONDS / 60:.0f} minutes: env runners or learners have died")
 
     def speed(self, env_steps: int) -> float:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]

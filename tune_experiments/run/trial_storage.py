@@ -16,14 +16,14 @@ from pathlib import Path
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint_files import CheckpointError
 
-PATIENCE_SECONDS = 3600.0
+TIMEOUT_SECONDS = 3600.0
 POLL_SECONDS = 2.0
 _LOCK_FILE = ".writer.lock"
 
 
 @contextmanager
 def waiting_for_storage(
-    folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = PATIENCE_SECONDS
+    folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = TIMEOUT_SECONDS
 ) -> Iterator[None]:
     """Context that locks a trial's folder; after a disk error it waits until the disk is writable again."""
     wait_for_folder(folder, print_fn, timeout_seconds)
@@ -35,7 +35,7 @@ def waiting_for_storage(
             raise
 
 
-def wait_for_folder(folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = PATIENCE_SECONDS) -> None:
+def wait_for_folder(folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
     """Wait until the folder exists and can be written."""
     deadline, has_said = time.monotonic() + timeout_seconds, False
     while (refusal := _refusal(folder)) is not None:

@@ -52,7 +52,7 @@ _JUDGED = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class TuneSession:
     """Trials of one session of Ray Tune.
 
     Attributes:
@@ -124,7 +124,7 @@ class Search:
             document |= {"search": options.search}
         claim_for_search(out, document)
 
-    def parts(self, folder: RunFolder) -> list[Part]:
+    def sessions(self, folder: RunFolder) -> list[TuneSession]:
         """Sessions of Ray Tune."""
         seeds, folders = self._options.seeds, folder.path / "trials"
         if self.by in ("random", "grid"):
@@ -132,12 +132,12 @@ class Search:
             pairs = [pair for row in together for pair in zip(self._methods, row, strict=True)]
             # A grid has fewer settings for a method that does not use all of its fields.
             tried = [(method, setting, seed) for method, setting in pairs if setting for seed in seeds]
-            return [Part([self._request(folder, setting, method, seed) for method, setting, seed in tried])]
+            return [TuneSession([self._request(folder, setting, method, seed) for method, setting, seed in tried])]
         if self.by == "optuna":
-            return [self._optuna_part(folder)]
+            return [self._optuna_session(folder)]
         from tune_experiments.search.schedulers import Asha, population
 
-        parts = []
+        sessions = []
         for method, settings in self.drawn.items():
             budget = self._plan(settings[0], method).budget_env_steps
             if self.by == "asha":
@@ -145,19 +145,21 @@ class Search:
                 file = folder.path / f"{method}_{RUNGS_FILE}"
                 asha = Asha([request["name"] for request in requests], budget, file)
                 judged = [request | {"objective": self.space.objective} for request in requests]
-                parts.append(Part(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
+                sessions.append(TuneSession(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
                 continue
             paths = [path for path in self.space.domains if self.space.uses(self._config, method, path)]
             for seed in seeds:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
-                parts.append(
-                    Part(members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests]))
+                sessions.append(
+                    TuneSession(
+                        members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests])
+                    )
                 )
-        return parts
+        return sessions
 
-    def _optuna_part(self, folder: RunFolder) -> Part:
+    def _optuna_session(self, folder: RunFolder) -> TuneSession:
         from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
 
         make_trial_request = functools.partial(self._request, folder)
@@ -178,7 +180,7 @@ class Search:
             pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
             return [_name(method, number, seed) for method, number in pairs for seed in options.seeds]
 
-        return Part(requests, search, None, dropped)
+        return TuneSession(requests, search, None, dropped)
 
     def show(self, folder: RunFolder, console: Console) -> None:
         """Rank finished settings, write the report and print the best setting of each method."""

@@ -118,7 +118,7 @@ class ActionLayout:
         """An action mask as [own choices] bool: one array, or nested as Gymnasium's `sample(mask)` takes it.
 
         Raises:
-            MaskMisfit: it has another form.
+            MaskMismatch: it has another form.
         """
         flat = _flags(given, self.counts[agent])  # the usual form, which is the quickest to read
         return np.concatenate([np.zeros(0, bool), *self._maskable[agent].legal(given)]) if flat is None else flat
@@ -243,7 +243,7 @@ def _native(
     return lambda row: {name: convert(row) for name, convert in inner.items()}
 
 
-class MaskMisfit(ValueError):
+class MaskMismatch(ValueError):
     """A mask is not of a form that its space has.
 
     Attributes:
@@ -292,7 +292,7 @@ class _Maskable:
         elif isinstance(self.space, spaces.MultiBinary):
             bits = to_array(given)
             if bits is None or bits.shape != self.space.shape or not np.isin(bits, (0, 1, 2)).all():
-                raise MaskMisfit(path, given, self.form())
+                raise MaskMismatch(path, given, self.form())
             yield np.stack([bits != 1, bits != 0], -1).ravel()
         else:
             is_named = isinstance(given, Mapping)
@@ -300,7 +300,7 @@ class _Maskable:
             has_all = all(name in named for name, one in self.inner.items() if one.count)
             is_known = all(name in self.inner for name in named)
             if is_named != isinstance(self.space, spaces.Dict) or not (self.inner and has_all and is_known):
-                raise MaskMisfit(path, given, self.form())
+                raise MaskMismatch(path, given, self.form())
             for name, one in self.inner.items():
                 yield from one.legal(named.get(name), (*path, name))
 

@@ -20,15 +20,15 @@ from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
 from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
 from rl_envs.wrappers.custom.frame import Answer, Frame
-from rl_envs.wrappers.custom.layout import LeafMisfit
+from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
-    Misfit,
+    Mismatch,
     flag,
     num_entries,
     number,
     short_repr,
     space_repr,
-    structure_misfit,
+    structure_mismatch,
     to_array,
 )
 from rl_envs.wrappers.hangs import call_ended, call_started
@@ -145,7 +145,7 @@ class CheckedEnv:
                 layout.write(frame.arrays, place, agent, observation)
                 for leaf in layout.text_leaves[agent]:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
-            except LeafMisfit as error:
+            except LeafMismatch as error:
                 self._refuse_value(agent, error)
             info = answer.infos.get(agent, _NOTHING)
             if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
@@ -160,7 +160,7 @@ class CheckedEnv:
         for agent in answer.observations:
             try:
                 self.declared.layout.check_ranges(frame.arrays, place, agent)
-            except LeafMisfit as error:
+            except LeafMismatch as error:
                 self._refuse_value(agent, error)
 
     def render(self) -> Array:
@@ -193,9 +193,9 @@ class CheckedEnv:
         when = f"env step {self._length}" if self._length else "reset"
         raise CustomEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
-    def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
-        cure = "let the environment return finite numbers" if misfit.is_not_finite else _AGREE
-        self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space, cure)
+    def _refuse_value(self, agent: int, mismatch: LeafMismatch) -> NoReturn:
+        cure = "let the environment return finite numbers" if mismatch.is_not_finite else _AGREE
+        self._refuse_observation(agent, f" {mismatch.leaf.key!r}", str(mismatch), mismatch.leaf.space, cure)
 
     def _refuse_observation(self, agent: int, where: str, problem: str, space: Space, cure: str = _AGREE) -> NoReturn:
         name = self.declared.ids[agent]
@@ -308,7 +308,7 @@ class CheckedEnv:
     def _reward(self, name: str, reward: Any) -> float:
         try:
             value = number(reward)
-        except Misfit as error:
+        except Mismatch as error:
             given = to_array(reward)
             is_vector = given is not None and given.ndim == 1 and given.size > 1
             more = ", such as a weighted sum of these" if is_vector else ""
@@ -332,13 +332,13 @@ class CheckedEnv:
             self._refuse(f"{what} has nothing for {name!r}, who acted", "let step return True or False for it")
         try:
             return flag(value)
-        except Misfit as error:
+        except Mismatch as error:
             self._refuse(f"{what} of {name!r} {error}", "let it be True or False")
 
     def _check_structure(self, agent: int, observation: Any) -> None:
         space = self.declared.observation_spaces[agent]
-        if (misfit := structure_misfit(space, observation)) is not None:
-            path, problem = misfit
+        if (mismatch := structure_mismatch(space, observation)) is not None:
+            path, problem = mismatch
             self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", problem, space)
 
 

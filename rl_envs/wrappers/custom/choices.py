@@ -12,11 +12,11 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.custom.actions import MaskMisfit
+from rl_envs.wrappers.custom.actions import MaskMismatch
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
 from rl_envs.wrappers.custom.turn_based import ACTS_NOW, WAITS
-from rl_envs.wrappers.custom.values import Misfit, integer, short_repr
+from rl_envs.wrappers.custom.values import Mismatch, integer, short_repr
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
 """Raises the error with environment and env step: what is wrong, and how to fix it."""
@@ -99,12 +99,12 @@ class Choices:
     def _mask(self, agent: int, mask: Any) -> Array:
         try:
             return self._declared.action_layout.mask(agent, mask)
-        except MaskMisfit as misfit:
-            part = f" of {'/'.join(map(str, misfit.path))!r}" if misfit.path else ""
+        except MaskMismatch as mismatch:
+            part = f" of {'/'.join(map(str, mismatch.path))!r}" if mismatch.path else ""
             self._refuse(
-                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {short_repr(misfit.given)} for "
+                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {short_repr(mismatch.given)} for "
                 f"{self._declared.actions[agent]} actions",
-                f"let it be {misfit.form}",
+                f"let it be {mismatch.form}",
             )
 
     def coordination(self, agent: int, given: Any) -> int:
@@ -112,7 +112,7 @@ class Choices:
         count = self._count
         try:
             chosen = integer(given)
-        except Misfit:
+        except Mismatch:
             chosen = -1
         if not 0 <= chosen < count:
             self._refuse(

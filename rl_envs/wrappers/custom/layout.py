@@ -21,15 +21,15 @@ from rl_envs.core.spec import Array, ArraySpec, EntitySpec
 from rl_envs.wrappers.custom.values import (
     Bounds,
     Convert,
-    Misfit,
+    Mismatch,
     are_within,
-    bounds_misfit,
+    bounds_mismatch,
     box_range,
     of_bits,
     of_box,
     of_discrete,
     of_multidiscrete,
-    range_misfit,
+    range_mismatch,
     short_repr,
     space_repr,
     text,
@@ -89,10 +89,10 @@ class Leaf:
         """Array or text in an agent's observation."""
         try:
             return self.convert(self.of(observation) if self.path else observation)
-        except Misfit as error:
-            raise LeafMisfit(self, str(error)) from None
+        except Mismatch as error:
+            raise LeafMismatch(self, str(error)) from None
         except (KeyError, IndexError, TypeError):
-            raise LeafMisfit(self, f"is missing in {short_repr(observation)}") from None
+            raise LeafMismatch(self, f"is missing in {short_repr(observation)}") from None
 
     @property
     def window(self) -> tuple[slice, ...]:
@@ -102,10 +102,10 @@ class Leaf:
     def check_range(self, value: Array) -> None:
         """Refuse numbers outside of the bounds."""
         if self.bounds is not None and not are_within(value, self.bounds):
-            raise LeafMisfit(self, range_misfit(value, *self.bounds), not np.isfinite(value).all())
+            raise LeafMismatch(self, range_mismatch(value, *self.bounds), not np.isfinite(value).all())
 
 
-class LeafMisfit(Misfit):
+class LeafMismatch(Mismatch):
     """A value is not of the space of its leaf."""
 
     def __init__(self, leaf: Leaf, problem: str, is_not_finite: bool = False) -> None:
@@ -287,7 +287,7 @@ def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
 def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Convert]:
     meaning = f"{key} of the environment"
     if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiub":
-        if (wrong := bounds_misfit(space)) is not None:
+        if (wrong := bounds_mismatch(space)) is not None:
             raise CustomEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
         is_wide = space.dtype.kind == "f" and space.dtype.itemsize > 4
         dtype = np.dtype(np.float32) if is_wide else np.dtype(space.dtype)

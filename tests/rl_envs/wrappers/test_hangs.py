@@ -52,7 +52,7 @@ def test_a_process_that_is_watched_says_where_it_hangs_and_ends(tmp_path, monkey
     script.write_text(textwrap.dedent(PROGRAM))
     line = 1 + next(number for number, text in enumerate(PROGRAM.splitlines()) if text.endswith("# here"))
     monkeypatch.setenv("PYTHONPATH", ":".join(path for path in ("", *sys.path) if path))
-    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "2")
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "2")
     command = [sys.executable, str(script)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 1
@@ -62,7 +62,7 @@ def test_a_process_that_is_watched_says_where_it_hangs_and_ends(tmp_path, monkey
 
 @pytest.mark.processes
 def test_a_worker_process_that_hangs_answers_with_the_sentence(monkeypatch):
-    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "2")
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "2")
     world = from_pettingzoo(Asleep, 2, num_processes=1)
     try:
         world.reset(0)

@@ -168,7 +168,7 @@ def stays_away(*_):
 @pytest.mark.parametrize("opens", [synced_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
 def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, tmp_path, monkeypatch):
     monkeypatch.setattr(remote_sync, "RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(remote_sync, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(remote_sync, "TIMEOUT_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "machine"))
     (tmp_path / "machine").mkdir()
     uri = copy_at(tmp_path / "store")
@@ -226,7 +226,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
 
 def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
     uri = copy_at(tmp_path)
     with open_run(Path(uri), CONFIG, "matrix_game", (0,)) as (first, _):
         before = visible(contents(tmp_path))
@@ -241,7 +241,7 @@ def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch
 
 def test_a_run_that_was_killed_is_continued_after_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", 0.05)
     run_in(tmp_path, 0)
     claim(tmp_path, beat=12)
     run_in(tmp_path, 3)

@@ -30,7 +30,7 @@ EXPERIMENT.check(dataclasses.replace(SMOKE, env="hanging_game:Hangs", env_argume
 def test_an_environment_that_hangs_before_a_run_ends_it_with_call_and_line(tmp_path, monkeypatch):
     (tmp_path / "hanging_game.py").write_text(GAME)
     monkeypatch.setenv("PYTHONPATH", ":".join(("", str(tmp_path), *filter(None, sys.path))))
-    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "1")
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "1")
     command = [sys.executable, "-c", PROGRAM]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 1

@@ -80,7 +80,7 @@ class CommandedKitchen(SymbolKitchen):
         self._number = {text: number for number, text in enumerate(sentences)}
         domain = get_domain(layout)
         self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._describe_states)
-        if any(one.was_asked_for for one in rewards or ()):
+        if any(one.is_requested for one in rewards or ()):
             self.metric_names = (*self.metric_names, *FALLEN_BACK)
         # Sentences and tests have the same order, so they share numbers.
         assert self._book.texts == sentences[:-1]
