@@ -246,7 +246,7 @@ def peak_flops() -> float:
 
 
 def world_speeds() -> Iterator[Measurement]:
-    """FurnMove stepped with random actions, one process a core."""
+    """FurnMove stepped with random actions, one process per core."""
     cores = os.cpu_count() or 1
     with multiprocessing.get_context("spawn").Pool(cores) as pool:
         rates = pool.map(_world_rate, range(cores))

@@ -117,7 +117,7 @@ class RedMinirts(Experiment):
         return trials.VALIDATION_SEED, config.test_seed
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One row a method, stage and commander."""
+        """One row per method, stage and commander."""
         rows = [dataclasses.replace(one, method=f"{one.method}, {one.condition}", condition="") for one in results]
         return [make_table(rows, self.caption, METRICS)]
 

@@ -1,7 +1,7 @@
 """Observations of any game: several arrays an agent, some of them vectors and some of them images.
 
-`PartsEncoder` turns them into one vector an agent: each entry is divided by its largest value or, without a useful one,
-compressed (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
+`PartsEncoder` turns them into one vector per agent: each entry is divided by its largest value or, without a useful
+one, compressed (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
 networks behind it are those of the papers: a multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the
 agent's own or the whole team's observations for the values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of
 messages (A Cordial Sync, section 5). All agents share the weights; the agent's index is one of the vectors. The parts

@@ -1,4 +1,4 @@
-"""The built-in text encoder: one vector a word, which is learned with the policy. It needs no download.
+"""The built-in text encoder: one vector per word, which is learned with the policy. It needs no download.
 
 Words that do not occur in the training sentences are left out, because nothing can be learned about them.
 """

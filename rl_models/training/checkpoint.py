@@ -1,6 +1,6 @@
 """Atomic checkpoints that cannot run code: safetensors for arrays, JSON for the rest.
 
-    folder/checkpoint_000123/<group>.safetensors   one file a group ("weights", "optimizer", "runner_0", ...)
+    folder/checkpoint_000123/<group>.safetensors   one file per group ("weights", "optimizer", "runner_0", ...)
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
 A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is never

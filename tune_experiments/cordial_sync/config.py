@@ -46,7 +46,7 @@ SMALL_VISUAL = VisualConfig(channels=(16, 16, 32, 32), hidden_size=128, team_fea
 
 @dataclass(frozen=True)
 class FamilySettings:
-    """How the methods of one family learn."""
+    """Learner of the methods of one family."""
 
     learning_rate: PositiveFloat
     """Learning rate at the start, above 0; it falls linearly to the share `learner.final_learning_rate_share` of it."""
@@ -111,7 +111,7 @@ class Config(TrainingConfig):
     cordial: CordialSettings = CordialSettings()
     """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
     learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, gamma=0.95))
-    """How all methods learn, except for the settings of their families."""
+    """Learner of all methods, except for the settings of their families."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Rooms of validation: splits, streams, rooms or room files; the paper has five rooms."""
     valid_starts_per_room: PositiveInt = 20

@@ -44,7 +44,7 @@ class EndiMessengerConfig(
             final_entropy_coef=(0.01, 0.01, 0.01),
         )
     )
-    """How all methods learn, with one number for each stage in a triple."""
+    """Learner of all methods, with one number per stage in a triple."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     goal_features: PositiveInt = 64

@@ -133,7 +133,7 @@ class EndiRtfmConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """How all methods learn except `qmix` and those of the mention-matching reader."""
+    """Learner of all methods except `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     matching_goal_features: PositiveInt = 16

@@ -99,7 +99,7 @@ class OvercookedConfig(
     cole: ColeSettings = ColeSettings()
     """How method cole grows its population."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """How all methods learn, each chef with its own ratio and advantage."""
+    """Learner of all methods, each chef with its own ratio and advantage."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
     """Number of env steps of an episode, in training and in tests."""
 

@@ -23,7 +23,7 @@ from tune_experiments.results.tables import PaperTable
 Runs: TypeAlias = Mapping[str, Sequence[Result]]
 """Name of a run -> its results."""
 Scores: TypeAlias = Sequence[Sequence[float]]
-"""For each of M tasks one score a seed."""
+"""For each of M tasks one score per seed."""
 RESAMPLES = 10_000
 
 
@@ -33,7 +33,7 @@ class Row:
 
     Attributes:
         method: its name.
-        scores: for each task one number a seed; one number of a baseline without seeds, such as random play.
+        scores: for each task one number per seed; one number of a baseline without seeds, such as random play.
         seeds: smallest number of seeds of a task.
         mean: mean over tasks and seeds.
         median: median over tasks of the means over seeds; None for one task, where it is the mean.

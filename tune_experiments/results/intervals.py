@@ -65,7 +65,7 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
     """Mean of `[n]` episodes of one seed.
 
     Args:
-        values: one an episode.
+        values: one per episode.
         is_share: whether the metric is a share. One that was computed as probabilities, not 0 or 1, is a mean.
 
     Returns:
@@ -90,7 +90,7 @@ def interval_over_seeds(
     """Mean of `[n]` seeds with Student's t interval.
 
     Args:
-        values: one a seed, with its interval over episodes where there is one.
+        values: one per seed, with its interval over episodes where there is one.
         bounds: smallest and largest value that the metric can have; None for no limit.
 
     Returns:
@@ -124,7 +124,7 @@ def _within(one: Interval, limits: tuple[float, float]) -> Interval:
 
 
 def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `a` minus mean of `b`, one number a seed, with Welch's t interval.
+    """Mean of `a` minus mean of `b`, one number per seed, with Welch's t interval.
 
     There is none where a method has one seed, or where neither method's seeds differ among themselves.
     """

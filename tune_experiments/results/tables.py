@@ -271,7 +271,7 @@ def _width(texts: Iterable[str]) -> int:
 
 
 def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns in groups that fit into the room, at least one a group."""
+    """Columns in groups that fit into the room, at least one per group."""
     groups: list[list[int]] = []
     left = 0
     for i, width in enumerate(widths):

@@ -213,7 +213,7 @@ class RunConfig(
     network: NetworkSettings = NetworkSettings()
     """Widths of the networks of all methods."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """How the networks of all methods learn."""
+    """Learner of the networks of all methods."""
     validate_every_env_steps: PositiveInt = 200_000
     """Number of env steps between validations, greedy play on training and on unseen assignments."""
     valid_episodes: PositiveInt = 200

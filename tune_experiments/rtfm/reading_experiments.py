@@ -147,7 +147,7 @@ def deviation_notes(config: RunConfig) -> list[str]:
 
 
 def compare_optimiser_steps(config: RunConfig, paper: RunConfig) -> str:
-    """Sentence on the optimiser steps of training, or of its first stage; the paper has one a batch."""
+    """Sentence on the optimiser steps of training, or of its first stage; the paper has one per batch."""
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps
         for one in (config, paper)

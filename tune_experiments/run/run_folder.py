@@ -2,7 +2,7 @@
 
     DIR/config.json      schema_version, concord_version, experiment, config
     DIR/config.yaml      experiment, options and config for --config (`experiment/config_file.py`)
-    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
+    DIR/manifest.json    the run's id, and one entry per session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
 A folder with other files is refused.

@@ -77,7 +77,7 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     }
     phrases = found.pop(ACTION_TEXTS, getattr(world, ACTION_TEXTS, None))
     if phrases is None or not found:
-        lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
+        lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one per action"
         raise UserError(
             f"the methods {' and '.join(LANGUAGE_METHODS)} need a game with texts and names of "
             f"actions, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "

@@ -125,7 +125,7 @@ class Declaration:
     def _require_plain(self, env: Any, name: str) -> None:
         if not self.action_layout.is_plain:
             raise CustomEnvError(
-                f"{env_name(env)}.{name} speaks of one number an action, and the actions have several parts: let every "
+                f"{env_name(env)}.{name} needs one number per action, and the actions have several parts: let every "
                 f"action_space be Discrete, or leave {name} out"
             )
 

@@ -73,7 +73,7 @@ class SamaConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(gamma=0.95, value_coef=0.5, entropy_coef=0.03, final_entropy_coef=0.003)
     )
-    """How the methods that learn sub-goals learn (PPO)."""
+    """PPO settings of the methods that learn sub-goals."""
     share: UnitInterval = 0.5
     """Share of the reward, from 0 to 1, for a chef when the other has reached its sub-goal; 1 is a team's
     reward."""
