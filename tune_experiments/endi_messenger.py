@@ -29,7 +29,7 @@ from rl_envs.messenger.world import Messenger
 from rl_models.networks.network_config import SilgConfig
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
-from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
+from tune_experiments.endi.messenger_config import PAPER_METHODS, EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
@@ -56,7 +56,7 @@ SMOKE = dataclasses.replace(
     silg=SilgConfig(hidden_size=2, word_features=4, channels=(4, 4), features=4),
 )
 REFERENCE = reference(
-    dataclasses.replace(LAPTOP, methods=PAPER_ROWS, silg=SilgConfig()),
+    dataclasses.replace(LAPTOP, methods=PAPER_METHODS, silg=SilgConfig()),
     dataclasses.replace(RELEASED_LEARNER, joint_ratio=False, gamma=(0.99, 0.99, 0.99)),
 )
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "reference": REFERENCE, "paper": paper(REFERENCE)}

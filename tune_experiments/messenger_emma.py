@@ -92,7 +92,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     reference_preset = "reference"
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
-    def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
+    def compared_methods(self, config: MessengerConfig) -> tuple[str, str]:
         """Methods with and without movements in queries, if both are trained; else `compared`."""
         return first_trained([(f"{MOVING}{GROUNDED}", "emma_grounding")], config.methods) or self.compared
 

@@ -160,7 +160,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def depends_on_seed(self, method: str) -> bool:
         """Whether a method is trained."""
-        return trials.ROWS[method].learns
+        return trials.METHODS[method].learns
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes, with ablations of messages and baselines without training."""

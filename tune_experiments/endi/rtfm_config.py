@@ -67,7 +67,7 @@ PAPER_QMIX = QmixSettings(
 """QMIX's published constants, with 20 env steps for an episode; the encoder of cells is ours."""
 
 
-RowName: TypeAlias = Literal[
+MethodName: TypeAlias = Literal[
     "matching",
     "endi_num_matching",
     "endi_dis_matching",
@@ -80,7 +80,7 @@ RowName: TypeAlias = Literal[
     DividedRow,
     "qmix",
 ]
-PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
+PAPER_METHODS: tuple[MethodName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class EndiRtfmConfig(
 ):
     """One run."""
 
-    methods: tuple[RowName, ...] = PAPER_ROWS
+    methods: tuple[MethodName, ...] = PAPER_METHODS
     """Methods to train."""
     stages: tuple[int, ...] = (1,)
     """Numbers of the stages S1 to S5, from 1 to 5, trained one after another with the same team: 1 2 3 4 5 for all."""

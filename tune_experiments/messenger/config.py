@@ -27,7 +27,7 @@ from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
 
-RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
+MethodName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
 GROUNDED = "_grounding"
 """Suffix of methods with our contrastive grounding loss."""
 MOVING = "emma_movement"
@@ -146,7 +146,7 @@ class MessengerConfig(MessengerRunConfig):
     """Learner of all methods, with one number per stage in a triple."""
     movement_grounding_coef: NonNegativeFloat = 1.0
     """Weight of the movement contrast, at least 0, in the method emma_movement_grounding."""
-    methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
+    methods: tuple[MethodName, ...] = ("game_id", "emma", "emma_grounding")
     """Methods to train: game_id, emma, emma_grounding, emma_movement_grounding."""
 
 

@@ -30,10 +30,10 @@ from tune_experiments.sama.planner_config import (
     PlannerConfig,
 )
 
-__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
+__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "MethodName", "ModelSettings", "SamaConfig"]
 
 Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
-RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
+MethodName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SamaConfig(
 ):
     """One run."""
 
-    methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
+    methods: tuple[MethodName, ...] = ("sama", "blind", "mappo", "selfplay")
     """Methods of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
     planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay; `scripted`, scripted chefs with the planner, without training."""
