@@ -73,7 +73,7 @@ class OvercookedRolesConfig(
     def __post_init__(self) -> None:
         """Check methods and values."""
         super().__post_init__()
-        if unknown := [row for row in self.methods if row not in (*ALL_Q_METHODS, *PPO_METHODS)]:
+        if unknown := [one for one in self.methods if one not in (*ALL_Q_METHODS, *PPO_METHODS)]:
             raise UserError(
                 f"--methods must be some of {', '.join((*ALL_Q_METHODS, *PPO_METHODS))}, not {unknown[0]!r}"
             )

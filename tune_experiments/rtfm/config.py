@@ -58,7 +58,7 @@ HELPED: dict[str, str] = {
     WARM_START: "a warm-start loss without labels for attention to mentions of the dragon",
 }
 """Methods: txt2pi with one component of the mention-matching reader -> description of the component."""
-MethodName: TypeAlias = Literal[
+CurriculumMethodName: TypeAlias = Literal[
     "from_scratch",
     "from_6x6",
     "from_dyna",
@@ -295,7 +295,7 @@ class LettersConfig(
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
     """One run of an experiment whose methods are curricula towards the full game, `task`."""
 
-    methods: tuple[MethodName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
+    methods: tuple[CurriculumMethodName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
     """Methods of the table, each a sequence of stages before the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
     """The full game and its room, the last stage of all methods."""
