@@ -46,7 +46,7 @@ from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
 from tune_experiments.search.folder import check_not_search_folder
-from tune_experiments.search.run_search import Part, Search
+from tune_experiments.search.run_search import Search, TuneSession
 
 DEFAULT_OUT = "runs"
 
@@ -113,7 +113,7 @@ class Session(Generic[Config]):
         form: Request = {"is_local": True} if self.options.local else {}
         form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
         requests = [request | form for request in requests]
-        failures = self._train_unfinished([Part(requests)])
+        failures = self._train_unfinished([TuneSession(requests)])
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None and not self._is_unfinished(request):
@@ -180,7 +180,7 @@ class Session(Generic[Config]):
             self.console.print(message, markup=True)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
-    def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
+    def _train_unfinished(self, sessions: Sequence[TuneSession]) -> dict[str, str]:
         """Print the run's header and train unfinished trials; failures by trial name."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
@@ -196,22 +196,22 @@ class Session(Generic[Config]):
         self.folder.record(ANNOUNCED, announced)
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
-        if not self._left(parts, ()):
+        if not self._left(sessions, ()):
             self.console.print("all trials are trained; making the report")
             return {}
-        return self._train(parts)
+        return self._train(sessions)
 
-    def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
+    def _left(self, sessions: Sequence[TuneSession], failed: Collection[str]) -> list[Request]:
         """Trials that have neither finished nor failed permanently."""
         return [
             request
-            for part in parts
-            for request in part.requests
-            if self._is_unfinished(request) and request["name"] not in {*failed, *part.dropped(failed)}
+            for session in sessions
+            for request in session.requests
+            if self._is_unfinished(request) and request["name"] not in {*failed, *session.dropped(failed)}
         ]
 
-    def _train(self, parts: Sequence[Part]) -> dict[str, str]:
-        requests = self._left(parts, ())
+    def _train(self, sessions: Sequence[TuneSession]) -> dict[str, str]:
+        requests = self._left(sessions, ())
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
@@ -230,7 +230,7 @@ class Session(Generic[Config]):
                 if ray is None:
                     failures = self._run_local_trials(requests, plans, watch)
                 else:
-                    failures = self._run_parts(ray, parts, begun, plans, watch)
+                    failures = self._run_sessions(ray, sessions, begun, plans, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # Tune's final error is not the cause
@@ -244,7 +244,7 @@ class Session(Generic[Config]):
             if watch.failure is not None:
                 raise watch.failure
         # After Control-C Tune returns the results so far.
-        left = self._left(parts, failures)
+        left = self._left(sessions, failures)
         if self.slice is not None and self.slice.is_over:
             self.slice.check_progress(left, begun, len(requests))
             return failures
@@ -296,17 +296,17 @@ class Session(Generic[Config]):
             "columns": stage | dict(self.experiment.columns),
         }
 
-    def _run_parts(
+    def _run_sessions(
         self,
         ray: Any,
-        parts: Sequence[Part],
+        sessions: Sequence[TuneSession],
         begun: Mapping[str, int],
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run trials on the cluster in parts, each with as many trials as fit.
+        """Run sessions of Ray Tune on the cluster, each with as many trials as fit.
 
-        In a part, started trials come first.
+        In a session, started trials come first.
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
@@ -318,8 +318,8 @@ class Session(Generic[Config]):
         concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
         self._print_cost(plans, concurrent)
         failures: dict[str, str] = {}
-        for part in parts:
-            requests = sorted(self._left([part], ()), key=lambda request: request["name"] not in begun)
+        for session in sessions:
+            requests = sorted(self._left([session], ()), key=lambda request: request["name"] not in begun)
             if not requests:
                 continue
             failures |= run_trials(
@@ -329,11 +329,11 @@ class Session(Generic[Config]):
                 **self._display({request["name"]: plans[request["name"]] for request in requests}),
                 uri=self.sync.uri if self.sync else None,
                 has_gpus=has_gpus,
-                scheduler=part.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
-                tune_scheduler=part.tune_scheduler,
+                scheduler=session.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
+                tune_scheduler=session.tune_scheduler,
                 watch=watch,
             )
-            if self._left([part], failures):
+            if self._left([session], failures):
                 break
         return failures
 
