@@ -17,7 +17,7 @@ from benchmarks.gpu_queue.items import read_queue
 from benchmarks.gpu_queue.store import MAX_FILES, open_store
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint, save_checkpoint
 from tests.benchmarks.queues import TRAINING, command
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.results.trial_log import CPU_SECONDS, SPEED, read_metrics
 
@@ -135,13 +135,13 @@ def work(out, *arguments, until=None):
     words = [sys.executable, "-m", "benchmarks.gpu_queue", "--queue", SMALL, "--out", out, "--device", "cpu"]
     child = subprocess.Popen([*words, "--minutes", "60", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if until is not None:
-        ends_at = time.monotonic() + PATIENCE_SECONDS
+        ends_at = time.monotonic() + TIMEOUT_SECONDS
         while not list(out.with_name(f"{out.name}.work").glob(until)):
             assert child.poll() is None
             assert time.monotonic() < ends_at
             time.sleep(0.05)
         child.send_signal(signal.SIGKILL)
-    said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+    said, _ = child.communicate(timeout=TIMEOUT_SECONDS)
     assert child.returncode == (0 if until is None else -signal.SIGKILL)
     return said.splitlines()[-2:]
 
@@ -152,7 +152,7 @@ def rows_in(work_folder, trial):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(PATIENCE_SECONDS)
+@pytest.mark.timeout(TIMEOUT_SECONDS)
 def test_a_queue_that_is_cut_killed_and_moved_comes_to_what_an_uncut_one_comes_to(tmp_path):
     expected = work(tmp_path / "whole")
     checkpoints = "items/furnmove_sync/run/trials/*/checkpoints"

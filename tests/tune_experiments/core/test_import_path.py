@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rl_envs.wrappers import from_pettingzoo
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.core.import_path import append_current_folder
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -78,6 +78,6 @@ def test_a_command_finds_the_environment_of_the_current_folder(own_folder, how):
     command = [sys.executable, *(script if word == "SCRIPT" else word for word in how)]
     flags = ["--env", "play:parallel_env", "--env-arguments", '{"no_such_argument": 1}', "--preset", "smoke"]
     known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([*command, *flags], capture_output=True, text=True, env=known, timeout=PATIENCE_SECONDS)
+    done = subprocess.run([*command, *flags], capture_output=True, text=True, env=known, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 2, done.stderr
     assert "play:parallel_env" in done.stderr and "no_such_argument" in done.stderr, "it was found, and called"

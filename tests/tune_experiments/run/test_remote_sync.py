@@ -15,7 +15,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rl_models.training.checkpoint import newest_complete_checkpoint, prune, save_checkpoint
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.run.remote_runs import (
     CONFIG,
     HIDDEN,
@@ -226,7 +226,7 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
 
 def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", TIMEOUT_SECONDS)
     uri = copy_at(tmp_path)
     with open_run(Path(uri), CONFIG, "matrix_game", (0,)) as (first, _):
         before = visible(contents(tmp_path))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run import tune_display
@@ -48,7 +48,7 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
         return found
 
     def leave():
-        has_said.wait(PATIENCE_SECONDS)
+        has_said.wait(TIMEOUT_SECONDS)
         remove_placement_group(others)
 
     monkeypatch.setattr(tune_display, "WAITING_SECONDS", 0.0)

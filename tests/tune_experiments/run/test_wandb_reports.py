@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.testing.local_cluster import wait_until
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.matrix_game import SMOKE
 from tune_experiments.run import remote_claim, run_folder, tuning
 from tune_experiments.run.remote_sync import open_run
@@ -83,7 +83,7 @@ def test_offline_rows_and_configuration_are_kept_in_the_folder_of_the_trial(tmp_
     def is_whole():
         return all(word in written.read_bytes() for word in words)
 
-    wait_until(is_whole, PATIENCE_SECONDS, f"{written} lacks rows")  # a process of its own writes them
+    wait_until(is_whole, TIMEOUT_SECONDS, f"{written} lacks rows")  # a process of its own writes them
 
 
 def test_rows_go_to_the_trials_own_run(wandb):
