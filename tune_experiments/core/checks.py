@@ -49,7 +49,7 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
         value = getattr(config, name)
         for one in value if isinstance(value, tuple) else (value,):
             is_huge = isinstance(one, int) and abs(one) >= _MAX_SHOWN
-            _require(not is_huge, f"{path}{name}", f"below {_MAX_SHOWN}", "a number of so many digits")
+            _require(not is_huge, f"{path}{name}", f"below {_MAX_SHOWN}", "a larger number")
         if is_configuration(value):
             check_ranges(value, f"{path}{name}.", also_types)
         elif name in hints:

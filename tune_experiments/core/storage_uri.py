@@ -1,6 +1,6 @@
 """Folders and URIs of object stores on the command line.
 
-URIs of unknown schemes are refused everywhere: `az://...` is no folder called `az:`.
+URIs of unknown schemes are refused everywhere: `az://...` is not a folder `az:`.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool 
     what = "is called to build an environment" if is_ours else "is not part of Concord"
     raise UserError(
         f"{where} names the module {module}, which {what}, and opening it would run its code: "
-        f"if you trust it, say so with --allow {module}, or allow=[{module!r}] in Python"
+        f"if you trust it, add --allow {module}, or allow=[{module!r}] in Python"
     )
 
 

@@ -28,7 +28,7 @@ from tune_experiments.experiment.finding import find_experiment, known_experimen
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
-from tune_experiments.run.manifest import without_out
+from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.model_notes import describe_models, with_model_notes
 
 SUFFIX = ".jsonl.gz"
@@ -242,5 +242,5 @@ def _commit(session: Mapping[str, Any]) -> str:
 
 def _command(command: str) -> str:
     """The command without the interpreter's name and the run folder."""
-    _, *words = shlex.split(without_out(command))
+    _, *words = shlex.split(without_run_folder(command))
     return shlex.join(["python", *words])

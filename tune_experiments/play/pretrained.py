@@ -22,7 +22,7 @@ from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.rows import Result, read_results
-from tune_experiments.run.manifest import without_out
+from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -99,7 +99,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
         "method": loaded.method,
         "seed": loaded.seed,
         "env_steps": loaded.env_steps,
-        "command": without_out(session["command"]),
+        "command": without_run_folder(session["command"]),
         "commit": session["git"]["commit"],
         "versions": {key: session["versions"][key] for key in ("python", "torch", "numpy")},
         "given": given,

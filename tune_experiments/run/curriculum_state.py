@@ -144,7 +144,7 @@ class CurriculumState:
         return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps, chosen)
 
     @property
-    def kept(self) -> set[int]:
+    def needed(self) -> set[int]:
         """Env steps of the checkpoints that are still needed."""
         return needed_checkpoints(self.state())
 

@@ -46,14 +46,14 @@ class ObservedArray:
     dtype: str
     low: float
     high: float
-    least: float
-    most: float
+    observed_low: float
+    observed_high: float
 
     def __str__(self) -> str:
         shape = f"[{', '.join(map(str, self.shape))}] " if self.shape else ""
         return (
             f"{self.key} {shape}{self.dtype}, declared {_number(self.low)} to {_number(self.high)}, "
-            f"seen {_number(self.least)} to {_number(self.most)}"
+            f"seen {_number(self.observed_low)} to {_number(self.observed_high)}"
         )
 
 
@@ -62,7 +62,7 @@ class Probe:
 
     Attributes:
         agents: Names of the agents.
-        is_own: Whether it is a `World`, not an environment of another package.
+        is_world: Whether it is a `World`, not an environment of another package.
         spaces: Agent -> its observation space in words, where they differ.
         actions: Agent -> its number of actions, or its action space in words.
         limit: Time limit in env steps.
@@ -84,7 +84,7 @@ class Probe:
 
     def __init__(self, world: World, seconds: float) -> None:
         self.agents, self.copies, self.limit = tuple(world.agents), world.num_worlds, world.max_episode_steps
-        self.is_own = not isinstance(world, PettingZooWorld)
+        self.is_world = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
         self.seconds, self.ended, self.left, self.waits = seconds, "", dict[str, int](), False
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
@@ -114,7 +114,7 @@ class Probe:
         draws, began = np.random.default_rng(0), time.monotonic()
         obs, stepping, length = world.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
-        self._look(obs, world)
+        self._record_ranges(obs, world)
         while (
             not self.ended or self._needs_more_episodes(obs, len(rewards))
         ) and time.monotonic() - began < self.seconds:
@@ -122,7 +122,7 @@ class Probe:
             obs, reward, terminated, truncated, info = world.step(actions)
             stepping += time.perf_counter() - at
             rewards.append(reward[None])
-            self._look(obs, world)
+            self._record_ranges(obs, world)
             over = terminated | truncated
             self._is_paid |= bool(reward.any())
             self._sums_to_0 &= bool((np.abs(reward.sum(-1)) <= _ROUNDING * np.abs(reward).max(-1)).all())
@@ -141,7 +141,7 @@ class Probe:
             return False
         return (_ALIVE in obs and not self.left) or self.is_zero_sum
 
-    def _look(self, obs: Arrays, world: World) -> None:
+    def _record_ranges(self, obs: Arrays, world: World) -> None:
         for key, value in obs.items():
             if key in world.observation_spec and value.size:
                 least, most = self._ranges.get(key, (np.inf, -np.inf))

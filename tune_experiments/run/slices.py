@@ -51,7 +51,7 @@ class SliceScheduler:
         """The next trial."""
         return self._left.pop(0) if self._left and not self._slice.is_over else None
 
-    def ended(self, request: Request, failed: bool) -> None:
+    def on_request_end(self, request: Request, failed: bool) -> None:
         """No-op."""
 
 

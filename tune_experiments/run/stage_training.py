@@ -127,7 +127,7 @@ class StageTraining:
         if best is not None:
             curriculum.choice = Choice(best, number)
         save_checkpoint(self._folder, number, tensors, self._identity | curriculum.state())
-        prune(self._folder, self._plan.kept_checkpoints, always=curriculum.kept)
+        prune(self._folder, self._plan.kept_checkpoints, always=curriculum.needed)
 
     @property
     def _validation_is_due(self) -> bool:

@@ -91,7 +91,7 @@ class OptunaSearch:
                 return self.next_request()
         return None
 
-    def ended(self, request: Request, failed: bool) -> None:
+    def on_request_end(self, request: Request, failed: bool) -> None:
         """Report a setting to the study when all of its seeds have finished."""
         self._tell(request["method"])
 

@@ -151,7 +151,7 @@ class Config(
         """Keyword arguments of the environment.
 
         Raises:
-            UserError: they are no JSON object.
+            UserError: they are not a JSON object.
         """
         try:
             arguments = json.loads(self.env_arguments)

@@ -52,21 +52,21 @@ def inspect_environment(config: Config, print_fn: Callable[[str], None], agents_
     if is_team:
         config = dataclasses.replace(config, env_arguments=json.dumps({**config.arguments(), "num_agents": 2}))
     seen = probe_environment(config)
-    leave = (seen.may_leave or agents_left_before) and not seen.is_own
-    settled = dataclasses.replace(config, agents_leave=True) if leave else config
-    for line in [*seen.lines(), *_describe_settings(settled, seen)]:
+    leave = (seen.may_leave or agents_left_before) and not seen.is_world
+    adapted = dataclasses.replace(config, agents_leave=True) if leave else config
+    for line in [*seen.lines(), *_describe_settings(adapted, seen)]:
         print_fn(line)
     if is_team:
         print_fn(f"note: num_agents is 2, because {DIVIDED_METHOD} divides entities among agents (--env-arguments)")
-    return settled
+    return adapted
 
 
 def _describe_settings(config: Config, seen: Probe) -> Iterator[str]:
     """Notes on automatic settings, each with its flag."""
-    if seen.left or (config.agents_leave and not seen.is_own):
-        flag = "" if seen.is_own else " (--agents-leave)"
+    if seen.left or (config.agents_leave and not seen.is_world):
+        flag = "" if seen.is_world else " (--agents-leave)"
         yield f"note: agents may leave before the end; losses ignore agents that have left{flag}"
-    elif not seen.is_own and len(seen.agents) > 1:
+    elif not seen.is_world and len(seen.agents) > 1:
         yield "note: an agent that leaves before the others is an error; if agents can leave, add --agents-leave"
     if seen.limit_from == "":
         yield f"note: episodes are truncated after {seen.limit:,} env steps (--max-episode-steps)"

@@ -1,6 +1,6 @@
 """Methods `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
 
-Worlds of these methods number characters, so that texts reach the model unchanged. Names of actions come from the
+Worlds of these methods use character ids, so texts reach the model unchanged. Names of actions come from the
 environment: `action_texts` in the observations, or its attribute of this name. The action adapter and a value head
 learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and the names of actions,
 but no texts: the difference to `lora` is due to reading.

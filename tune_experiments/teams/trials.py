@@ -74,7 +74,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     agents, actions = world.num_agents, action_parts(world)
     if config.network.text_encoder and not isinstance(world, PettingZooWorld) and not hasattr(world, "vocabulary"):
         raise UserError(
-            f"--network.text-encoder: {config.env} gives texts as numbers of words, and no attribute `vocabulary` with "
+            f"--network.text-encoder: {config.env} gives texts as word ids, and no attribute `vocabulary` with "
             "these words: add one, or leave the flag out"
         )
     try:
@@ -83,7 +83,9 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
         raise UserError(f"--network {config.network.name} in {config.env}: {error}") from error
     if method == DIVIDED_METHOD:
         if is_recurrent(network):
-            raise UserError(f"{method} has no memory: leave it out of --methods, or choose another --network than lstm")
+            raise UserError(
+                f"{method} cannot be recurrent: leave it out of --methods, or choose another --network than lstm"
+            )
         entities, width = _entities(config, world), config.division.goal_features
         return divided_parts_team(network, parts, entities, agents, cast(int, actions), width, seed)
     if method in Q_METHODS:
