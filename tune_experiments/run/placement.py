@@ -41,7 +41,7 @@ def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     share = workers.gpus_per_learner or max_gpu_share(workers, int(has_gpus), trials)
     if not workers.learners:
         return Gpus(own=share, runner=workers.gpus_per_runner)
-    if share > 1:  # Ray then assigns whole GPUs, without a rest
+    if share > 1:  # Ray then assigns whole GPUs
         return Gpus(learner=share, runner=workers.gpus_per_runner)
     return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
 

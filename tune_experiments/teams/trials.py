@@ -84,7 +84,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method == DIVIDED_METHOD:
         if is_recurrent(network):
             raise UserError(
-                f"{method} cannot be recurrent: leave it out of --methods, or choose another --network than lstm"
+                f"{method} cannot be recurrent: leave it out of --methods, or use another --network than lstm"
             )
         entities, width = _entities(config, world), config.division.goal_features
         return divided_parts_team(network, parts, entities, agents, cast(int, actions), width, seed)
