@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     if not options.only:
-        parts = [part for part in parts if not getattr(part, "ONLY_WHEN_NAMED", False)]
+        parts = [part for part in parts if not getattr(part, "ONLY_IF_NAMED", False)]
     if (options.tasks or options.seeds) and not any(hasattr(part, "choose") for part in parts):
         print("benchmarks: --tasks and --seeds are for time_to_result: add --only time_to_result", file=sys.stderr)
         return 2

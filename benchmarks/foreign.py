@@ -124,7 +124,7 @@ class Loop:
                 env.step(self._random.choice(np.flatnonzero(observation["action_mask"])))
 
 
-class Border:
+class WrappedLoop:
     """The same environments as a world of Concord, in this process or in others."""
 
     def __init__(self, case: Case, processes: int = 0) -> None:
@@ -159,7 +159,7 @@ def measure() -> Iterator[Measurement]:
         loop = Loop(case.make_env)
         loop.play(case.episode)
         for name, processes in ((case.name, 0), (f"{case.name}.env_processes", PROCESSES)):
-            border = Border(case, processes)
+            border = WrappedLoop(case, processes)
             try:
                 pairs = [(border.seconds(case.steps), timed(loop.play, case.steps)[1]) for _ in range(REPEATS)]
             finally:

@@ -16,7 +16,7 @@ import torch
 from benchmarks import furnmove
 from benchmarks.harness.clock import median, timed
 from benchmarks.harness.measurements import Measurement
-from benchmarks.harness.profiler import ITSELF, Part, Profiler, Watch
+from benchmarks.harness.profiler import PROFILER_COST, Part, Profiler, Watch
 from benchmarks.harness.training_loop import make_loop
 from rl_envs.core.world import World
 from rl_envs.furnmove.maps import CompiledRooms
@@ -67,7 +67,7 @@ class Setting:
         """Time of each part, their sum, and time of the loop without the profiler."""
         turns, whole = self._turns()
         parts = {part: median([turn.get(part, 0.0) for turn in turns]) for part in turns[-1]}
-        graph = parts.pop(ITSELF)
+        graph = parts.pop(PROFILER_COST)
         watched = sum(parts.values())
         for (phase, part), cost in parts.items():
             yield Measurement(f"{name}.{phase}.{part}", cost, furnmove.MICROSECONDS)

@@ -52,7 +52,7 @@ from rl_models.training.grouped_collector import GroupedCollector, make_collecto
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
 from tune_experiments.rtfm.config import RtfmTask
 
-ONLY_WHEN_NAMED = True
+ONLY_IF_NAMED = True
 """`make bench` leaves this part out."""
 CLOCK = f"wall time on {chosen_device().type}"
 PER_SECOND, FLOPS = "agent steps/s", "FLOP/s"
@@ -246,7 +246,7 @@ def peak_flops() -> float:
 
 
 def world_speeds() -> Iterator[Measurement]:
-    """FurnMove stepped with random actions, one process a core."""
+    """FurnMove stepped with random actions, one process per core."""
     cores = os.cpu_count() or 1
     with multiprocessing.get_context("spawn").Pool(cores) as pool:
         rates = pool.map(_world_rate, range(cores))

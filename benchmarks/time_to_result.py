@@ -41,7 +41,7 @@ from tune_experiments.messenger import evaluation as messenger
 from tune_experiments.overcooked import evaluation as overcooked
 from tune_experiments.rtfm import evaluation as rtfm
 
-ONLY_WHEN_NAMED = True
+ONLY_IF_NAMED = True
 """`make bench` leaves this part out."""
 SECONDS, STEPS, SEEDS = "CPU-seconds", "env steps", "seeds"
 CPU, WALL = "cpu_seconds", "wall_seconds"

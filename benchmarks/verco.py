@@ -1,7 +1,7 @@
 """Verco: the trie scorer against scoring every candidate alone, on the default model; and the salad kitchen's world.
 
 Scorers: a decision is a prompt of 160 tokens with 8 candidates of 3 to 7 tokens, which begin with one of 3 pairs of
-words, as the actions of a kitchen do. Both scorers get the same decisions, 16 in a batch (one a world), then one alone.
+words, as the actions of a kitchen do. Both scorers get the same decisions, 16 in a batch (one per world), then alone.
 `backward` is forward and backward of the action adapter. Equality is measured over 1,000 random prompts and candidate
 sets of all sizes.
 

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wrong and not is_lenient:
         raise UserError(
             f"this cluster has {', '.join(wrong)}; build its image from cluster/Dockerfile, "
-            f"or submit with --install, or with --any-versions if you accept other numbers"
+            f"or submit with --install, or with --any-versions if results may differ"
         )
     from tune_experiments.experiment.finding import find_experiment  # after the check: it needs the checked packages
     from tune_experiments.launch.experiment import main as run

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from cluster.own_code import ROOT
+from cluster.user_code import ROOT
 from tune_experiments.core.errors import UserError, one_line
 
-__all__ = ["Jobs", "not_on_nodes", "pinned_packages", "runtime_environment"]
+__all__ = ["Jobs", "missing_on_nodes", "pinned_packages", "runtime_environment"]
 
 PINNED = ("ray", "numpy", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
 """Packages that results depend on; a job compares their versions before it trains."""
-_PINNED_TOO = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow", "pettingzoo")
+_ALSO_PINNED = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow", "pettingzoo")
 """Other packages that a job needs."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -50,7 +50,7 @@ def runtime_environment(
     if installs:
         # Ray does not allow a job to replace Ray.
         pins = pinned_packages()
-        names = dict.fromkeys((*PINNED, *_PINNED_TOO, *(name for name in packages if name in pins)))
+        names = dict.fromkeys((*PINNED, *_ALSO_PINNED, *(name for name in packages if name in pins)))
         wanted = [f"{name}=={pins[name]}" for name in names if name != "ray"]
         environment["pip"] = {"packages": wanted}
     return environment
@@ -66,7 +66,7 @@ def as_folder(place: Path, folder: Path) -> str:
     return str(package)
 
 
-def not_on_nodes(packages: Sequence[str], installs: bool) -> list[str]:
+def missing_on_nodes(packages: Sequence[str], installs: bool) -> list[str]:
     """The distributions that are not part of an installation of Concord and that the job does not install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {name for names in project["optional-dependencies"].values() for name in names}
@@ -194,6 +194,6 @@ def _find_token(token_file: Path | None) -> None:
     has_file = any(place and Path(place).is_file() for place in places)
     given = os.environ.get("RAY_AUTH_TOKEN", "").strip()
     if not all("!" <= sign <= "~" for sign in given):
-        raise UserError("the token holds blanks or signs that are not ASCII: give the cluster's token unchanged")
+        raise UserError("the token has spaces or non-ASCII characters: use the cluster's token unchanged")
     if not given and not has_file:
         raise UserError("no token was given: set RAY_AUTH_TOKEN to the cluster's token, or name its file: --token-file")

@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cluster.jobs import Jobs, not_on_nodes, runtime_environment
-from cluster.own_code import own_code
+from cluster.jobs import Jobs, missing_on_nodes, runtime_environment
+from cluster.user_code import user_code
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.storage_uri import below, parse_uri
+from tune_experiments.core.storage_uri import join_path, parse_uri
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.command_line import parse
-from tune_experiments.experiment.finding import find_experiment, modules_named
+from tune_experiments.experiment.finding import find_experiment, imported_modules
 
 COMMANDS = ("list", "logs", "stop")
 
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any(hasattr(preset, "env") for preset in experiment.presets.values()):  # the experiment's own flag
         rest, words.env = [*rest, *(["--env", *words.env] if words.env else [])], []
     flags, out, config = _flags(experiment, rest, words.storage)
-    uploads, packages = own_code(modules_named(experiment, config))
-    for package in not_on_nodes(packages, words.install):
+    uploads, packages = user_code(imported_modules(experiment, config))
+    for package in missing_on_nodes(packages, words.install):
         _warn(f"{package} is installed on this machine and is not uploaded: every node must have it")
     jobs = Jobs(words.address, words.token_file, _warn)
     job = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     entrypoint = f"{entrypoint} {shlex.join([experiment.entry_point, *flags])}"
     variables = _passed_on([*words.env, *words.pass_env])
     jobs.submit(job, entrypoint, runtime_environment(variables, words.install, uploads, packages))
-    print(f"job {job}\nresults land in {out}", flush=True)
+    print(f"job {job}\nresults are written to {out}", flush=True)
     if words.no_wait:
         print(f"follow it: python -m cluster.submit logs {job}", flush=True)
         return 0
@@ -111,7 +111,7 @@ def _flags(experiment: BaseExperiment, rest: Sequence[str], storage: str | None)
             "name a place for the results: --storage (or CONCORD_STORAGE), a folder that all nodes share, or s3://..."
         )
     if options.out is None:
-        out = below(parse_uri(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
+        out = join_path(parse_uri(str(storage)) or str(storage), f"{experiment.run_name(config)}_{options.preset}")
     else:
         out = parse_uri(options.out) or str(options.out)
     if "://" not in out and not Path(out).is_absolute():

@@ -49,7 +49,7 @@ def list_wheels(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT
         if name in found or name in present:
             continue
         if name not in pinned:
-            raise UserError(f"{CONSTRAINTS.name} has no version of {name}: run the command that writes it anew")
+            raise UserError(f"{CONSTRAINTS.name} has no version of {name}: run the command that writes it again")
         found.add(name)
         left += _needs(name)
     return sorted(pinned[name] for name in found)

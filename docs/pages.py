@@ -35,7 +35,7 @@ BOOSTS = {
 """Weight in the search of a page, or of all pages of a folder; a word in a title counts 1,000 times."""
 
 
-def module_of(path: Path) -> str:
+def module_name(path: Path) -> str:
     """The dotted name of a file, a package's for its `__init__.py`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -48,7 +48,7 @@ def first_line(path: Path) -> str:
 
 def entry(path: Path, options: str = "") -> str:
     """The block that mkdocstrings replaces by a module's documentation."""
-    return f"::: {module_of(path)}\n    options: {{{options}}}\n"
+    return f"::: {module_name(path)}\n    options: {{{options}}}\n"
 
 
 def worlds() -> list[Path]:

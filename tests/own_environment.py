@@ -9,7 +9,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
 _OF_THESE_TESTS = ("PYTHON", "PYTEST", "VIRTUAL_", "RAY_ADDRESS")
@@ -18,7 +18,7 @@ _OF_THESE_TESTS = ("PYTHON", "PYTEST", "VIRTUAL_", "RAY_ADDRESS")
 def run(*command: str | Path, cwd: Path) -> str:
     """Run a command that knows nothing of the checkout, and return what it prints."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THESE_TESTS)}
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

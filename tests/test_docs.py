@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from tests.documented_commands import PAGES, ROOT
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 FILE = re.compile(
     r"\b(?:rl_envs|rl_models|tune_experiments|cluster|benchmarks|tests|examples|docs)(?:/[\w.]+)*/[\w.]*\w\.\w+"
@@ -48,7 +48,7 @@ def test_nobody_is_told_to_install_what_somebody_else_may_have_registered():
 @pytest.mark.processes
 def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text() for path in tmp_path.rglob("*.html")}
     worlds = [path.parent.name for path in ROOT.glob("rl_envs/*/world.py") if path.parent.name != "core"]
@@ -59,9 +59,9 @@ def test_the_site_builds_without_a_broken_link_and_loads_nothing_from_elsewhere(
 
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.timeout(2 * PATIENCE_SECONDS)
+@pytest.mark.timeout(2 * TIMEOUT_SECONDS)
 def test_the_python_of_the_readme_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -110,7 +110,7 @@ def read(module, flags, patch):
         return of_experiment(find_experiment(flags[0]), flags[1:]) if is_named else ""
     if module == "cluster.submit":
         patch.setattr(submit, "Jobs", stop)  # which would look for its cluster
-        patch.setattr(submit, "own_code", lambda modules: ([], []))  # modules of users are not here
+        patch.setattr(submit, "user_code", lambda modules: ([], []))  # modules of users are not here
         return f"exit code {submit.main(flags)}"
     if module.startswith(OF_OTHER_INTERPRETERS) or "argparse" not in source_of(module):
         script = None if module.startswith(OF_OTHER_INTERPRETERS) else importlib.import_module(module)

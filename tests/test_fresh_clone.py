@@ -10,10 +10,10 @@ import pytest
 
 from tests.documented_commands import ROOT, commands_of, words_of
 from tests.own_environment import interpreter_with, run
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.experiment.finding import known_experiments
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * TIMEOUT_SECONDS)]
 
 AFTER_OTHERS = {"overcooked_crossplay": "overcooked_selfplay", "overcooked_returns": "overcooked_selfplay"}
 AFTER_OTHERS |= {"sama_retest": "sama_overcooked"}

@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tune_experiments.core.checks import check_ranges, check_some
+    from tune_experiments.core.checks import check_distinct, check_ranges
     from tune_experiments.core.errors import UserError
     from tune_experiments.experiment.curriculum import Curriculum
     from tune_experiments.experiment.plan import Episodes, Promotion, Stage, TrialPlan
@@ -44,15 +44,15 @@ __all__ = [
     "TrainingConfig",
     "TrialPlan",
     "UserError",
+    "check_distinct",
     "check_ranges",
-    "check_some",
     "load_policy",
     "main",
     "make_table",
 ]
 
 _MODULES = {
-    "core.checks": ("check_ranges", "check_some"),
+    "core.checks": ("check_ranges", "check_distinct"),
     "core.errors": ("UserError",),
     "experiment.curriculum": ("Curriculum",),
     "experiment.plan": ("Episodes", "Promotion", "Stage", "TrialPlan"),

@@ -13,10 +13,10 @@ the same command.
 
 from __future__ import annotations
 
-from tune_experiments.core.import_path import current_folder_last
+from tune_experiments.core.import_path import append_current_folder
 
 if __name__ == "__main__":
-    current_folder_last()
+    append_current_folder()
 
 # isort: split
 import sys
@@ -30,7 +30,7 @@ import tyro
 from rich.console import Console
 
 from rl_envs.core.errors import did_you_mean
-from tune_experiments.core.config_path import spelled
+from tune_experiments.core.config_path import match_name
 from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
@@ -99,7 +99,7 @@ def table(command: Table, console: Console) -> None:
         raise UserError("--check compares documents: name them with --document, or leave it out")
     if command.document:
         for document in command.document:
-            console.print(saved_results.remake(document, command.check))
+            console.print(saved_results.update_document(document, command.check))
     elif command.path is None:
         raise UserError("write concord table RUN, or table --document FILE")
     elif command.path.name.endswith(saved_results.SUFFIX):
@@ -176,7 +176,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   show PATH            write a page with episodes, for a browser
   play PATH            print an episode, or play with the team (--human AGENT)
   render PATH          write a video of an episode
-  table PATH           remake tables and figures of a run
+  table PATH           update_document tables and figures of a run
   compare PATH PATH    compare methods of several runs
   export RUN ...       print or write results as CSV, LaTeX or Parquet
   doctor PATH          report what limits a trial's speed, and check its environment
@@ -203,7 +203,7 @@ def _run(words: Sequence[str], prog: str) -> int:
         return 0
     if words[0].partition("=")[0] == "--config":
         words = [_find_experiment(words), *words]
-    name = spelled(words[0], known)
+    name = match_name(words[0], known)
     if ":" not in name and name not in known:
         raise UserError(f"no experiment is called {name!r}; {_hint(name, known, 'concord run lists them')}")
     return run_experiment(find_experiment(name), words[1:], f"{prog} {name}".strip())
@@ -214,8 +214,8 @@ def _find_experiment(words: Sequence[str]) -> str:
     path = Path(early_value(words, "--config") or "")
     experiment = read_config_file(path).experiment
     if experiment not in known_experiments():
-        said = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
-        raise UserError(f"{path} names {said}: write concord run EXPERIMENT --config {path}")
+        source = f"the experiment {experiment!r} from outside Concord" if experiment else "no experiment"
+        raise UserError(f"{path} names {source}: write concord run EXPERIMENT --config {path}")
     return experiment
 
 
@@ -266,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _list(words)
     if words[0] not in COMMANDS:
         known = known_experiments()
-        if ":" in words[0] or spelled(words[0], known) in known:
+        if ":" in words[0] or match_name(words[0], known) in known:
             return _run(words, "concord run")
         hint = _hint(words[0], [*WORDS, *known], "see concord --help")
         raise UserError(f"unknown command {words[0]!r}; {hint}")
@@ -285,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> int:
     """The console script `concord`, which also imports modules from the current folder."""
-    current_folder_last()
+    append_current_folder()
     return main()
 
 

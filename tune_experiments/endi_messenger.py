@@ -29,12 +29,12 @@ from rl_envs.messenger.world import Messenger
 from rl_models.networks.network_config import SilgConfig
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
-from tune_experiments.endi.messenger_config import PAPER_ROWS, EndiMessengerConfig
+from tune_experiments.endi.messenger_config import PAPER_METHODS, EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.deviations import deviation_notes, optimiser_steps_beside
+from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -56,7 +56,7 @@ SMOKE = dataclasses.replace(
     silg=SilgConfig(hidden_size=2, word_features=4, channels=(4, 4), features=4),
 )
 REFERENCE = reference(
-    dataclasses.replace(LAPTOP, methods=PAPER_ROWS, silg=SilgConfig()),
+    dataclasses.replace(LAPTOP, methods=PAPER_METHODS, silg=SilgConfig()),
     dataclasses.replace(RELEASED_LEARNER, joint_ratio=False, gamma=(0.99, 0.99, 0.99)),
 )
 PRESETS = {"smoke": SMOKE, "laptop": LAPTOP, "reference": REFERENCE, "paper": paper(REFERENCE)}
@@ -118,7 +118,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def optimiser_steps(self, config: EndiMessengerConfig) -> str:
         """Optimiser steps of the first stage, compared with those of the release."""
-        return optimiser_steps_beside(config, REFERENCE)
+        return compare_optimiser_steps(config, REFERENCE)
 
     def draws_noise(self, config: EndiMessengerConfig) -> bool:
         """Whether an evaluated team draws its masks."""

@@ -14,14 +14,14 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.endi.rtfm_config import RowName
+from tune_experiments.endi.rtfm_config import MethodName
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.endi_rtfm import PAPER_NUMBERS
 from tune_experiments.endi_rtfm import PRESETS as OF_CURRICULUM
 from tune_experiments.launch.experiment import main
 
 STAGES = (1, 2, 3, 4, 5)
-ROWS: tuple[RowName, ...] = ("endi_sup", "endi_reg", "endi_dis")
+ROWS: tuple[MethodName, ...] = ("endi_sup", "endi_reg", "endi_dis")
 PRESETS = {"smoke": dataclasses.replace(OF_CURRICULUM["smoke"], methods=("endi_sup",))} | {
     name: dataclasses.replace(OF_CURRICULUM[name], stages=STAGES, methods=ROWS) for name in ("laptop", "paper")
 }

@@ -13,13 +13,13 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from tune_experiments.endi.rtfm_config import EndiRtfmConfig, RowName
+from tune_experiments.endi.rtfm_config import EndiRtfmConfig, MethodName
 from tune_experiments.endi.rtfm_experiments import EndiRtfmExperiment
 from tune_experiments.endi_rtfm import PRESETS as OF_TWO_AGENTS
 from tune_experiments.launch.experiment import main
 
 
-def with_three_agents(config: EndiRtfmConfig, *methods: RowName) -> EndiRtfmConfig:
+def with_three_agents(config: EndiRtfmConfig, *methods: MethodName) -> EndiRtfmConfig:
     """The same for three agents, only in the first stage."""
     task = dataclasses.replace(config.task, num_agents=3)
     return dataclasses.replace(config, methods=methods, stages=(1,), task=task)

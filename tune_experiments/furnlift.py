@@ -24,7 +24,7 @@ import numpy as np
 from rl_envs import World
 from rl_envs.furnlift.world import FurnLift
 from tune_experiments.cordial_sync import methods
-from tune_experiments.cordial_sync.config import beside_the_authors
+from tune_experiments.cordial_sync.config import compare_with_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
@@ -74,7 +74,7 @@ class Furnlift(Experiment[LiftConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's eight metrics."""
-        return [make_table(results, self.caption, METRICS, says_world=True)]
+        return [make_table(results, self.caption, METRICS, names_world=True)]
 
     def main_comparisons(self, config: LiftConfig) -> Sequence[MainComparison]:
         """Comparison of teams with and without messages, over all test episodes."""
@@ -95,7 +95,7 @@ class Furnlift(Experiment[LiftConfig]):
 
     def optimiser_steps(self, config: LiftConfig) -> str:
         """Optimiser steps of reinforcement learning, compared with those of the authors' asynchronous workers."""
-        return beside_the_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
+        return compare_with_authors(config.learner, config.workers, config.budget_env_steps, PAPER.budget_env_steps)
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with its agents' frames and messages."""

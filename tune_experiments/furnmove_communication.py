@@ -52,7 +52,7 @@ from tune_experiments.cordial_sync.communication import (
 from tune_experiments.cordial_sync.config import Config
 from tune_experiments.cordial_sync.messages import talks
 from tune_experiments.cordial_sync.methods import parse_method
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_arrays
@@ -119,7 +119,7 @@ class CommunicationConfig:
     def __post_init__(self) -> None:
         """Check values, and that the method's agents exchange messages."""
         check_ranges(self)
-        check_some(self, "methods")
+        check_distinct(self, "methods")
         if len(self.training.methods) != 1 or parse_method(self.training.methods[0]).family not in ("marginal", "sync"):
             raise UserError("--training.methods must be one method with messages, such as marginal or sync_13_cordial")
         object.__setattr__(self, "team", stored_path(self.team))
@@ -186,7 +186,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Metrics of the teams, then a table for each model."""
         played = [result for result in results if result.metric in _PLAYED]
-        table = make_table(played, self.caption, _PLAYED, says_world=True)
+        table = make_table(played, self.caption, _PLAYED, names_world=True)
         return [table, *_model_tables(results, self.caption)]
 
     def deviation_notes(self, config: CommunicationConfig) -> list[str]:

@@ -90,7 +90,7 @@ class FurnmoveVisual(GridworldExperiment):
         """The paper's six metrics, and its numbers for as many agents."""
         has_three = any(result.world.endswith("3_agents") for result in results)
         paper = _THREE_AGENTS if has_three else _TWO_AGENTS
-        return [make_table(results, self.caption, methods.METRICS, paper, says_world=True)]
+        return [make_table(results, self.caption, methods.METRICS, paper, names_world=True)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and each agent's frame and messages."""

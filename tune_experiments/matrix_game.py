@@ -9,8 +9,8 @@ an adversary that knows their policy is 5 - 4 sqrt(2) = -0.6569. `sync` agents d
 a shared random stream; their best value is 0. `value_against_adversary` is no sampled return: it is the worst exact
 value of the learned joint policy over the adversary's three replies.
 
-Training: both methods follow the policy gradient (IMPALA, one update a batch) of sampled rewards. Before each batch the
-adversary gets the joint policy and plays reply k with a probability proportional to exp(-value_k / temperature):
+Training: both methods follow the policy gradient (IMPALA, one update per batch) of sampled rewards. Before each batch
+the adversary gets the joint policy and plays reply k with a probability proportional to exp(-value_k / temperature):
 averaged over such replies, the gradient is that of a smooth lower bound of the worst value
 (-temperature * log sum exp(-value / temperature)). Two things must decrease to nearly 0 in training: the temperature,
 because only then is the bound the worst value, and the learning rate, because the optimum is a kink where two replies
@@ -44,7 +44,7 @@ from rl_models.configuration import MAY_GAIN, MAY_GROW, UnitInterval
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.team_world import TeamWorld
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -117,7 +117,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check values."""
-        check_some(self, "methods")
+        check_distinct(self, "methods")
         check_ranges(self)
 
 

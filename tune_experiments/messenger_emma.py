@@ -36,7 +36,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import deviation_notes, movement_notes, optimiser_steps_beside
+from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes, movement_notes
 from tune_experiments.messenger.messenger_experiment import MessengerExperiment
 from tune_experiments.messenger.presets import paper, reference, smoke
 from tune_experiments.play.recording import SEED
@@ -92,7 +92,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
     reference_preset = "reference"
     columns = {"return": "episode/return", "win rate": "episode/win_rate", "validation": "valid/win_rate"}
 
-    def rows_compared(self, config: MessengerConfig) -> tuple[str, str]:
+    def compared_methods(self, config: MessengerConfig) -> tuple[str, str]:
         """Methods with and without movements in queries, if both are trained; else `compared`."""
         return first_trained([(f"{MOVING}{GROUNDED}", "emma_grounding")], config.methods) or self.compared
 
@@ -122,7 +122,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def optimiser_steps(self, config: MessengerConfig) -> str:
         """Optimiser steps of the first stage, compared with those of the release."""
-        return optimiser_steps_beside(config, REFERENCE)
+        return compare_optimiser_steps(config, REFERENCE)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention, and an episode of each method."""

@@ -149,7 +149,7 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_title(kitchen)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
-    remark = "one line a seed; Q-learning takes greedy actions, others sample; SAMA's env steps count undone rounds"
+    remark = "one line per seed; Q-learning takes greedy actions, others sample; SAMA's env steps count undone rounds"
     figure.supxlabel(remark, fontsize=8, color=REMARK)
     return save(figure, path)
 

@@ -32,7 +32,7 @@ from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.config import COLE, ColeSettings
 from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
-from tune_experiments.overcooked.role_config import Q_METHODS, Q_ROWS, OvercookedRolesConfig, RoleSettings
+from tune_experiments.overcooked.role_config import ALL_Q_METHODS, Q_METHODS, OvercookedRolesConfig, RoleSettings
 from tune_experiments.overcooked.tables import COLUMNS, tables
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
@@ -120,7 +120,7 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
 
     def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping: greedy for Q-learners, sampled for others."""
-        test = role_trials.evaluate if method in Q_ROWS else role_trials.evaluate_sampled
+        test = role_trials.evaluate if method in ALL_Q_METHODS else role_trials.evaluate_sampled
         return test(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -134,13 +134,13 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
     def deviation_notes(self, config: OvercookedRolesConfig) -> Sequence[str]:
         """Deviations that no flag shows."""
         notes, rows = cole_notes(config), config.methods
-        if any(row in Q_ROWS for row in rows):
+        if any(row in ALL_Q_METHODS for row in rows):
             notes += [
                 "Q-learning: a team's reward is the mean of its chefs', so an event's shaped points count half, and "
                 "keep their weight, which falls to 0 in self-play",
                 "the previous action is no input; acting and learning use the same noise; tests take the mean role",
             ]
-        if any(row not in Q_ROWS for row in rows):
+        if any(row not in ALL_Q_METHODS for row in rows):
             notes.append("other methods: learner, network and shaping of overcooked_selfplay's laptop, in every preset")
         if any(row.startswith("roma") for row in rows):
             notes.append("layer normalisation replaces ROMA's batch normalisation")

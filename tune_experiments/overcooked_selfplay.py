@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.lazy_module import LazyModule
-from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.launch.experiment import main
@@ -112,7 +112,7 @@ class OvercookedSelfplay(OvercookedExperiment[OvercookedConfig]):
         """Optimiser steps, compared with those of the published self-play."""
         steps = optimiser_steps(PAPER.learner, PAPER.workers, PAPER.budget_env_steps)
         who = "published self-play"
-        return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, who)
+        return describe_optimiser_steps(config.learner, config.workers, config.budget_env_steps, steps, who)
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by validation reward without shaping.

@@ -29,7 +29,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.red.config import CloningSettings, RedConfig, RedLearnerConfig, make_world
@@ -117,7 +117,7 @@ class RedMinirts(Experiment):
         return trials.VALIDATION_SEED, config.test_seed
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
-        """One row a method, stage and commander."""
+        """One row per method, stage and commander."""
         rows = [dataclasses.replace(one, method=f"{one.method}, {one.condition}", condition="") for one in results]
         return [make_table(rows, self.caption, METRICS)]
 
@@ -134,7 +134,7 @@ class RedMinirts(Experiment):
         """Optimiser steps of PPO, compared with those of the preset `paper`; the paper does not give epochs."""
         steps = optimiser_steps(PAPER.learner, PAPER.workers, PAPER.budget_env_steps)
         how = f" in the {PAPER.learner.num_epochs} epochs an update of the released class"
-        return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, how=how)
+        return describe_optimiser_steps(config.learner, config.workers, config.budget_env_steps, steps, how=how)
 
     def test_world(self, config: RedConfig, num_worlds: int, method: str = "") -> CommandedRts:
         """Games with the oracle."""

@@ -48,7 +48,7 @@ SMOKE = dataclasses.replace(
 )
 PAPER = dataclasses.replace(
     LAPTOP,
-    methods=stages.TABLE_2_ROWS,
+    methods=stages.TABLE_2_METHODS,
     task=dataclasses.replace(LAPTOP.task, max_episode_steps=1000, resample_text="step"),
     network=PAPER_NETWORK,
     learner=PAPER_LEARNER,

@@ -126,10 +126,10 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         return episode_records.video(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Games with the planner, its goals and reflections."""
-        return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
+        return [episode_records.record(loaded, seed + number, max_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
         """Games of a team, or of the first one, without its planner.

@@ -26,7 +26,7 @@ from tune_experiments.core.errors import UserError, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_stored
-from tune_experiments.launch.saved_results import refuse_foreign, save
+from tune_experiments.launch.saved_results import check_save_path, save
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
@@ -90,11 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     check_out(out)
     sessions = []
     if command.save is not None:  # checked before any test
-        refuse_foreign(command.save)
+        check_save_path(command.save)
         sessions = read_sessions(command.run)
     for team in load_teams(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
-        console.print(_in_words(team.method, team.seed, rows))
+        console.print(_describe_row(team.method, team.seed, rows))
     rows = read(out / RESULTS_FILE)
     trained = read_sessions(command.run, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), trained)
@@ -119,7 +119,7 @@ def _this_session(command: Retest) -> dict[str, Any]:
     return session | {"command": shlex.join(named), ANNOUNCED: None}
 
 
-def _in_words(method: str, seed: int, rows: Sequence[Result]) -> str:
+def _describe_row(method: str, seed: int, rows: Sequence[Result]) -> str:
     soups = ", ".join(f"{row.world} {row.value:.1f}" for row in rows if row.metric == "soups")
     return f"{method}, seed {seed}: soups in {soups}"
 

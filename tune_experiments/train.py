@@ -9,7 +9,7 @@
     run = train(env=rescue.parallel_env, methods=["sync_4", "mappo"], seeds=[0, 1, 2])
 
 `concord envs` lists the environments of this package, `concord methods` the methods and their requirements. Before
-training an episode of random play shows the environment's values, and the settings that follow. Observations may be
+training, an episode of random play is checked and described. Observations may be
 vectors, images, texts, dicts of those, and masks of legal actions; spaces of agents are padded to the largest. Results
 are of test episodes that are not in training, with sampled actions; `random` is random play, tested with the first
 method. `return` is the sum over the agents.
@@ -38,7 +38,7 @@ from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.teams.config import LANGUAGE_ROWS, Config
+from tune_experiments.teams.config import LANGUAGE_METHODS, Config
 from tune_experiments.teams.environment_names import find_name, how_to_name, run_label
 
 if TYPE_CHECKING:
@@ -127,11 +127,13 @@ class Train(Experiment[Config]):
         notes = []
         if config.budget_env_steps < LAPTOP.budget_env_steps:
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
-        if any(method not in LANGUAGE_ROWS for method in config.methods):
+        if any(method not in LANGUAGE_METHODS for method in config.methods):
             notes += scaling_notes(config) + unread_texts(config)
         return notes
 
-    def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
+    def inspect(
+        self, config: Config, print_fn: Callable[[str], None], stored: Mapping[str, Any] | None = None
+    ) -> Config:
         """Print what an episode of random play shows, and adapt the configuration.
 
         If the environment hangs, this process exits with a message.
@@ -139,27 +141,27 @@ class Train(Experiment[Config]):
         from rl_envs.wrappers import hangs
         from tune_experiments.teams.inspection import inspect_environment
 
-        hangs.watch(lambda said: None)
-        return inspect_environment(config, say, bool((stored or {}).get("agents_leave")))
+        hangs.watch(lambda message: None)
+        return inspect_environment(config, print_fn, bool((stored or {}).get("agents_leave")))
 
     def check(self, config: Config) -> None:
         """Check that all methods support the environment, and that it keeps its own spaces in random play."""
         from rl_envs.wrappers import hangs
-        from tune_experiments.teams.inspection import probed
-        from tune_experiments.teams.trials import check_row
+        from tune_experiments.teams.inspection import probe_environment
+        from tune_experiments.teams.trials import check_method
 
-        hangs.watch(lambda said: None)
+        hangs.watch(lambda message: None)
         for method in config.methods:
-            check_row(config, method)
-        probed(config)
+            check_method(config, method)
+        probe_environment(config)
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Copy the small language model into the trial's folder, and explain how to name an unnamed environment."""
-        from tune_experiments.teams.language import keep_model
+        from tune_experiments.teams.language import save_model
 
         if config.env.startswith(UNNAMED):
             (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
-        keep_model(config, method, trial_folder)
+        save_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Test worlds, which render if the environment can."""

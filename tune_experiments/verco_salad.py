@@ -51,7 +51,7 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import Experiment, main
 from tune_experiments.play.recording import SEED
@@ -160,7 +160,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def depends_on_seed(self, method: str) -> bool:
         """Whether a method is trained."""
-        return trials.ROWS[method].learns
+        return trials.METHODS[method].learns
 
     def evaluate(self, config: VercoConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes, with ablations of messages and baselines without training."""
@@ -196,7 +196,7 @@ class VercoSalad(Experiment[VercoConfig]):
         """Optimiser steps of PPO, compared with those of the base method's release; Verco gives none."""
         steps = 4 * (500_000 // 128)  # of each 128 decisions
         who = "TWOSOME's release"
-        return optimiser_steps_in_words(config.learner, config.workers, config.budget_env_steps, steps, who)
+        return describe_optimiser_steps(config.learner, config.workers, config.budget_env_steps, steps, who)
 
     def as_loaded(self, config: VercoConfig) -> VercoConfig:
         """The configuration with recorded answers of the trial's folder: loading a run queries no chat model."""
@@ -212,7 +212,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def prepare(self, config: VercoConfig, method: str, trial_folder: Path) -> None:
         """Copy the small language model into the trial's folder."""
-        run_files.keep_model(config, method, trial_folder)
+        run_files.save_model(config, method, trial_folder)
 
     def export(self, loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
         """The adapters in peft's format."""

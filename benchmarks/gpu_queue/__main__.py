@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.gpu_queue.items import read_queue
-from benchmarks.gpu_queue.running import Task, run_slice, take_up
+from benchmarks.gpu_queue.running import Task, resume_task, run_slice
 from benchmarks.gpu_queue.store import Store, open_store
 from rl_models.runtime.device import DeviceChoice
 from tune_experiments.core.errors import EXIT_CODE, UserError, exits_with_one_sentence
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _read(arguments)
     queue = read_queue(options.queue)
     with open_store(options.out.resolve()) as store:
-        tasks = [take_up(item, store.folder(item.name), options.retry) for item in queue]
+        tasks = [resume_task(item, store.folder(item.name), options.retry) for item in queue]
         waiting = [task for task in tasks if task.status == "waiting"]
         try:
             _work(waiting, store, 60 * options.minutes, options.device)

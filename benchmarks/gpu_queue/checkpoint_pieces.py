@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rl_models.training import checkpoint_files as files
-from rl_models.training.checkpoint import check_whole, get_checkpoint_path, new_checkpoint
+from rl_models.training.checkpoint import check_complete, get_checkpoint_path, new_checkpoint
 from rl_models.training.checkpoint_files import CheckpointError
 
 __all__ = ["MAX_PIECE_BYTES", "pack", "unpack"]
@@ -31,14 +31,14 @@ MAX_PIECE_BYTES = 14 * 2**20
 _FORMAT = "concord-checkpoint-piece"
 _LEVEL = 1
 _HEADER_BYTES = 1024
-_OF_THE_WHOLE = {"step": int, "of": int, "bytes": int, "whole": str}
+_SHARED_FIELDS = {"step": int, "of": int, "bytes": int, "whole": str}
 """Fields in which all pieces of a checkpoint agree: its step, the number of pieces, the size of the stream before it is
 compressed, and the SHA-256 of the compressed one."""
-_OF_A_PIECE = {"number": int, "sha256": str}
+_PIECE_FIELDS = {"number": int, "sha256": str}
 
 
 def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -> list[Path]:
-    """Write a whole checkpoint as numbered pieces.
+    """Write a complete checkpoint as numbered pieces.
 
     Args:
         checkpoint: directory of the checkpoint.
@@ -49,22 +49,22 @@ def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -
         the pieces, in order.
 
     Raises:
-        CheckpointError: the checkpoint is not whole, or the folder cannot be written.
+        CheckpointError: the checkpoint is incomplete, or the folder cannot be written.
     """
     if largest_bytes <= _HEADER_BYTES:
         raise ValueError(f"a piece must have more than {_HEADER_BYTES} bytes, not {largest_bytes}")
     document = files.read_state(checkpoint)
-    check_whole(checkpoint, document["step"])
+    check_complete(checkpoint, document["step"])
     plain = _joined_files(checkpoint, sorted([files.STATE_FILE, *document["files"]]))
     stream, size = zlib.compress(plain, _LEVEL), largest_bytes - _HEADER_BYTES
     parts = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
-    said = {"step": document["step"], "of": len(parts), "bytes": len(plain), "whole": _digest(stream)}
+    shared = {"step": document["step"], "of": len(parts), "bytes": len(plain), "whole": _digest(stream)}
     name = get_checkpoint_path(folder, document["step"]).name
     pieces = [folder / f"{name}.piece_{number}_of_{len(parts)}" for number in range(1, len(parts) + 1)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for number, (piece, part) in enumerate(zip(pieces, parts, strict=True), 1):
-            header = {"format": _FORMAT, **said, "number": number, "sha256": _digest(part)}
+            header = {"format": _FORMAT, **shared, "number": number, "sha256": _digest(part)}
             piece.write_bytes(json.dumps(header).encode() + b"\n" + part)
     except OSError as error:
         raise CheckpointError(
@@ -90,12 +90,12 @@ def unpack(pieces: Iterable[Path], folder: Path) -> Path:
     whole, parts, place = _read_pieces([Path(piece) for piece in pieces])
     stream = b"".join(parts)
     if _digest(stream) != whole["whole"]:
-        raise CheckpointError(f"{place} and its fellows make no whole checkpoint: copy all pieces anew")
+        raise CheckpointError(f"the pieces beside {place} are not a complete checkpoint: copy all pieces again")
     plain = _decompressed(stream, whole["bytes"], place)
     with new_checkpoint(folder, whole["step"]) as hidden:
         for name, content in _single_files(plain, place):
             (hidden / name).write_bytes(content)
-        check_whole(hidden, whole["step"])
+        check_complete(hidden, whole["step"])
     return get_checkpoint_path(folder, whole["step"])
 
 
@@ -111,7 +111,7 @@ def _read_pieces(paths: list[Path]) -> tuple[dict[str, Any], list[bytes], Path]:
             raise CheckpointError(f"{path} and {other} are pieces of different checkpoints; unpack one at a time")
         found[header["number"]] = header, part, path
     if not found:
-        raise CheckpointError("there is no piece of a checkpoint to unpack; name the files checkpoint_*.piece_*")
+        raise CheckpointError("no pieces to unpack: name the files checkpoint_*.piece_*")
     whole, _, place = next(iter(found.values()))
     if missing := [number for number in range(1, whole["of"] + 1) if number not in found]:
         numbers = ", ".join(map(str, missing))
@@ -121,7 +121,7 @@ def _read_pieces(paths: list[Path]) -> tuple[dict[str, Any], list[bytes], Path]:
 
 def _differs(header: dict[str, Any], other: tuple[dict[str, Any], bytes, Path]) -> Path | None:
     """The other piece, where it is of another checkpoint."""
-    return None if all(header[name] == other[0][name] for name in _OF_THE_WHOLE) else other[2]
+    return None if all(header[name] == other[0][name] for name in _SHARED_FIELDS) else other[2]
 
 
 def _read_piece(path: Path) -> tuple[dict[str, Any], bytes]:
@@ -135,7 +135,7 @@ def _read_piece(path: Path) -> tuple[dict[str, Any], bytes]:
         header = None
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise CheckpointError(f"{path} is not a piece of a checkpoint; name the files checkpoint_*.piece_*")
-    fields = _OF_THE_WHOLE | _OF_A_PIECE
+    fields = _SHARED_FIELDS | _PIECE_FIELDS
     is_whole = all(type(header.get(name)) is kind for name, kind in fields.items())
     if not is_whole or not 1 <= header["number"] <= header["of"] or _digest(part) != header["sha256"]:
         raise CheckpointError(f"{path} is damaged: it differs from its recorded SHA-256; fetch that piece again")
@@ -148,9 +148,9 @@ def _decompressed(stream: bytes, size: int, place: Path) -> bytes:
     try:
         plain = machine.decompress(stream, max(size, 1))
     except zlib.error as error:
-        raise CheckpointError(f"{place} cannot be decompressed ({error}); pack the checkpoint anew") from error
+        raise CheckpointError(f"{place} cannot be decompressed ({error}); pack the checkpoint again") from error
     if len(plain) != size or machine.unconsumed_tail:
-        raise CheckpointError(f"{place} holds more or less than the {size} bytes it names; pack the checkpoint anew")
+        raise CheckpointError(f"{place} holds more or less than the {size} bytes it names; pack the checkpoint again")
     return plain
 
 

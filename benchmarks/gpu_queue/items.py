@@ -1,4 +1,4 @@
-"""Items of a queue, read from a TOML file such as `benchmarks/gpu_queue_small.toml`: trainings and plain commands.
+"""Items of a queue, read from a TOML file such as `benchmarks/gpu_queue_small.toml`: training runs and plain commands.
 
     [[items]]
     name = "rates"
@@ -49,8 +49,8 @@ class Gate:
             if row["env_steps"] >= self.env_steps and self.metric in row:
                 value, env_steps = row[self.metric], int(row["env_steps"])
                 words, sign = ("passed", ">=") if value >= self.at_least else ("not passed", "<")
-                said = f"gate {words}: {self.metric} {value:.4g} {sign} {self.at_least:g} at {env_steps} env steps"
-                return value >= self.at_least, env_steps, said
+                phrase = f"gate {words}: {self.metric} {value:.4g} {sign} {self.at_least:g} at {env_steps} env steps"
+                return value >= self.at_least, env_steps, phrase
         return None
 
 

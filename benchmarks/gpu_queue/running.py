@@ -24,11 +24,11 @@ from tune_experiments.results.trial_log import METRICS_FILE, SPEED, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import CHECKPOINTS
 
-__all__ = ["Task", "run_slice", "take_up"]
+__all__ = ["Task", "resume_task", "run_slice"]
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT, RECORD = "output.txt", "record.json"
-PACKS_AFTER_SECONDS = 60.0
+PACK_INTERVAL_SECONDS = 60.0
 """Shortest time between two archives while an item runs."""
 _POLL_SECONDS = 0.5
 _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
@@ -96,20 +96,20 @@ class Task:
         verdict, status = self.verdict, self.status
         env_steps = self.checkpoint if self.trial is not None else int(self.has_ended)
         env_steps = verdict[1] if verdict is not None and status == "stopped" else env_steps
-        said = [f"{self.item.name} {env_steps}/{self.item.budget_env_steps}"]
-        said += [f"{row[SPEED]:.0f} env steps/s" for row in self._rows()[-1:] if SPEED in row]
+        parts = [f"{self.item.name} {env_steps}/{self.item.budget_env_steps}"]
+        parts += [f"{row[SPEED]:.0f} env steps/s" for row in self._rows()[-1:] if SPEED in row]
         if verdict is not None:
-            said.append(verdict[2])
+            parts.append(verdict[2])
         elif self.item.gate is not None and status == "done":
-            said.append(f"gate not judged: no row of its log has {self.item.gate.metric} there")
-        return ", ".join([*said, f"failed: {self.failure}"] if self.failure else said)
+            parts.append(f"gate not judged: no row of its log has {self.item.gate.metric} there")
+        return ", ".join([*parts, f"failed: {self.failure}"] if self.failure else parts)
 
     def _rows(self) -> list[dict[str, float]]:
         """Rows of the trial's log, [] without one."""
         return [] if self.trial is None or not (log := self.trial / METRICS_FILE).exists() else read_metrics(log)
 
 
-def take_up(item: Item, folder: Path, retries: bool) -> Task:
+def resume_task(item: Item, folder: Path, retries: bool) -> Task:
     """Read an item's record of earlier calls, and check the item if it will run.
 
     Raises:
@@ -152,7 +152,7 @@ def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, dev
             is_cut = _watch(child, task, store, seconds)
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)  # with its children; saved checkpoints are whole
+                os.killpg(child.pid, signal.SIGKILL)  # with its children; saved checkpoints are complete
             child.wait()
         file.seek(begin)
         sentence = _last_sentence(file.read().decode(errors="replace"))
@@ -177,16 +177,16 @@ def _watch(child: subprocess.Popen[bytes], task: Task, store: Store, seconds: fl
         now, newest = time.monotonic(), task.checkpoint
         if task.trial is None and now >= begun + seconds:
             return True
-        if newest > packed and now >= packed_at + PACKS_AFTER_SECONDS:
+        if newest > packed and now >= packed_at + PACK_INTERVAL_SECONDS:
             with contextlib.suppress(CheckpointError, FileNotFoundError):  # its trial deletes one: try later
                 store.pack()
                 packed_at, packed = time.monotonic(), newest
     return False
 
 
-def _last_sentence(said: str) -> str:
+def _last_sentence(output: str) -> str:
     """Last error of an output, or else its last line."""
-    lines = [one_line(line) for line in said.splitlines() if line.strip()]
+    lines = [one_line(line) for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ") or " failed: " in line]
     return [*lines[-1:], *errors][-1].removeprefix("error: ") if lines else "it said nothing"
 

@@ -4,10 +4,10 @@
     DIR.work/items/NAME/run/         run folder of an item, beside output.txt (output of its process) and
     DIR.work/items/NAME/record.json  (what the run folder does not hold)
 
-The archive holds logs and tables, and checkpoints in pieces: the whole newest one of an unfinished trial, and of others
-what it needs, mostly their weights. Parts appear whole, and only then are those of the archive before deleted, so a
-kill leaves one or two whole archives. A work folder from which the archive in DIR was made is kept, because it may be
-ahead; any other is replaced by the archive's contents.
+The archive holds logs and tables, and checkpoints in pieces: the newest complete one of an unfinished trial, and what
+it needs of the others, mostly weights. Parts are written atomically before those of the previous archive are deleted,
+so a kill leaves one or two complete archives. A work folder from which the archive in DIR was made is kept, because it
+may be ahead; any other is replaced by the archive's contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rl_models.training.checkpoint import (
     get_checkpoint_path,
     load_checkpoint,
     load_state,
-    newest_whole_checkpoint,
+    newest_complete_checkpoint,
     save_checkpoint,
 )
 from tune_experiments.core.errors import UserError
@@ -68,7 +68,7 @@ class Store:
         others = [path.name for path in self.out.iterdir() if not path.name.startswith(".")]
         room = MAX_FILES - len(others) + len(_parts_in(self.out))
         if room < 1:
-            raise UserError(f"{self.out} is full of other files ({others[0]}, ...): give --out a folder of its own")
+            raise UserError(f"{self.out} is full of other files ({others[0]}, ...): use another --out folder")
         return room
 
     def pack(self) -> str:
@@ -101,11 +101,11 @@ class Store:
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for trial in trials:
-                for name, piece in _pieces_of(trial, trial in going_on):
+                for name, piece in _pack_checkpoints(trial, trial in going_on):
                     archive.writestr(f"pieces/{trial.relative_to(self.work)}/{name}", piece, zipfile.ZIP_STORED)
             for path in sorted((self.work / _ITEMS).rglob("*")):
                 has_ended_since = path.name == TEST_RESULTS_FILE and path.parent in going_on
-                if _travels(path.relative_to(self.work)) and not has_ended_since and path.is_file():
+                if _is_archived(path.relative_to(self.work)) and not has_ended_since and path.is_file():
                     with contextlib.suppress(FileNotFoundError):  # a running trial has replaced it
                         archive.writestr(path.relative_to(self.work).as_posix(), path.read_bytes())
         return buffer.getvalue()
@@ -131,7 +131,7 @@ class Store:
                     checkpoint_pieces.unpack(place.iterdir(), trial / CHECKPOINTS)
                 (Path(hidden) / _ITEMS).rename(self.work / _ITEMS)
         except (zipfile.BadZipFile, CheckpointError, FileNotFoundError) as error:
-            raise UserError(f"the parts in {self.out} are damaged ({error}): copy them anew") from error
+            raise UserError(f"the parts in {self.out} are damaged ({error}): copy them again") from error
         write_atomically(packed, hashlib.sha256(content).hexdigest())
         print(f"continues from the files in {self.out}")
 
@@ -141,26 +141,26 @@ def open_store(out: Path) -> Iterator[Store]:
     """Lock DIR and DIR.work, and unpack the archive in DIR.
 
     Raises:
-        UserError: another process uses them, DIR.work is not of a queue, or DIR is full or holds no whole archive.
+        UserError: another process uses them, DIR.work is not of a queue, or DIR is full or holds no complete archive.
     """
     store = Store(out)
     if store.work.exists() and not (store.work / _LOCK).exists():
-        raise UserError(f"{store.work} is not of a queue: give another --out")
+        raise UserError(f"{store.work} is not of a queue: use another --out")
     for folder in (out, store.work):
         folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(hold_lock(store.work / _LOCK))
         except TimeoutError:
-            raise UserError(f"another process works on {out}: wait for it, or give another --out") from None
+            raise UserError(f"another process works on {out}: wait for it, or use another --out") from None
         _ = store.room  # or an error
         store.unpack()
         yield store
 
 
-def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
+def _pack_checkpoints(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
     """(CHECKPOINT/PIECE, bytes) of all checkpoints that a trial needs."""
-    newest = newest_whole_checkpoint(trial / CHECKPOINTS)
+    newest = newest_complete_checkpoint(trial / CHECKPOINTS)
     needed = [] if newest is None else needed_checkpoints(load_state(newest))
     for checkpoint in {newest, *(get_checkpoint_path(trial / CHECKPOINTS, number) for number in needed)} - {None}:
         assert checkpoint is not None
@@ -176,7 +176,7 @@ def _pieces_of(trial: Path, is_going_on: bool) -> Iterator[tuple[str, bytes]]:
                 yield f"{checkpoint.name}/{piece.name}", piece.read_bytes()
 
 
-def _travels(name: Path) -> bool:
+def _is_archived(name: Path) -> bool:
     """Whether the archive holds this file of the work folder."""
     is_hidden = any(part.startswith(".") for part in name.parts)
     return not (is_hidden or name.name.startswith(_EVENTS) or set(_NOT_PACKED) & set(name.parts[2:-1]))
@@ -189,7 +189,7 @@ def _parts_in(out: Path) -> dict[tuple[int, int, int], Path]:
 
 
 def _joined(out: Path) -> bytes | None:
-    """Bytes of the newest whole archive; None if there are no parts, a UserError if no archive is whole."""
+    """Bytes of the newest complete archive; None if there are no parts, a UserError if no archive is complete."""
     found = _parts_in(out)
     for number, of in sorted({(number, of) for number, _, of in found}, reverse=True):
         paths = [found.get((number, place, of)) for place in range(1, of + 1)]

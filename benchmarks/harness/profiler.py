@@ -25,7 +25,7 @@ Part = tuple[str, str]
 """Phase and part within it, such as ("acting", "heads")."""
 BACKWARD = "backward"
 """The phase of the backward pass."""
-ITSELF: Part = ("watching", "graph")
+PROFILER_COST: Part = ("watching", "graph")
 """The profiler's own cost: recording which part created which node."""
 
 
@@ -66,7 +66,7 @@ class Profiler:
             phase = self._open[0][0] if self._open else part
             with self._opened((phase, part)):
                 result = function(*arguments, **named)
-            with self._opened(ITSELF):
+            with self._opened(PROFILER_COST):
                 self._claim(part, arguments, result)
             return result
 
@@ -75,7 +75,7 @@ class Profiler:
     def _watched_backward(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def watched(loss: Tensor, *arguments: Any, **named: Any) -> Any:
-            with self._opened(ITSELF):
+            with self._opened(PROFILER_COST):
                 for node, part in self._makers.items():
                     node.register_prehook(functools.partial(self._node_starts, part))
                 self._makers = {}

@@ -12,7 +12,7 @@ agents) is at least the target, or at the limit, and then it counts as not reach
 of its ended children, from the first line of training, imports apart.
 
 One line of JSON a trial is added to DIR/trials.jsonl when the trial ends. The same command again leaves out the trials
-that are there; a trial that was killed begins anew. `trainers.py` says how each library is installed.
+that are there; a trial that was killed begins again. `trainers.py` says how each library is installed.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def run(trial: Trial, limit: int, every: int) -> Trial:
     return Trial(*trial.key, cpu_seconds=at[1], env_steps=at[0], curve=curve)
 
 
-def trials_of(folder: Path) -> list[Trial]:
+def read_trials(folder: Path) -> list[Trial]:
     """All trials that have ended."""
     path = folder / ROWS
     lines = path.read_text().splitlines() if path.exists() else []
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     flags = parser.parse_args(arguments)
     if flags.what == "table":
-        print(table(trials_of(flags.out)))
+        print(table(read_trials(flags.out)))
         return
     if flags.library is None or flags.target is None:
         parser.error("name a library and a --target")
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"the seeds {TUNING_SEEDS} are those of tuning: tune with them, and measure others")
     flags.out.mkdir(parents=True, exist_ok=True)
     for trial in _asked(flags):
-        if trial.key not in {ended.key for ended in trials_of(flags.out)}:
+        if trial.key not in {ended.key for ended in read_trials(flags.out)}:
             line = json.dumps(asdict(run(trial, flags.limit, flags.every)))
             with (flags.out / ROWS).open("a") as rows:
                 rows.write(line + "\n")
@@ -193,7 +193,7 @@ def _asked(flags: Any) -> list[Trial]:
     if flags.what == "tune":
         grid = [(rate, seed) for seed in flags.seeds for rate in LEARNING_RATES]
     else:
-        best = best_learning_rate(trials_of(flags.out), flags.library, flags.target)
+        best = best_learning_rate(read_trials(flags.out), flags.library, flags.target)
         grid = [(best, seed) for seed in flags.seeds]
     return [Trial(flags.library, rate, seed, flags.target) for rate, seed in grid]
 

@@ -18,7 +18,7 @@ from scipy import stats
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["OBJECT_STORE", "Sample", "Trend", "name_of", "read_samples", "sample", "trends", "write_samples"]
+__all__ = ["OBJECT_STORE", "Sample", "Trend", "process_name", "read_samples", "sample", "trends", "write_samples"]
 
 OBJECT_STORE = "object store (shared by all)"
 _BLOCKS = 9
@@ -87,7 +87,7 @@ def sample(minutes: float, pid: int, process: str) -> Sample | None:
     return Sample(minutes, pid, process, found["Rss"], found["Anonymous"], found["Pss_Shmem"]) if found else None
 
 
-def name_of(command: str) -> str:
+def process_name(command: str) -> str:
     """Short name of a process, from its command line; Ray's workers change theirs with every task."""
     words = command.split()
     if not words:

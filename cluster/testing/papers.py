@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _submit(cluster: LocalCluster, experiment: str) -> list[str]:
     refusals = {description: refusal(cluster, experiment, FLAGS, token) for description, token in WRONG_TOKENS.items()}
-    faults = [f"let in with {description}" for description, sentence in refusals.items() if not sentence]
+    faults = [f"accepted with {description}" for description, sentence in refusals.items() if not sentence]
     job = Submission(cluster, experiment, FLAGS, cluster.home / experiment)
     if code := job.wait(_LIMIT_SECONDS):
         print(job.printed[-3000:], flush=True)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["MARK", "command_of", "is_alive", "kill_marked", "listeners", "marked"]
+__all__ = ["MARK", "command_line", "is_alive", "kill_marked", "listeners", "marked"]
 
 MARK = "CONCORD_NODE"
 """Name of the environment variable."""
@@ -36,7 +36,7 @@ def marked(value: str) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
-def command_of(pid: int) -> str:
+def command_line(pid: int) -> str:
     """Command line of a process, which Ray's workers set to their task; empty after the process ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()

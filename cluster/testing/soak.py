@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.testing.local_cluster import LocalCluster
-from cluster.testing.memory import Sample, Trend, name_of, read_samples, sample, trends, write_samples
-from cluster.testing.processes import command_of, marked
+from cluster.testing.memory import Sample, Trend, process_name, read_samples, sample, trends, write_samples
+from cluster.testing.processes import command_line, marked
 from cluster.testing.submission import Submission, TrialFolder
 from tune_experiments.core.errors import exits_with_one_sentence
 
@@ -79,7 +79,7 @@ def sample_memory(cluster: LocalCluster, others: Sequence[int], minutes: float) 
     """One sample of each process of the cluster and of each process id in `others`."""
     nodes = {pid: node for node in cluster.nodes() for pid in marked(cluster.mark(node))}
     nodes |= dict.fromkeys(others, "client")
-    found = (sample(minutes, pid, f"{node}: {name_of(command_of(pid))}") for pid, node in nodes.items())
+    found = (sample(minutes, pid, f"{node}: {process_name(command_line(pid))}") for pid, node in nodes.items())
     return [one for one in found if one is not None]
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
-from cluster.testing.processes import command_of, marked
-from rl_models.training.checkpoint import newest_whole_checkpoint
+from cluster.testing.processes import command_line, marked
+from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
@@ -43,7 +43,7 @@ class TrialFolder:
 
     def saved(self) -> int:
         """Env steps of its newest complete checkpoint."""
-        newest = newest_whole_checkpoint(self.path / "checkpoints")
+        newest = newest_complete_checkpoint(self.path / "checkpoints")
         return int(newest.name.removeprefix("checkpoint_")) if newest else 0
 
     def is_finished(self) -> bool:
@@ -102,7 +102,7 @@ class Submission:
     def processes(self, word: str) -> dict[int, str]:
         """Process id -> node, of all processes of the cluster whose command line contains the word."""
         marks = {node: self.cluster.mark(node) for node in self.cluster.nodes()}
-        return {pid: node for node, mark in marks.items() for pid in marked(mark) if word in command_of(pid)}
+        return {pid: node for node, mark in marks.items() for pid in marked(mark) if word in command_line(pid)}
 
 
 def refusal(cluster: LocalCluster, experiment: str, flags: Sequence[str], token: str | None) -> str:

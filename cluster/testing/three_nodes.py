@@ -27,44 +27,44 @@ def main() -> int:
     argparse.ArgumentParser(prog="python -m cluster.testing.three_nodes", description=__doc__).parse_args()
     begun = time.monotonic()
 
-    def say(sentence: str) -> None:
+    def print_fn(sentence: str) -> None:
         print(f"[{time.monotonic() - begun:5.0f} s] {sentence}", flush=True)
 
-    say("starting a head and two worker nodes")
+    print_fn("starting a head and two worker nodes")
     with LocalCluster(workers=2, cpus_per_worker=2) as cluster:
         name = cluster.name
-        say(f"up at {cluster.api_address}: {len(marked(name))} processes")
-        say(_addresses(cluster))
+        print_fn(f"up at {cluster.api_address}: {len(marked(name))} processes")
+        print_fn(_addresses(cluster))
         refusals = {
             description: refusal(cluster, EXPERIMENT, FLAGS, token) for description, token in WRONG_TOKENS.items()
         }
         for description, sentence in refusals.items():
-            say(f"with {description}: {sentence or 'the job was let in, or refused without a sentence'}")
+            print_fn(f"with {description}: {sentence or 'the job was accepted, or refused without a message'}")
         job = Submission(cluster, EXPERIMENT, FLAGS, cluster.home / "results")
         trial = job.trial(f"{METHOD}-seed0")
         try:
-            _lose_a_node(job, trial, say)
+            _lose_a_node(job, trial, print_fn)
             code = job.wait()
         finally:
             job.process.kill()
             print(job.printed, flush=True)
-        say(f"the job ended with exit code {code} after {trial.env_steps():,} env steps")
+        print_fn(f"the job ended with exit code {code} after {trial.env_steps():,} env steps")
         steps = [int(row["env_steps"]) for row in trial.rows()]
-        say(f"its log has {len(steps)} rows, {len(steps) - len(set(steps))} of them double")
+        print_fn(f"its log has {len(steps)} rows, {len(steps) - len(set(steps))} of them double")
         is_whole = code == 0 and trial.is_finished() and len(steps) == len(set(steps)) and all(refusals.values())
         home = cluster.home
-    say(f"stopped: {len(marked(name))} processes left, {home} {'left' if home.exists() else 'removed'}")
+    print_fn(f"stopped: {len(marked(name))} processes left, {home} {'left' if home.exists() else 'removed'}")
     return 0 if is_whole and not marked(name) else 1
 
 
-def _lose_a_node(job: Submission, trial: TrialFolder, say: Callable[[str], None]) -> None:
+def _lose_a_node(job: Submission, trial: TrialFolder, print_fn: Callable[[str], None]) -> None:
     job.wait_for_checkpoint(trial)
     node = next(node for node in job.processes(TRIAL_PROCESS).values())
     at, saved = trial.env_steps(), trial.saved()
     killed = job.cluster.kill_node(node)
-    say(f"killed {node} ({killed} processes) at {at:,} env steps; the newest checkpoint is of {saved:,}")
+    print_fn(f"killed {node} ({killed} processes) at {at:,} env steps; the newest checkpoint is of {saved:,}")
     seconds = wait_until(lambda: trial.env_steps() > at or trial.is_finished(), 300, "training did not continue")
-    say(f"training passed that point {seconds:.0f} s later, on {set(job.processes(TRIAL_PROCESS).values())}")
+    print_fn(f"training passed that point {seconds:.0f} s later, on {set(job.processes(TRIAL_PROCESS).values())}")
 
 
 def _addresses(cluster: LocalCluster) -> str:

@@ -1,4 +1,4 @@
-"""Untrusted JSON files: read with a size limit, and every fault is one sentence; written whole or not at all."""
+"""Untrusted JSON files: read with a size limit, and written atomically. Every error is one sentence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Corpora from disk: folders with `text_{train,val,test}.json` and maybe `games.json`, as in the published corpus.
 
-Folders are untrusted: reading is bounded, nothing in them is executed, and every fault is one sentence that names the
+Folders are untrusted: reading is bounded, nothing in them is executed, and every error is one sentence that names the
 file and the key path.
 """
 

@@ -42,7 +42,7 @@ class ManualWriter:
         self.draws = 2 * self.length + 1
         self._orders = np.array(list(itertools.permutations(range(self.length))), np.int64)
         counts = corpus.counts(self._split)
-        self._may_mislead: Array = counts[:, 1:, : len(_TYPED)].min(-1) > 0
+        self._needs_more_episodes: Array = counts[:, 1:, : len(_TYPED)].min(-1) > 0
         self._has_unknown: Array = counts[..., UNKNOWN] > 0
         for entity, role, kind in sorted(self._needed(pairs_of_games(games, split))):
             if not counts[entity, role, kind]:
@@ -85,7 +85,7 @@ class ManualWriter:
 
     def _draw_false_role(self, enemy: Array, movement: Array, coins: Array) -> tuple[Array, Array]:
         """[K, 1] int64 each: a wrong role and a wrong movement for the enemy."""
-        may = self._may_mislead[enemy]
+        may = self._needs_more_episodes[enemy]
         wants_goal = coins[:, 0] < 0.5
         role = np.where(may.all(1), np.where(wants_goal, GOAL, MESSAGE), np.where(may[:, 1], GOAL, MESSAGE))
         kind = (movement + 1 + (coins[:, 1] * (len(_TYPED) - 1)).astype(np.int64)) % len(_TYPED)
@@ -101,6 +101,6 @@ class ManualWriter:
         if self._has_decoys:
             decoys = {(entity, ENEMY) for entity, role in pairs if role != ENEMY}
             only_enemies = {entity for entity, _ in pairs} - {entity for entity, _ in decoys}
-            misled = {(entity, MESSAGE) for entity in only_enemies if not self._may_mislead[entity].any()}
+            misled = {(entity, MESSAGE) for entity in only_enemies if not self._needs_more_episodes[entity].any()}
             pairs = pairs | decoys | misled
         return {(*pair, kind) for pair in pairs for kind in kinds}

@@ -38,7 +38,7 @@ class ScriptTeacher:
 
     Args:
         num_worlds: B.
-        names: names of the scripts, each one of `opponents.get_opponent`; they take turns, one an episode.
+        names: names of the scripts, each one of `opponents.get_opponent`; they take turns, one per episode.
     """
 
     def __init__(self, num_worlds: int, names: Sequence[str]) -> None:

@@ -77,7 +77,7 @@ def describe(view: View) -> str:
     ]
     for k in range(int(view["num_own"])):
         who = f"own {k} of agent {int(view['owner'][k])}: {UNITS[int(view['own_type'][k])]}"
-        lines.append(f"{who} {_place(view, 'own', k)}; {command_in_words(view, k)}.")
+        lines.append(f"{who} {_place(view, 'own', k)}; {describe_command(view, k)}.")
     for name in LIST_NAMES[1:]:
         for k in range(int(view[f"num_{name}"])):
             who = f"{name} {k}: {UNITS[int(view['enemy_type'][k])]}" if name == "enemy" else f"{name} {k}:"
@@ -91,7 +91,7 @@ def _place(view: View, name: str, k: int) -> str:
     return f"at x {x}, y {y}, hp {hp} of {most}"
 
 
-def command_in_words(view: View, k: int) -> str:
+def describe_command(view: View, k: int) -> str:
     """Present command of own unit `k`, in words."""
     numbers = {part: int(view[f"command_{part}"][k]) for part in _ARGUMENTS}
     kind, place = UNITS[numbers["unit_type"]], f"x {numbers['x']}, y {numbers['y']}"

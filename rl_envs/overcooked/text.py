@@ -34,7 +34,7 @@ def describe(kitchen: Kitchen, state: Arrays, index: int = 0) -> str:
     one = {name: value[index] for name, value in state.items()}
     lines = [f"Step {one['episode_length']}, soups served: {one['soups']}."]
     for number, cell in enumerate(kitchen.pots.tolist()):
-        lines.append(f"Pot {number} at {_at(kitchen, cell)}: {pot_in_words(int(one['contents'][cell]))}.")
+        lines.append(f"Pot {number} at {_at(kitchen, cell)}: {describe_pot(int(one['contents'][cell]))}.")
     lying = np.flatnonzero((one["contents"] > NOTHING) & (one["contents"] <= SOUP))
     things = [f"{WITH_ARTICLE[one['contents'][cell]]} at {_at(kitchen, cell)}" for cell in lying.tolist()]
     lines.append(f"On the counters: {'; '.join(things) or 'nothing'}.")
@@ -125,7 +125,7 @@ def _at(kitchen: Kitchen, cell: int) -> str:
     return f"row {row}, column {column}"
 
 
-def pot_in_words(contents: int) -> str:
+def describe_pot(contents: int) -> str:
     """Contents of a pot in words: `empty`, `2 onions`, `a soup that is done`, ..."""
     if contents == READY:
         return _IS_READY

@@ -165,7 +165,7 @@ class Overcooked(World):
 
     def describe(self, index: int = 0) -> str:
         """State of world `index` as text; `text.read_states` reads it back."""
-        return describe(self.kitchen, self._state_of(index), 0)
+        return describe(self.kitchen, self._world_state(index), 0)
 
     @property
     def legend(self) -> Mapping[str, tuple[int, int, int]]:
@@ -178,9 +178,9 @@ class Overcooked(World):
         """Image of world `index`, [H, W, 3] uint8."""
         from rl_envs.overcooked import render  # only rendering needs Pillow
 
-        return render.draw(self.kitchen, {name: value[0] for name, value in self._state_of(index).items()})
+        return render.draw(self.kitchen, {name: value[0] for name, value in self._world_state(index).items()})
 
-    def _state_of(self, index: int) -> Arrays:
+    def _world_state(self, index: int) -> Arrays:
         """State of a single world, [1, ...], in NumPy."""
         return {name: self.xp.to_numpy(value[index, None]) for name, value in self.state.items()}
 

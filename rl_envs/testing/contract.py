@@ -33,7 +33,7 @@ def check_declaration(world: World) -> None:
     require(not both, f"keys {both} are declared both in observation_spec and in text_spec")
     for key in RESERVED_KEYS:
         spec = world.observation_spec.get(key)
-        require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool an agent")
+        require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool per agent")
     require(_unique(world.metric_names), f"metric_names repeat themselves: {world.metric_names!r}")
     require(
         not {"return", "length", "count"} & set(world.metric_names),

@@ -130,7 +130,7 @@ class Simulator:
 
 
 def _events(event: Any) -> list[Any]:
-    """One event an agent."""
+    """One event per agent."""
     return list(getattr(event, "events", None) or [event])
 
 

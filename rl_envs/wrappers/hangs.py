@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-PATIENCE_VARIABLE = "CONCORD_FRAGMENT_SECONDS"
+TIMEOUT_VARIABLE = "CONCORD_FRAGMENT_SECONDS"
 """Environment variable with the number of seconds that a call, and a fragment of training, may take; default 540."""
 _now: tuple[str, float, int] | None = None
 _watch: threading.Thread | None = None
@@ -38,7 +38,7 @@ def watch(report: Callable[[str], None]) -> None:
     """Watch the calls of this process from now on; `report` gets the error message before the process ends."""
     global _watch
     if _watch is None:
-        seconds = float(os.environ.get(PATIENCE_VARIABLE, "540"))
+        seconds = float(os.environ.get(TIMEOUT_VARIABLE, "540"))
         _watch = threading.Thread(target=_look, args=(report, seconds), daemon=True, name="hang watch")
         _watch.start()
 

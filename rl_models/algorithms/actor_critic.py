@@ -79,7 +79,7 @@ class ActorCritic(ActorCriticConfig):
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """Whole sequences, shuffled anew each epoch; a learner without rows of a minibatch still makes the step."""
+        """Whole sequences, shuffled again each epoch; a learner without rows of a minibatch still makes the step."""
         return shuffled_minibatches(batch, seed, learners, self.num_epochs, self.num_minibatches)
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:
@@ -209,7 +209,7 @@ def with_extra_losses(
 def shuffled_minibatches(
     batch: Batch, seed: int, learners: Learners = ALONE, num_epochs: int = 1, num_minibatches: int = 1
 ) -> Iterator[Batch]:
-    """All epochs' minibatches: whole sequences, shuffled anew each epoch by a generator of this seed alone.
+    """All epochs' minibatches: whole sequences, shuffled again each epoch by a generator of this seed alone.
 
     There are as many as `num_minibatches` says, of sizes that differ by one at most, unless there are fewer sequences.
     With several learners they are cut from the joint batch, and each learner gets its own sequences of every minibatch,

@@ -51,7 +51,7 @@ class ImitationLearning:
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """Whole sequences, shuffled anew each epoch."""
+        """Whole sequences, shuffled again each epoch."""
         return shuffled_minibatches(batch, seed, learners, self.num_epochs, self.num_minibatches)
 
     def loss(

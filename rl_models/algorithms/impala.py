@@ -19,7 +19,7 @@ from rl_models.schedule import Progress
 
 @dataclass(frozen=True, kw_only=True)
 class Impala(ImpalaConfig, ActorCritic):
-    """Actor-critic with V-trace. Values are computed anew at all T + 1 observations.
+    """Actor-critic with V-trace. Values are computed again at all T + 1 observations.
 
     Subclasses override `compute_advantages`, `policy_loss` or `value_loss`.
 

@@ -133,7 +133,7 @@ class QmixConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
-    """How QMIX learns, by default with the paper's constants for StarCraft and the gradient norm of its release."""
+    """Settings of QMIX, by default with the paper's constants for StarCraft and the gradient norm of its release."""
 
     optimiser: OptimiserName = "rmsprop"
     """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; QMIX's paper has rmsprop."""
@@ -156,7 +156,7 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AlgorithmConfig(PpoConfig, ImpalaConfig, AnnealedOptimiserConfig):
-    """How a team learns by PPO or IMPALA; learning rate and entropy bonus are `LearnerConfig`'s."""
+    """Settings of PPO or IMPALA; learning rate and entropy bonus are `LearnerConfig`'s."""
 
     algorithm: str = "ppo"
     """Algorithm that trains: ppo; impala, which corrects its advantages by V-trace; or package.module:Class, your own
@@ -165,7 +165,7 @@ class AlgorithmConfig(PpoConfig, ImpalaConfig, AnnealedOptimiserConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(AlgorithmConfig):
-    """How all methods of an experiment learn."""
+    """Learner settings of all methods of an experiment."""
 
     learning_rate: PositiveFloat = 1e-3
     """Learning rate at the start, above 0."""

@@ -78,7 +78,7 @@ class Ppo(PpoConfig, ActorCritic):
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """Whole sequences, or with `decision_minibatches` single steps, shuffled anew each epoch."""
+        """Whole sequences, or with `decision_minibatches` single steps, shuffled again each epoch."""
         samples = decision_steps(batch) if self.decision_minibatches else batch
         return super().minibatches(samples, seed, replay, learners)
 

@@ -135,8 +135,8 @@ class LastReplies:
         """The last recorded reply, or a failure if there is none."""
         if (reply := self._replies.get(request.key)) is not None:
             return reply
-        said = f"{self._path} holds no reply to some questions; their fallback answers are used"
-        warnings.warn(said, stacklevel=2)
+        message = f"{self._path} holds no reply to some questions; their fallback answers are used"
+        warnings.warn(message, stacklevel=2)
         return ChatFailure("the record holds no reply to this request")
 
 

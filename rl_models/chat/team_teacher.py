@@ -48,7 +48,7 @@ class ChatTeacher:
     def messages(
         self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]
     ) -> list[CheckedReply[tuple[str, ...]]]:
-        """One message an agent for each prompt.
+        """One message per agent for each prompt.
 
         Args:
             prompts: role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for

@@ -20,7 +20,7 @@ class JointCategorical:
     """Joint policy of N agents.
 
     Attributes:
-        log_table: [..., A, ..., A] float, log Pi, with one axis an agent, normalised over these axes.
+        log_table: [..., A, ..., A] float, log Pi, with one axis per agent, normalised over these axes.
         num_agents: N.
     """
 

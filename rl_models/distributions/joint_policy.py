@@ -61,7 +61,7 @@ class JointPolicy(Protocol):
 
 @runtime_checkable
 class WholeJointPolicy(JointPolicy, Protocol):
-    """A joint policy with one action an agent that gives the probability of every joint action.
+    """A joint policy with one action per agent that gives the probability of every joint action.
 
     Coordination sets, the metrics of A Cordial Sync and RLlib's stock learners need such a policy.
     """
@@ -134,10 +134,10 @@ def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
 
 
 def outer(vectors: Tensor, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Outer product or outer sum of one vector an agent, [..., A, ..., A] with N action axes.
+    """Outer product or outer sum of one vector per agent, [..., A, ..., A] with N action axes.
 
     Args:
-        vectors: [..., N, A] float32, one vector an agent.
+        vectors: [..., N, A] float32, one vector per agent.
         combine: `torch.mul` for the outer product, `torch.add` for the outer sum.
     """
     total = vectors[..., 0, :]

@@ -137,7 +137,7 @@ class MixtureOfMarginals(ProductMixture):
 
     @property
     def num_uniforms(self) -> int:
-        """U = 1 + N: one shared draw of the component, then one draw an agent."""
+        """U = 1 + N: one shared draw of the component, then one draw per agent."""
         return 1 + self.num_agents
 
     def first_steps(self, steps: int) -> MixtureOfMarginals:
@@ -157,7 +157,7 @@ class MixtureOfMarginals(ProductMixture):
         """Draw joint actions by inverse CDF.
 
         Args:
-            uniforms: [..., 1 + N] in [0, 1): the shared draw of the component, then one draw an agent.
+            uniforms: [..., 1 + N] in [0, 1): the shared draw of the component, then one draw per agent.
 
         Returns:
             joint actions [..., N] int64; drawn component [...] int64.

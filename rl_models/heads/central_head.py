@@ -14,7 +14,7 @@ _MARGINAL_NORM = 0.01
 
 
 class CentralHead(nn.Module):
-    """Logits of all A**N joint actions, plus the outer product or sum of one vector an agent.
+    """Logits of all A**N joint actions, plus the outer product or sum of one vector per agent.
 
     As in the authors' code, the vectors enter as an outer product for two agents and as an outer sum for any other
     number of agents. Their weights start with rows of norm 0.01, so at first the joint logits decide almost alone.

@@ -51,7 +51,7 @@ class AgentLinear(AgentLayers):
         Args:
             inputs: F, width of the input.
             outputs: width of the output.
-            members: 1 for one layer that all agents share, N for one layer an agent.
+            members: 1 for one layer that all agents share, N for one layer per agent.
         """
         super().__init__(nn.Linear(inputs, outputs) for _ in range(members))
         glorot_matrices_(self)
@@ -70,7 +70,7 @@ class LegalPolicyHead(nn.Module):
             num_actions: A.
             hidden_size: width of the hidden layer; 0 for no hidden layer.
             only_legal: draw legal actions only.
-            members: 1 for one head that all agents share, N for one head an agent.
+            members: 1 for one head that all agents share, N for one head per agent.
         """
         super().__init__()
         self.components, self.num_actions = 1, num_actions
@@ -201,7 +201,7 @@ class PolicyTower(nn.Module):
         Args:
             features: F, width of both halves together.
             num_actions: A.
-            members: 1 for one layer that all agents share, N for one layer an agent.
+            members: 1 for one layer that all agents share, N for one layer per agent.
         """
         super().__init__()
         self.components, self.num_actions = 1, num_actions

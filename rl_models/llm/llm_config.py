@@ -15,7 +15,7 @@ Normalisation = Literal["sum", "token", "word"]
 
 @dataclass(frozen=True, kw_only=True)
 class DistillationSettings:
-    """How the message adapter learns."""
+    """Settings of the training of the message adapter."""
 
     num_epochs: PositiveInt = 3
     """Number of epochs over all pairs so far, in each round."""
@@ -111,7 +111,7 @@ class LanguageModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageSettings:
-    """How agents write to each other."""
+    """Settings of the agents' messages."""
 
     heard: Literal["messages", "silence", "shuffled"] = "messages"
     """Messages that the other agents read: messages, those that were written; silence, none, and no agent writes; or

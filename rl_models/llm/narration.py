@@ -40,7 +40,7 @@ class Narrator(Protocol):
         """
 
     def actions(self, code: Array) -> Sequence[str]:
-        """A phrases, one an action."""
+        """A phrases, one per action."""
 
 
 class TokenTable:

@@ -167,7 +167,7 @@ class AgentModellingLoss:
         actions = chosen_actions(batch)
         if OTHERS not in output.extras or isinstance(actions, dict):
             raise ValueError(
-                "agent modelling needs a divided team that models other agents and a world with one action an agent: "
+                "agent modelling needs a divided team that models other agents and a world with one action per agent: "
                 "build the team with models_others=True"
             )
         logits = output.extras[OTHERS][:, : actions.shape[1]]

@@ -2,7 +2,7 @@
 
 Symbols are queries; each sentence has a key and a value (`layers/sentences.py`). Input keys: `symbols` and
 `cells` [B, T, N, moments, E] uint8, entities of the last time steps, oldest first; `agent_symbols` and `agent_cells`
-[B, T, N, moments, N] uint8, the agent's own first; `manual` [B, T, N, n] int, numbers of sentences. The text encoder
+[B, T, N, moments, N] uint8, the agent's own first; `manual` [B, T, N, n] int, sentence ids. The text encoder
 stores the sentences. Each sentence is encoded once a batch, or once an episode if a collector keeps the encodings.
 
 Attention is linear in the values, and so is the convolution. So the values of a few hundred sentences pass through the
@@ -135,7 +135,7 @@ class Emma(EntityNetwork):
 
         Args:
             key: not used.
-            tokens: [D, 1] int, numbers of the sentences.
+            tokens: [D, 1] int, sentence ids.
         """
         states, lengths = self.encoder(tokens[:, 0])
         read = self.reader(states, lengths)

@@ -130,10 +130,10 @@ class DividedParts(TowersOfParts):
     def _divide(self, obs: dict[str, Tensor]) -> Division:
         """Masks of the entities of K frames, from the goal grounded from the agent's side and from the others' side."""
         encoder, key = cast(PartsEncoder, self.encoders[0]), self._keys.key
-        said = encoder.entries(obs, key)
-        said = (said[..., -1, :, :] if self._has_moments else said).flatten(3, -2)  # [B, T, N, E, width]
+        entries = encoder.entries(obs, key)
+        entries = (entries[..., -1, :, :] if self._has_moments else entries).flatten(3, -2)  # [B, T, N, E, width]
         if self.goal_reader is not None:
-            said = torch.cat([said, self.goal_reader(encoder.with_texts(obs), said)], -1)
+            entries = torch.cat([entries, self.goal_reader(encoder.with_texts(obs), entries)], -1)
         shown = obs[key].flatten(0, 2)
         if self._has_numbers:
             exists = (shown != 0).any(-1)
@@ -141,7 +141,7 @@ class DividedParts(TowersOfParts):
             shown = (shown[:, -1] if self._has_moments else shown).flatten(1).long()
             exists = shown != 0 if self.is_entity is None else self.is_entity[shown]
         offsets = self._offsets(obs)
-        sides = torch.relu(self.goal_entities(said.flatten(0, 2))[:, :, None] + self.goal_offsets(offsets))
+        sides = torch.relu(self.goal_entities(entries.flatten(0, 2))[:, :, None] + self.goal_offsets(offsets))
         noise = obs[NOISE].flatten(0, 2).flatten(1) if NOISE in obs else None
         return divide(self.division(sides.flatten(2)), exists, offsets, noise)
 

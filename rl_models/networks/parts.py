@@ -1,7 +1,7 @@
 """Observations of any game: several arrays an agent, some of them vectors and some of them images.
 
-`PartsEncoder` turns them into one vector an agent: each entry is divided by its largest value or, without a useful one,
-compressed (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
+`PartsEncoder` turns them into one vector per agent: each entry is divided by its largest value or, without a useful
+one, compressed (`Scaling`); images go through convolutions, and a reader reads texts with all of that as its query. The
 networks behind it are those of the papers: a multilayer perceptron or CommNet (Sukhbaatar et al., 2016) with the
 agent's own or the whole team's observations for the values (MAPPO: Yu et al., 2022, section 3), and TBONE's rounds of
 messages (A Cordial Sync, section 5). All agents share the weights; the agent's index is one of the vectors. The parts
@@ -136,15 +136,15 @@ class PartsEncoder(nn.Module):
     def entries(self, obs: dict[str, Tensor], key: str, weights: Mapping[str, Tensor] | None = None) -> Tensor:
         """Features of an array's entries: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F]."""
         if key in self._kind_keys:
-            said = self.kinds[self._kind_keys.index(key)](obs[key].long())
+            values = self.kinds[self._kind_keys.index(key)](obs[key].long())
         elif key in self._name_keys:
-            said = self.names[self._name_keys.index(key)].vectors(self.words)[obs[key].long()]  # type: ignore[operator]
+            values = self.names[self._name_keys.index(key)].vectors(self.words)[obs[key].long()]  # type: ignore[operator]
         else:
-            said = obs[key].float()
+            values = obs[key].float()
         if not weights or key not in weights:
-            return said
+            return values
         weight = weights[key]
-        return said * weight.reshape(*weight.shape, *[1] * (said.ndim - weight.ndim))
+        return values * weight.reshape(*weight.shape, *[1] * (values.ndim - weight.ndim))
 
     def with_texts(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Observations with the texts that the encoder stores."""

@@ -1,4 +1,4 @@
-"""One network an agent, with nothing shared, as in EnDi's released code.
+"""One network per agent, with nothing shared, as in EnDi's released code.
 
 The members have no memory and exchange no messages. Texts that the networks store are looked up once for all members,
 so a row number means the same text for each of them; each member encodes the texts with its own weights.

@@ -1,6 +1,6 @@
 """Planes of a cell map, drawn from lists of units, and the convolutions over them (RED's map trunk).
 
-A fragment holds the lists and one number a cell, about 2 kB a step, in place of 42 planes of 1024 cells. What a unit
+A fragment holds the lists and one number per cell, about 2 kB a step, in place of 42 planes of 1024 cells. What a unit
 sees of the map is gathered at its cell before the 1x1 convolution, which so runs over units and not over all cells.
 """
 

@@ -1,4 +1,4 @@
-"""Linear layers on one vector an agent, with or without rounds of averaged messages (CommNet).
+"""Linear layers on one vector per agent, with or without rounds of averaged messages (CommNet).
 
 CommNet is Sukhbaatar et al., 2016, eqs. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is
 the mean of the others' states. Without rounds the network is a multilayer perceptron. All agents share the weights.

@@ -2,9 +2,9 @@
 
 | | next goal |
 |---|---|
-| SAMA | the model names it together with its sub-goals, each round anew |
+| SAMA | the model names it together with its sub-goals, in each round |
 | DEPS | the model writes the whole list at the start, and a new one when a round has failed |
-| Plan4MC | a search over a graph of skills, from the present to the final facts, each round anew; no model |
+| Plan4MC | a search over a graph of skills, from the present to the final facts, in each round; no model |
 """
 
 from __future__ import annotations

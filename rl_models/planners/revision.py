@@ -2,7 +2,7 @@
 
 | | asks | remembers |
 |---|---|---|
-| reflection | what was wrong, then plans anew with the failures in view (SAMA, section 3.4) | three failures |
+| reflection | what was wrong, then plans again with the failures in view (SAMA, section 3.4) | three failures |
 | retry | another planner, which differs by its seed, for a plan of the same state | nothing |
 
 A noisy planner does better at a second try without any feedback, so the value of reflection is its gain over as many
@@ -82,7 +82,7 @@ class Retry:
         for number, planner in enumerate(self.planners, start=1):
             own = [place for place, one in enumerate(failures) if one.tried == number]
             some = [failures[place] for place in own]
-            anew = planner.plan([one.plan.state for one in some], [one.goal for one in some])
-            for place, plan in zip(own, anew, strict=True):
+            revised = planner.plan([one.plan.state for one in some], [one.goal for one in some])
+            for place, plan in zip(own, revised, strict=True):
                 revised[place] = plan
         return revised

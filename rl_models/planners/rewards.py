@@ -66,7 +66,7 @@ class DesignedReward:
     fell_back: bool = False
 
     @property
-    def was_asked_for(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether a model was asked for it."""
         return self.fell_back or self.source != "builtin"
 

@@ -157,7 +157,7 @@ class PlanningLoop:
         ]
         revised = self._revision.revise(failures)
         for progress, plan, failure in zip(some, revised, failures, strict=True):
-            if plan.subgoals != failure.plan.subgoals:  # else they are only handed out anew, for the goal before
+            if plan.subgoals != failure.plan.subgoals:  # else they are only assigned again, for the goal before
                 progress.goal = failure.goal
         return self._take(worlds, revised, "planned again")
 

@@ -161,13 +161,13 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         # A world that hangs would block forever. This process then logs where it hangs and exits: a runner is
         # restarted, a trial continues from its checkpoint. Calls of custom environments have a timeout of their own
         # with a slightly shorter limit, so their error message comes first.
-        faulthandler.dump_traceback_later(1.08 * _patience_seconds(), exit=True, file=2)  # standard error
+        faulthandler.dump_traceback_later(1.08 * _timeout_seconds(), exit=True, file=2)  # standard error
         try:
-            return self._collect_or_begin_anew()
+            return self._collect_or_restart()
         finally:
             faulthandler.cancel_dump_traceback_later()
 
-    def _collect_or_begin_anew(self) -> Fragment:
+    def _collect_or_restart(self) -> Fragment:
         try:
             return self.collector.collect()
         except Exception:
@@ -244,7 +244,7 @@ def was_restarted() -> bool:
     return bool(context.was_current_actor_reconstructed)
 
 
-def _patience_seconds() -> float:
+def _timeout_seconds() -> float:
     """Timeout of a fragment; slightly below RLlib's own, which only stops waiting."""
     return float(os.environ.get("CONCORD_FRAGMENT_SECONDS", "540"))
 

@@ -189,7 +189,7 @@ class TeamImpalaLearner(PrivateImpalaLearner, TeamLearner, IMPALATorchLearner):
         """Build as RLlib does, then watch the threads that it started."""
         super().build()
         self.replace_update(_update_or_record_failure)
-        self.leave_batches_on_the_host()  # `learn` copies each batch at once
+        self.keep_batches_on_cpu()  # `learn` copies each batch at once
         self.updates_done = _UpdatesDone(self.threads)
         self.replace_updates_done(self.updates_done)
 

@@ -127,7 +127,7 @@ class PrivateImpalaLearner:
         """Let the learner thread call this with each batch."""
         self._learner_thread._update_method = update
 
-    def leave_batches_on_the_host(self) -> None:
+    def keep_batches_on_cpu(self) -> None:
         """Let the GPU loader threads pass batches on unchanged."""
         for thread in getattr(self, "_gpu_loader_threads", []):
             thread._to_device_safe = _unchanged
@@ -191,7 +191,7 @@ class PrivateDistribution:
         return None
 
 
-def job_that_imports_from(path: Sequence[str]) -> Any:
+def make_job_config(path: Sequence[str]) -> Any:
     """Ray's `JobConfig` of a job whose workers look for modules in these places first, in this order.
 
     By itself Ray puts the current folder first, where a file `random.py` or `torch.py` would hide the module.

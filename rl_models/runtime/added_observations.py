@@ -125,7 +125,7 @@ def make_speech(network: TeamNetwork) -> Speech | None:
     return network.speech() if isinstance(network, WritesMessages) else None
 
 
-def with_messages_at_the_end(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
+def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
     """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
     Args:

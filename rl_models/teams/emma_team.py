@@ -26,7 +26,7 @@ class EmmaTeamConfig:
     sees_movement: bool = False
     """Whether a sprite's query has its movement; only for teams that read the manual; not in the paper."""
     shares_network: bool = True
-    """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi's code."""
+    """True: all agents share one network. False: one network per agent, with nothing shared, as in EnDi's code."""
 
 
 def emma_team(

@@ -70,7 +70,7 @@ def silg_entities_team(
         sizes: sizes of the world.
         num_actions: A.
         texts: all sentences that can be shown, and the training sentences, whose words are learned.
-        shares_network: whether all agents share one network; if not, there is one network an agent.
+        shares_network: whether all agents share one network; if not, there is one network per agent.
         seed: seed of the initial weights.
     """
     members = number_of_networks(shares_network, sizes.num_agents)

@@ -37,7 +37,7 @@ class ReaderTeamConfig:
     only_legal_moves: bool = True
     """Draw legal moves only, so no moves into walls, as in the released code; the paper does not mention it."""
     shares_network: bool = True
-    """True: all agents share one network. False: one network an agent, with nothing shared, as in EnDi."""
+    """True: all agents share one network. False: one network per agent, with nothing shared, as in EnDi."""
 
 
 def reader_team(

@@ -1,1 +1,1 @@
-"""Text encoders, which turn sentences into one vector a token, and the cache of their encodings."""
+"""Text encoders, which turn sentences into one vector per token, and the cache of their encodings."""

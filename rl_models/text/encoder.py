@@ -1,4 +1,4 @@
-"""Protocol of a text encoder: it turns numbers of sentences into one vector a token.
+"""Protocol of a text encoder: it turns sentence ids into one vector per token.
 
 The sentences of a world are finite, so an encoder stores all of them, and observations hold their numbers. Some
 encoders learn with the policy, others are frozen; a network uses both in the same way.

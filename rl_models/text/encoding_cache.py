@@ -34,7 +34,7 @@ DEFAULT_GIGABYTES = 8.0
 TEXTS_AT_ONCE = 32
 """Number of texts that are encoded together."""
 
-PATIENCE_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 """Longest wait in seconds for another process that encodes."""
 
 Text: TypeAlias = str | tuple[int, ...] | tuple[str, ...]
@@ -75,7 +75,7 @@ class EncodingCache:
         self._root = folder or default_folder()
         self._folder = self._root / encoder
         self._limit = _limit_in_bytes()
-        self._unseen, self._patience = math.inf, PATIENCE_SECONDS
+        self._unseen, self._timeout = math.inf, TIMEOUT_SECONDS
         self.asked = self.found = 0
 
     def get(self, texts: Iterable[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]]) -> dict[_Text, Tensor]:
@@ -123,9 +123,9 @@ class EncodingCache:
         """Wait for another encoding process up to a timeout, then go on without the lock."""
         with ExitStack() as held:
             try:
-                held.enter_context(hold_lock(self._folder / ".lock", self._patience))
+                held.enter_context(hold_lock(self._folder / ".lock", self._timeout))
             except TimeoutError:
-                self._patience = 0.0
+                self._timeout = 0.0
             yield
 
     def _read(self, texts: Iterable[_Text]) -> dict[_Text, Tensor]:

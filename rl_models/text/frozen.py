@@ -42,7 +42,7 @@ class FrozenEncoder(nn.Module):
         self.register_buffer("first", lengths.cumsum(0) - lengths, persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers [U] int -> states [U, l, F] float32 and lengths [U] int64."""
+        """Sentence ids [U] int -> states [U, l, F] float32 and lengths [U] int64."""
         lengths, first = self.lengths[ids.long()], self.first[ids.long()]
         position = torch.arange(longest(lengths, self.length), device=ids.device)
         rows = first[:, None] + torch.minimum(position, lengths[:, None] - 1)

@@ -30,7 +30,7 @@ _SENTENCE_END = "."
 
 
 class ModelTokens:
-    """An encoder's tokens as numbers, for environments with texts.
+    """Token ids of an encoder, for environments with texts.
 
     Attributes:
         vocabulary: V, number of numbers.
@@ -51,7 +51,7 @@ class ModelTokens:
         self._texts: dict[bytes, str] = {}
 
     def tokens(self, text: str, length: int) -> NDArray[np.int32]:
-        """Numbers of a text's tokens with those at both ends, [length] int32, padded with 0; an empty text has none.
+        """Ids of a text's tokens with those at both ends, [length] int32, padded with 0; an empty text has none.
 
         Raises:
             ValueError: the text has more tokens.
@@ -69,7 +69,7 @@ class ModelTokens:
             self._texts.setdefault(row.tobytes(), text)
         return self._rows[text, length]
 
-    def text_of(self, tokens: NDArray[np.int32]) -> str:
+    def decode(self, tokens: NDArray[np.int32]) -> str:
         """The text that had these tokens; an empty one for tokens never seen."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 

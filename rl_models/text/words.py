@@ -1,4 +1,4 @@
-"""The built-in text encoder: one vector a word, which is learned with the policy. It needs no download.
+"""The built-in text encoder: one vector per word, which is learned with the policy. It needs no download.
 
 Words that do not occur in the training sentences are left out, because nothing can be learned about them.
 """
@@ -53,7 +53,7 @@ class Vocabulary:
         return len(self.words) + 1
 
     def tokens(self, sentences: Sequence[str]) -> Tensor:
-        """Numbers of the words of D sentences, [D, L] int64, without unknown words, padded with 0; L is at least 1."""
+        """Word ids of D sentences, [D, L] int64, without unknown words, padded with 0; L is at least 1."""
         number = {word: index for index, word in enumerate(self.words, start=1)}
         rows = [[number[word] for word in split_words(sentence) if word in number] for sentence in sentences]
         lengths = np.array([len(row) for row in rows])
@@ -97,6 +97,6 @@ class WordEncoder(nn.Module):
         self.register_buffer("lengths", (tokens != 0).sum(-1).clamp(min=1), persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers [U] int -> states [U, l, F] float32 and lengths [U] int64."""
+        """Sentence ids [U] int -> states [U, l, F] float32 and lengths [U] int64."""
         lengths = self.lengths[ids.long()]
         return self.words(self.tokens[ids.long(), : longest(lengths, self.tokens.shape[1])]), lengths

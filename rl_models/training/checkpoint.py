@@ -1,6 +1,6 @@
 """Atomic checkpoints that cannot run code: safetensors for arrays, JSON for the rest.
 
-    folder/checkpoint_000123/<group>.safetensors   one file a group ("weights", "optimizer", "runner_0", ...)
+    folder/checkpoint_000123/<group>.safetensors   one file per group ("weights", "optimizer", "runner_0", ...)
     folder/checkpoint_000123/state.json            format, step, state, and the SHA-256 of every other file
 
 A checkpoint is written into a hidden directory, flushed to the disk and renamed once, so `checkpoint_*` is never
@@ -29,13 +29,13 @@ from rl_models.training.checkpoint_files import CheckpointError
 __all__ = [
     "Checkpoint",
     "CheckpointError",
-    "check_whole",
+    "check_complete",
     "delete_checkpoint",
     "get_checkpoint_path",
     "load_checkpoint",
     "load_state",
     "new_checkpoint",
-    "newest_whole_checkpoint",
+    "newest_complete_checkpoint",
     "numbered_checkpoints",
     "prune",
     "save_checkpoint",
@@ -134,7 +134,7 @@ def load_state(path: Path) -> dict[str, Any]:
     return state
 
 
-def newest_whole_checkpoint(folder: Path) -> Path | None:
+def newest_complete_checkpoint(folder: Path) -> Path | None:
     """The checkpoint with the highest step whose files are all intact, or None.
 
     Damaged and unrelated directories are skipped, with one warning that says what is used; unfinished ones are hidden.
@@ -143,7 +143,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     faults: list[str] = []
     for step, path in sorted(numbered_checkpoints(Path(folder)), reverse=True):
         try:
-            check_whole(path, step)
+            check_complete(path, step)
         except CheckpointError as error:
             faults.append(str(error))
         else:
@@ -154,7 +154,7 @@ def newest_whole_checkpoint(folder: Path) -> Path | None:
     return found
 
 
-def check_whole(path: Path, step: int) -> None:
+def check_complete(path: Path, step: int) -> None:
     """Compare all files of a checkpoint with their sizes and digests in its state.
 
     Raises:
@@ -173,12 +173,12 @@ def _warn_once(sentence: str) -> None:
 
 
 def prune(folder: Path, keep: int, always: Collection[int] = ()) -> None:
-    """Delete all but the `keep` newest checkpoints, the newest whole one and those in `always`; never during a save.
+    """Delete all but the `keep` newest checkpoints, the newest complete one and those in `always`; never during a save.
 
     Leftovers of crashed saves are deleted, too.
     """
     folder = Path(folder)
-    whole = newest_whole_checkpoint(folder)
+    whole = newest_complete_checkpoint(folder)
     for step, path in sorted(numbered_checkpoints(folder), reverse=True)[keep:]:
         if path != whole and step not in always:
             delete_checkpoint(path)
@@ -210,7 +210,7 @@ def numbered_checkpoints(folder: Path) -> list[tuple[int, Path]]:
 def _make_room(path: Path, step: int) -> None:
     """Give a damaged checkpoint a hidden name; refuse to overwrite an intact one."""
     try:
-        check_whole(path, step)
+        check_complete(path, step)
     except CheckpointError as error:
         aside = path.with_name(f".damaged_{path.name}_{uuid.uuid4().hex[:8]}")
         logger.warning("%s; renamed to %s", error, aside)

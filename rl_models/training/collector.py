@@ -25,7 +25,7 @@ from rl_models.runtime.added_observations import (
     MESSAGES,
     draws_noise,
     make_speech,
-    with_messages_at_the_end,
+    with_final_messages,
     with_noise,
 )
 from rl_models.runtime.cuda_graph import Graphed, Inputs
@@ -187,13 +187,13 @@ class Collector:
             self._draws = output.policy.num_uniforms
             uniforms = to_device({UNIFORMS: self._uniforms()}, self.device)[UNIFORMS][:, None]
         actions, component = self._choose(output.policy, uniforms)
-        said = _flat(actions) | {
+        decision = _flat(actions) | {
             "component": component,
             "log_prob": output.policy.log_prob(actions, deciding),
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }
-        return said | {STATE + name: value for name, value in output.state.items()}
+        return decision | {STATE + name: value for name, value in output.state.items()}
 
     def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
         """Wait for the actions, step the worlds, and write their results; the policy's outputs, name -> [B, 1, ...]."""
@@ -244,7 +244,7 @@ class Collector:
             final = {key: value[stopped] for key, value in info["final_obs"].items()}
             beside = {key: value[rows] for key, value in self._obs.items()}
             if self._speech is not None:
-                final = with_messages_at_the_end(self._speech, final, beside)
+                final = with_final_messages(self._speech, final, beside)
             obs = self._completed(final, rows)
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from benchmarks.foreign import Border, Case, Loop, Walkers
+from benchmarks.foreign import Case, Loop, Walkers, WrappedLoop
 from benchmarks.trainers import default_settings
 
 
 def test_both_sides_play_whole_episodes_of_the_same_environment():
-    border, loop = Border(Case("walkers", Walkers, 25, 1)), Loop(Walkers)
+    border, loop = WrappedLoop(Case("walkers", Walkers, 25, 1)), Loop(Walkers)
     assert border.seconds(30) > 0
     loop.play(30)
     assert {tuple(env.agents) for env in loop.envs} == {("left", "right")}

@@ -47,7 +47,7 @@ def test_parts_that_take_hours_or_want_a_gpu_run_only_when_they_are_named(monkey
         def measure(self):
             yield Measurement(f"{self.__name__}.us", 1.0, "us")
 
-    parts = [Part("one"), Part("two", ONLY_WHEN_NAMED=True)]
+    parts = [Part("one"), Part("two", ONLY_IF_NAMED=True)]
     monkeypatch.setattr(command, "load_parts", lambda package, names: parts if len(names) > 1 else parts[1:])
     assert command.main(["--out", str(tmp_path / "all.jsonl")]) == 0
     assert "two" not in (tmp_path / "all.jsonl").read_text()
@@ -55,4 +55,4 @@ def test_parts_that_take_hours_or_want_a_gpu_run_only_when_they_are_named(monkey
     assert "two" in (tmp_path / "two.jsonl").read_text()
     named = {part.__name__.partition(".")[2] for part in load_parts(benchmarks, ["gpu", "time_to_result"])}
     assert named == {"gpu", "time_to_result"}
-    assert all(part.ONLY_WHEN_NAMED for part in load_parts(benchmarks, sorted(named)))
+    assert all(part.ONLY_IF_NAMED for part in load_parts(benchmarks, sorted(named)))

@@ -15,9 +15,9 @@ import pytest
 from benchmarks.gpu_queue import running
 from benchmarks.gpu_queue.items import read_queue
 from benchmarks.gpu_queue.store import MAX_FILES, open_store
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint, save_checkpoint
 from tests.benchmarks.queues import TRAINING, command
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.core.errors import EXIT_CODE
 from tune_experiments.results.trial_log import CPU_SECONDS, SPEED, read_metrics
 
@@ -122,7 +122,7 @@ def test_what_a_running_trial_has_saved_is_packed_meanwhile(tmp_path, monkeypatc
 
     monkeypatch.setattr(running.subprocess, "Popen", Process)
     monkeypatch.setattr(running.os, "killpg", lambda *_: None)
-    monkeypatch.setattr(running, "PACKS_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(running, "PACK_INTERVAL_SECONDS", 0.0)
     with open_store(tmp_path / "out") as one:
         task = running.Task(item, one.folder("game"))
         running.run_slice(task, one, 600.0, 600.0, "cpu")
@@ -135,13 +135,13 @@ def work(out, *arguments, until=None):
     words = [sys.executable, "-m", "benchmarks.gpu_queue", "--queue", SMALL, "--out", out, "--device", "cpu"]
     child = subprocess.Popen([*words, "--minutes", "60", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if until is not None:
-        ends_at = time.monotonic() + PATIENCE_SECONDS
+        ends_at = time.monotonic() + TIMEOUT_SECONDS
         while not list(out.with_name(f"{out.name}.work").glob(until)):
             assert child.poll() is None
             assert time.monotonic() < ends_at
             time.sleep(0.05)
         child.send_signal(signal.SIGKILL)
-    said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+    said, _ = child.communicate(timeout=TIMEOUT_SECONDS)
     assert child.returncode == (0 if until is None else -signal.SIGKILL)
     return said.splitlines()[-2:]
 
@@ -152,7 +152,7 @@ def rows_in(work_folder, trial):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(PATIENCE_SECONDS)
+@pytest.mark.timeout(TIMEOUT_SECONDS)
 def test_a_queue_that_is_cut_killed_and_moved_comes_to_what_an_uncut_one_comes_to(tmp_path):
     expected = work(tmp_path / "whole")
     checkpoints = "items/furnmove_sync/run/trials/*/checkpoints"
@@ -172,7 +172,7 @@ def test_a_queue_that_is_cut_killed_and_moved_comes_to_what_an_uncut_one_comes_t
         for row in result["results"]:
             row.pop("cpu_seconds", None)
     assert results[0] == results[1]
-    weights = [newest_whole_checkpoint(folder / f"items/{furnmove}/checkpoints") for folder in (one, other)]
+    weights = [newest_complete_checkpoint(folder / f"items/{furnmove}/checkpoints") for folder in (one, other)]
     first, second = (load_checkpoint(path).tensors["weights"] for path in weights)
     assert first.keys() == second.keys()
     for name, value in first.items():

@@ -7,7 +7,12 @@ import pytest
 
 from benchmarks.gpu_queue import store
 from benchmarks.gpu_queue.store import MAX_FILES, open_store
-from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, newest_whole_checkpoint, save_checkpoint
+from rl_models.training.checkpoint import (
+    get_checkpoint_path,
+    load_checkpoint,
+    newest_complete_checkpoint,
+    save_checkpoint,
+)
 from tests.benchmarks.queues import TRAINING, command
 from tune_experiments.core.errors import EXIT_CODE
 
@@ -67,7 +72,7 @@ def test_what_is_packed_has_few_files_of_limited_size_and_replaces_what_was_befo
     packed(tmp_path)
     assert not first & {path.name for path in out.iterdir()}
     with open_store(returned(out, tmp_path / "elsewhere")) as one:
-        assert newest_whole_checkpoint(one.folder("item") / "trials/a-seed0/checkpoints").name == "checkpoint_000002"
+        assert newest_complete_checkpoint(one.folder("item") / "trials/a-seed0/checkpoints").name == "checkpoint_000002"
 
 
 def test_more_than_fits_is_refused_and_leaves_what_was_packed(tmp_path, monkeypatch):

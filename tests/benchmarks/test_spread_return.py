@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.trainers import spread_return, trainers
-from benchmarks.trainers.spread_return import Reached, Trial, Watch, best_learning_rate, main, table, trials_of
+from benchmarks.trainers.spread_return import Reached, Trial, Watch, best_learning_rate, main, read_trials, table
 
 
 def watched(values, monkeypatch, target=-60.0, every=100):
@@ -60,8 +60,8 @@ def test_trials_that_have_ended_are_left_out_and_the_best_setting_is_measured(mo
     main(["measure", *common, "--seeds", "0", "1", "2"])
     assert len(played) == 4 + 3
     assert played[4:] == [(1e-3, 0), (1e-3, 1), (1e-3, 2)]
-    assert best_learning_rate(trials_of(tmp_path), "concord", -60.0) == 1e-3
-    assert "| concord | 0.001 | -60.0 | 3 of 3 |" in table(trials_of(tmp_path))
+    assert best_learning_rate(read_trials(tmp_path), "concord", -60.0) == 1e-3
+    assert "| concord | 0.001 | -60.0 | 3 of 3 |" in table(read_trials(tmp_path))
     with pytest.raises(SystemExit):
         main(["measure", *common, "--seeds", "100"])
     assert "100" in capsys.readouterr().err

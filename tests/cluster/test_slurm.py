@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.testing.local_cluster import wait_until
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.processes
 
@@ -73,7 +73,7 @@ def steps_that_run(tmp_path):
 @pytest.mark.parametrize("code", [0, 3])
 def test_it_makes_one_cluster_runs_the_experiment_and_ends_with_its_code(start, tmp_path, code):
     process = start(f"exit {code}")
-    assert process.wait(PATIENCE_SECONDS) == code, process.stderr.read()
+    assert process.wait(TIMEOUT_SECONDS) == code, process.stderr.read()
     calls = (tmp_path / "calls").read_text().splitlines()
     head, workers = sorted((line for line in calls if line.startswith("srun ")), key=lambda line: "--head" not in line)
     assert "--nodelist=node1" in head
@@ -92,9 +92,9 @@ def test_it_makes_one_cluster_runs_the_experiment_and_ends_with_its_code(start, 
 def test_before_the_time_limit_the_run_is_ended_and_queued_again(start, tmp_path):
     calls, is_ready = tmp_path / "calls", tmp_path / "is_ready"
     process = start(f"trap 'echo ended >> {calls}; exit 143' TERM; touch {is_ready}; while :; do sleep 0.1; done")
-    wait_until(lambda: is_ready.exists() or process.poll() is not None, PATIENCE_SECONDS, "no experiment began")
+    wait_until(lambda: is_ready.exists() or process.poll() is not None, TIMEOUT_SECONDS, "no experiment began")
     process.send_signal(signal.SIGUSR1)
-    assert process.wait(PATIENCE_SECONDS) != 0
+    assert process.wait(TIMEOUT_SECONDS) != 0
     assert calls.read_text().splitlines()[-2:] == ["ended", "scontrol requeue 4711"]
     assert steps_that_run(tmp_path) == []
 

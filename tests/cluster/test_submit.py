@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cluster import entry, jobs, submit
-from cluster.jobs import not_on_nodes, pinned_packages, runtime_environment
-from cluster.own_code import own_code
+from cluster.jobs import missing_on_nodes, pinned_packages, runtime_environment
+from cluster.user_code import user_code
 from tests import private_ray
 
 
@@ -213,18 +213,18 @@ def named(places):
 
 def test_the_checkout_needs_no_upload_beside_it_and_what_the_upload_leaves_out_does():
     ours = ["tune_experiments.furnmove_sync", "examples.corridor_experiment", "cluster", "furnmove-v0", "json"]
-    assert own_code(ours) == ([], [])
-    assert named(own_code(["tests.toy_worlds"]).uploads) == ["tests"]
+    assert user_code(ours) == ([], [])
+    assert named(user_code(["tests.toy_worlds"]).uploads) == ["tests"]
 
 
 def test_a_module_goes_along_with_what_it_imports_of_its_folder_and_with_its_whole_package(own_folder):
-    assert named(own_code(["alone_rescue"]).uploads) == ["alone_rescue.py", "beside.py", "beside_late.py", "packed"]
-    assert named(own_code(["packed.inner"]).uploads) == ["packed"]
-    assert all(Path(place).parent == own_folder for place in own_code(["alone_rescue"]).uploads)
+    assert named(user_code(["alone_rescue"]).uploads) == ["alone_rescue.py", "beside.py", "beside_late.py", "packed"]
+    assert named(user_code(["packed.inner"]).uploads) == ["packed"]
+    assert all(Path(place).parent == own_folder for place in user_code(["alone_rescue"]).uploads)
 
 
 def test_what_a_module_imports_of_another_folder_of_the_users_goes_along(own_folder):
-    uploads = own_code(["of_two_folders"]).uploads
+    uploads = user_code(["of_two_folders"]).uploads
     assert named(uploads) == ["beside_the_library.py", "library", "of_two_folders.py"]
 
 
@@ -239,10 +239,10 @@ def test_what_is_uploaded_are_folders_and_a_file_becomes_a_package_of_its_name(o
 
 
 def test_installed_packages_do_not_go_along_and_are_told_unless_a_node_has_them(own_folder):
-    uploads, packages = own_code(["alone_rescue", "mpe2.simple_spread_v3"])
+    uploads, packages = user_code(["alone_rescue", "mpe2.simple_spread_v3"])
     assert {"mpe2", "numpy", "openai", "pettingzoo"} <= set(packages) and "mpe2" not in named(uploads)
-    assert not_on_nodes([*packages, "theirs"], installs=False) == ["mpe2", "openai", "theirs"]
-    assert not_on_nodes([*packages, "theirs"], installs=True) == ["theirs"]
+    assert missing_on_nodes([*packages, "theirs"], installs=False) == ["mpe2", "openai", "theirs"]
+    assert missing_on_nodes([*packages, "theirs"], installs=True) == ["theirs"]
     assert "pip" not in runtime_environment({}, False, packages=packages)
     installed = dict(one.split("==") for one in runtime_environment({}, True, packages=packages)["pip"]["packages"])
     assert {"mpe2", "openai", "numpy"} <= set(installed) and "ray" not in installed  # Ray cannot replace itself

@@ -6,7 +6,7 @@ import pytest
 
 from cluster.testing.local_cluster import LocalCluster
 from cluster.testing.submission import Submission
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.results.rows import read
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -25,7 +25,7 @@ def test_a_module_of_the_users_and_what_it_imports_reach_the_workers_and_their_p
         monkeypatch.setenv("PYTHONPATH", str(own))
         job = Submission(cluster, "train", ["--env", "rescue:parallel_env", *FLAGS], tmp_path / "out")
         try:
-            assert job.wait(PATIENCE_SECONDS) == 0, job.printed[-5000:]
+            assert job.wait(TIMEOUT_SECONDS) == 0, job.printed[-5000:]
         finally:
             job.process.kill()
     assert {row.method for row in read(tmp_path / "out" / "results.jsonl")} >= {"ippo"}

@@ -7,20 +7,20 @@ import threading
 import pytest
 
 from rl_models.file_lock import hold_lock, hold_open_file
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 
 def test_a_second_owner_waits_says_so_and_gets_it_in_the_end(tmp_path):
     waits, has_got_it = threading.Event(), threading.Event()
 
     def gets_it():
-        with hold_lock(tmp_path / "lock", PATIENCE_SECONDS, waits.set):
+        with hold_lock(tmp_path / "lock", TIMEOUT_SECONDS, waits.set):
             has_got_it.set()
 
     with hold_lock(tmp_path / "lock"):
         thread = threading.Thread(target=gets_it)
         thread.start()
-        assert waits.wait(PATIENCE_SECONDS)
+        assert waits.wait(TIMEOUT_SECONDS)
         assert not has_got_it.is_set()
     thread.join()
     assert has_got_it.is_set()

@@ -212,7 +212,7 @@ def test_a_cluster_that_does_not_answer_or_start(monkeypatch):
         raise Exception("The current node timed out during startup. Some of it was slow.")
 
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init, is_initialized=lambda: False))
-    monkeypatch.setattr("tune_experiments.run.ray_cluster.job_that_imports_from", list)
+    monkeypatch.setattr("tune_experiments.run.ray_cluster.make_job_config", list)
     for address in (DEAD, "127.0.0.1:99999", "http://a b:1", "garbage", ""):
         monkeypatch.setenv("RAY_ADDRESS", address)
         assert_contract(refusal(lambda: ray_cluster().__enter__()), "RAY_ADDRESS", address)

@@ -16,9 +16,9 @@ from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
 from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.methods import MethodName
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.optimiser_steps import optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps
 from tune_experiments.experiment.training_config import TrainingConfig
 
 _MAX_AGENTS = 4
@@ -46,7 +46,7 @@ SMALL_VISUAL = VisualConfig(channels=(16, 16, 32, 32), hidden_size=128, team_fea
 
 @dataclass(frozen=True)
 class FamilySettings:
-    """How the methods of one family learn."""
+    """Learner of the methods of one family."""
 
     learning_rate: PositiveFloat
     """Learning rate at the start, above 0; it falls linearly to the share `learner.final_learning_rate_share` of it."""
@@ -111,7 +111,7 @@ class Config(TrainingConfig):
     cordial: CordialSettings = CordialSettings()
     """Weight of the CORDIAL loss over training, in the methods with CORDIAL."""
     learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, gamma=0.95))
-    """How all methods learn, except for the settings of their families."""
+    """Learner of all methods, except for the settings of their families."""
     valid_rooms: tuple[str, ...] = ("valid",)
     """Rooms of validation: splits, streams, rooms or room files; the paper has five rooms."""
     valid_starts_per_room: PositiveInt = 20
@@ -127,7 +127,7 @@ class Config(TrainingConfig):
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "valid_rooms", "test_rooms")
+        check_distinct(self, "valid_rooms", "test_rooms")
         if self.cordial.decline_episodes and self.cordial.decline_optimiser_steps:
             raise UserError(
                 f"--cordial.decline-episodes {self.cordial.decline_episodes} and --cordial.decline-optimiser-steps "
@@ -141,7 +141,7 @@ class Config(TrainingConfig):
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
 
 
-def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
+def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
     """Sentence that compares a run's optimiser steps with the authors'.
 
     Args:
@@ -151,7 +151,7 @@ def beside_the_authors(learner: AlgorithmConfig, workers: Workers, env_steps: in
         paper_env_steps: the same in the paper.
     """
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
-    return optimiser_steps_in_words(learner, workers, env_steps, steps, "the authors' A3C", how)
+    return describe_optimiser_steps(learner, workers, env_steps, steps, "the authors' A3C", how)
 
 
 def make_files_absolute(config: object, *names: str) -> None:

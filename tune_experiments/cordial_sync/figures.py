@@ -87,7 +87,7 @@ def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, flo
         panels.append(np.concatenate([caption_strip(caption, picture.shape[1], _TEXT), picture]))
     width = panels[0].shape[1]
     columns = PANELS if PANELS * width <= _MAX_ROW_WIDTH else PANELS // 2
-    rows = [_beside(panels[first : first + columns]) for first in range(0, PANELS, columns)]
+    rows = [_side_by_side(panels[first : first + columns]) for first in range(0, PANELS, columns)]
     width = rows[0].shape[1]
     return np.concatenate([caption_strip(title, width, _TITLE), *rows, legend_strip(start.num_agents, width, _TEXT)])
 
@@ -98,7 +98,7 @@ def _ending(last: int, metrics: Mapping[str, float]) -> str:
     return f"step {last}: failure, {metrics['final_distance']:.2f} m away"
 
 
-def _beside(panels: Sequence[np.ndarray]) -> np.ndarray:
+def _side_by_side(panels: Sequence[np.ndarray]) -> np.ndarray:
     """Panels of one size in a row, with gaps."""
     gap = np.full((panels[0].shape[0], _GAP, 3), BACKGROUND, np.uint8)
     return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=1)

@@ -22,7 +22,7 @@ from tune_experiments.cordial_sync.config import (
     Config,
     CordialSettings,
     FamilySettings,
-    beside_the_authors,
+    compare_with_authors,
 )
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, parse_method
@@ -92,7 +92,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's six metrics."""
-        return [make_table(results, self.caption, methods.METRICS, self.paper, says_world=True)]
+        return [make_table(results, self.caption, methods.METRICS, self.paper, names_world=True)]
 
     def deviation_notes(self, config: Config) -> list[str]:
         """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""
@@ -114,7 +114,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def optimiser_steps(self, config: Config) -> str:
         """Compared with those of the authors' asynchronous workers."""
-        return beside_the_authors(
+        return compare_with_authors(
             config.learner, config.workers, config.budget_env_steps, self.presets["paper"].budget_env_steps
         )
 

@@ -87,7 +87,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     cordial_coef: NonNegativeFloat = 0.0
     """Weight of the CORDIAL loss, at least 0; the authors leave it off in this task."""
     learner: AlgorithmConfig = field(default_factory=lambda: AlgorithmConfig(value_coef=0.125, joint_ratio=False))
-    """How all methods learn, except for the settings of their families."""
+    """Learner of all methods, except for the settings of their families."""
     budget_env_steps: PositiveInt = 120_000
     """Number of joint env steps of reinforcement learning, after the warm start."""
 

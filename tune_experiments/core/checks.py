@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tune_experiments.core.config_json import DataclassInstance, fault_in_words, is_configuration
+from tune_experiments.core.config_json import DataclassInstance, describe_fault, is_configuration
 from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 
@@ -49,7 +49,7 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
         value = getattr(config, name)
         for one in value if isinstance(value, tuple) else (value,):
             is_huge = isinstance(one, int) and abs(one) >= _MAX_SHOWN
-            _require(not is_huge, f"{path}{name}", f"below {_MAX_SHOWN}", "a number of so many digits")
+            _require(not is_huge, f"{path}{name}", f"below {_MAX_SHOWN}", "a larger number")
         if is_configuration(value):
             check_ranges(value, f"{path}{name}.", also_types)
         elif name in hints:
@@ -58,17 +58,17 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
             except ValidationError as error:
                 for fault in error.errors(include_url=False):
                     if also_types or fault["type"] in _OUTSIDE:
-                        raise UserError(f"{flag_name(f'{path}{name}')}{fault_in_words(fault)}") from None
+                        raise UserError(f"{flag_name(f'{path}{name}')}{describe_fault(fault)}") from None
 
 
-def check_some(config: DataclassInstance, *paths: str) -> None:
+def check_distinct(config: DataclassInstance, *paths: str) -> None:
     """Check that tuples are not empty and have no repeated entries."""
     for path in paths:
         values = value_at(config, path)
         _require(0 < len(values) == len(set(values)), path, "one or more different values", list(values))
 
 
-def check_precision_of_values(config: DataclassInstance, *paths: str) -> None:
+def check_value_precision(config: DataclassInstance, *paths: str) -> None:
     """Check that networks of action values do not use bfloat16."""
     for path in paths:
         wanted = "float32, because action values and their targets are computed in no other data type"

@@ -78,7 +78,7 @@ def config_from_json(
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         path = ".".join(map(str, fault["loc"][1:]))
-        raise UserError(f"{name_path(path)}{fault_in_words(fault)}") from None
+        raise UserError(f"{name_path(path)}{describe_fault(fault)}") from None
     except RecursionError:
         raise UserError(f"{where} is too deep for a {cls.__name__}; correct it") from None
     for path, given, read in differences(data, config_to_json(config)):
@@ -89,12 +89,12 @@ def config_from_json(
     return config
 
 
-def fault_in_words(fault: Mapping[str, Any]) -> str:
+def describe_fault(fault: Mapping[str, Any]) -> str:
     """Pydantic's error on a value, without the value's name."""
     if fault["type"] == "missing":
         return " is missing: add it"
-    said = f": {fault['msg']}".replace(": Input should be", " must be").replace("a valid tuple", "a list")
-    return f"{said}, not {_SHORT.repr(fault['input'])}"
+    message = f": {fault['msg']}".replace(": Input should be", " must be").replace("a valid tuple", "a list")
+    return f"{message}, not {_SHORT.repr(fault['input'])}"
 
 
 def _is_alike(given: Any, read: Any) -> bool:

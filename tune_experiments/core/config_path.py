@@ -1,4 +1,4 @@
-"""Fields of a configuration by dotted path, `learner.gamma`: read, replaced, and written as flags."""
+"""Read, replace and print fields of a configuration by dotted path, such as `learner.gamma`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
 
     Args:
         config: A (nested) frozen dataclass.
-        overrides: Dotted path -> value; a group of fields may be given as a mapping of some of them, a group with a
-            name as that name, and a text that holds JSON as a mapping.
+        overrides: Dotted path -> value. A group of fields may be a mapping of some of them, or its name if it has one;
+            a field with JSON text may be a mapping.
 
     Raises:
         UserError: No such field (with the nearest one), or a value that it cannot have.
@@ -57,18 +57,18 @@ def _one_by_one(config: object, overrides: Mapping[str, Any], group: str = "") -
         elif isinstance(value, Mapping) and isinstance(now, str) and now.startswith("{"):
             yield path, json.dumps(value)
         else:
-            yield path, spelled_rows(value) if path == "methods" else value
+            yield path, normalise_methods(value) if path == "methods" else value
 
 
-def spelled_rows(names: Any) -> Any:
-    """Names of methods as declared, from names written like flags: `sync-4`."""
+def normalise_methods(names: Any) -> Any:
+    """Names of methods with underscores, from names that may have dashes, such as `sync-4`."""
     if not isinstance(names, list | tuple):
         return names
     return [name.replace("-", "_") if isinstance(name, str) else name for name in names]
 
 
-def spelled(name: str, known: Collection[str]) -> str:
-    """The known name that differs from this one by `-` and `_` alone; else the name itself."""
+def match_name(name: str, known: Collection[str]) -> str:
+    """The known name that equals this one up to `-` and `_`, else the name itself."""
     return next((one for one in known if one.replace("-", "_") == name.replace("-", "_")), name)
 
 
@@ -80,7 +80,7 @@ def with_flags(sentence: str, config: object) -> str:
 
 
 def checked_path(config: object, name: str) -> str:
-    """Dotted path of a field as declared, from one that may be written like a flag.
+    """Dotted path of a field, which may be given as a flag.
 
     Raises:
         UserError: No such field (with the nearest one).
@@ -111,8 +111,8 @@ def _plain(path: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     raise UserError(
-        f"{flag_name(path)} takes text, numbers and lists, which a run can store, and not a {type(value).__name__}: "
-        "of a function or a class write the name, 'package.module:function'"
+        f"{flag_name(path)} must be a text, a number or a list, not a {type(value).__name__}: "
+        "give the name of a function or a class, 'package.module:NAME'"
     )
 
 
@@ -122,7 +122,7 @@ def flag_name(path: str) -> str:
 
 
 def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
-    """Command-line words that turn one configuration into another."""
+    """Command-line arguments that turn one configuration into another."""
     before = dict(leaves(old))
     return [word for path, value in leaves(new) if value != before[path] for word in flag_words(path, value)]
 
@@ -151,7 +151,7 @@ def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
 
 
 def flag_words(path: str, value: Any) -> list[str]:
-    """Command-line words of a field with a value."""
+    """Command-line arguments that set a field."""
     if isinstance(value, bool):
         group, dot, name = path.rpartition(".")
         return [flag_name(path if value else f"{group}{dot}no_{name}")]

@@ -1,4 +1,4 @@
-"""Rules for the configuration of a run that is continued, as its fields state them (`rl_models/configuration.py`)."""
+"""Fields that may change when a run is continued, as `rl_models/configuration.py` declares them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Difference:
 
     @property
     def old_flag(self) -> str:
-        """Command-line words of the old value."""
+        """Command-line arguments that set the old value."""
         return " ".join(flag_words(self.path, self.old))
 
 
 def continuation_rules(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
-    """Rules of the fields of a configuration, of the kinds in `may`."""
+    """Rules of a configuration's fields, of the given kinds."""
     return {path: rule for path, rule in _rules(config).items() if rule in may}
 
 
@@ -74,8 +74,8 @@ def grown_values(config: DataclassInstance) -> dict[str, Any]:
 def _rule(cls: type, name: str) -> str | None:
     """Rule of a field, from the nearest class that states one."""
     fields = (base.__dict__.get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
-    said = (field.metadata[CONTINUED] for field in fields if field is not None and CONTINUED in field.metadata)
-    return next(said, None)
+    rules = (field.metadata[CONTINUED] for field in fields if field is not None and CONTINUED in field.metadata)
+    return next(rules, None)
 
 
 def _value(path: str, value: Any) -> str:

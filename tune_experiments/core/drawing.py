@@ -1,6 +1,6 @@
 """Drawing of figures, videos and pages: a failure is reported in one sentence and never ends a run.
 
-All drawing code is called by `attempt` (a file) or `tried` (a part of a file).
+All drawing code is called by `attempt` (a file) or `attempt_part` (a part of a file).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
         yield Missing(what, short_reason(error))
 
 
-def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
+def attempt_part(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: T) -> T:
     """A part of a drawing; if it fails, `otherwise`, and the cause in `missing` unless nothing can be rendered."""
     try:
         return make()
@@ -49,9 +49,9 @@ def tried(missing: dict[str, str], what: str, make: Callable[[], T], otherwise: 
 
 def short_reason(error: BaseException) -> str:
     """Cause of an error in one line, with its type unless it is a sentence for users."""
-    said = first_line(error)
-    is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or said == type(error).__name__
-    return said if is_sentence else f"{type(error).__name__}: {said}"
+    message = first_line(error)
+    is_sentence = isinstance(error, UserError | ValueError | NotImplementedError) or message == type(error).__name__
+    return message if is_sentence else f"{type(error).__name__}: {message}"
 
 
 def describe_drawings(drawn: Sequence[Drawn], place: Callable[[Path], object] = str) -> list[str]:

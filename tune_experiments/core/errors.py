@@ -31,9 +31,9 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:_MAX_LINE]
 
 
-def one_line(said: object) -> str:
+def one_line(text: object) -> str:
     """Text of an error, or any other text, in one line."""
-    return " ".join(str(said).split())
+    return " ".join(str(text).split())
 
 
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:

@@ -42,7 +42,7 @@ def check_for_other_files(out: Path, own: Collection[str] = ()) -> None:
         UserError: There are others.
     """
     if others := sorted(path.name for path in out.glob("*") if path.name not in own):
-        raise UserError(f"{out} holds other files ({others[0]}, ...); give --out a new folder")
+        raise UserError(f"{out} holds other files ({others[0]}, ...); use a new --out folder")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -59,9 +59,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON ({error}); restore it or give --out another folder") from error
+        raise UserError(f"{path} is not JSON ({error}); restore it or use another --out folder") from error
     if not isinstance(document, dict):
-        raise UserError(f"{path} is not a JSON object; restore it or give --out another folder")
+        raise UserError(f"{path} is not a JSON object; restore it or use another --out folder")
     return document
 
 

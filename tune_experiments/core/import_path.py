@@ -12,8 +12,8 @@ import sys
 _SCRIPTS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
-def current_folder_last() -> None:
-    """Import modules of the current folder after all others, and none from the folder of our scripts.
+def append_current_folder() -> None:
+    """Move the current folder to the end of `sys.path`, and remove the folder of our scripts.
 
     The folder that holds this package keeps its place, because its packages are of one version.
     """

@@ -1,6 +1,6 @@
 """Folders and URIs of object stores on the command line.
 
-URIs of unknown schemes are refused everywhere: `az://...` is no folder called `az:`.
+URIs of unknown schemes are refused everywhere: `az://...` is not a folder `az:`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def parse_uri(out: Path | str) -> str | None:
         return None
     known = ", ".join(f"{name}://" for name in SCHEMES)
     if scheme not in SCHEMES:
-        mend = f"write {scheme.lower()}://" if scheme.lower() in SCHEMES else f"write one of {known}"
-        raise UserError(f"{text!r} has the unknown scheme {scheme}://: {mend}, or a folder by its full path")
+        advice = f"write {scheme.lower()}://" if scheme.lower() in SCHEMES else f"write one of {known}"
+        raise UserError(f"{text!r} has the unknown scheme {scheme}://: {advice}, or a folder by its full path")
     if not rest.strip("/"):
         raise UserError(f"{text!r} has no bucket or folder: write {scheme}://, then its bucket or folder")
     return f"{scheme}://{'/' if scheme == 'file' else ''}{rest}"
 
 
-def below(place: str, path: str) -> str:
+def join_path(place: str, path: str) -> str:
     """A path below a folder or a URI; the query of a URI, such as its region, stays at the end."""
     folder, mark, query = place.partition("?") if "://" in place else (place, "", "")
     return f"{folder.rstrip('/')}/{path}{mark}{query}"

@@ -15,8 +15,8 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
 
-RowName: TypeAlias = Literal["emma", "silg", DividedRow, "emma_grounding", "endi_dis_grounding"]
-PAPER_ROWS: tuple[RowName, ...] = ("emma", "silg", *PAPER_DIVISIONS)
+MethodName: TypeAlias = Literal["emma", "silg", DividedRow, "emma_grounding", "endi_dis_grounding"]
+PAPER_METHODS: tuple[MethodName, ...] = ("emma", "silg", *PAPER_DIVISIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class EndiMessengerConfig(
 
     num_agents: ClassVar[int] = 2
 
-    methods: tuple[RowName, ...] = (*PAPER_ROWS, "emma_grounding", "endi_dis_grounding")
+    methods: tuple[MethodName, ...] = (*PAPER_METHODS, "emma_grounding", "endi_dis_grounding")
     """Methods to train."""
     learner: MessengerLearnerConfig = field(
         default_factory=lambda: MessengerLearnerConfig(
@@ -44,7 +44,7 @@ class EndiMessengerConfig(
             final_entropy_coef=(0.01, 0.01, 0.01),
         )
     )
-    """How all methods learn, with one number for each stage in a triple."""
+    """Learner of all methods, with one number per stage in a triple."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     goal_features: PositiveInt = 64

@@ -21,7 +21,7 @@ from tune_experiments.experiment.plan import Episodes, Tests
 from tune_experiments.messenger import evaluation
 from tune_experiments.messenger.config import GROUNDED, corpus_of_run
 from tune_experiments.messenger.evaluation import Way, WithRandomMoves
-from tune_experiments.messenger.trials import Row, make_encoder, plan_stages, training_sentences
+from tune_experiments.messenger.trials import MethodParts, make_encoder, plan_stages, training_sentences
 
 ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.key_projection", "body.symbols"))
 """Parameters that the release freezes after the first stage; symbols of the goal are still trained."""
@@ -29,7 +29,7 @@ ATTENTION = tuple(f"network*.{part}.*" for part in ("reader.key_score", "reader.
 
 def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
     """The stages of one method with one seed."""
-    row = Row(
+    row = MethodParts(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=extra_losses(config, method),
         attention=ATTENTION if method != "silg" else (),

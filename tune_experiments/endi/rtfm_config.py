@@ -19,7 +19,7 @@ from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_precision_of_values, check_some
+from tune_experiments.core.checks import check_distinct, check_value_precision
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
 from tune_experiments.experiment.training_config import StagedExperimentConfig
@@ -67,7 +67,7 @@ PAPER_QMIX = QmixSettings(
 """QMIX's published constants, with 20 env steps for an episode; the encoder of cells is ours."""
 
 
-RowName: TypeAlias = Literal[
+MethodName: TypeAlias = Literal[
     "matching",
     "endi_num_matching",
     "endi_dis_matching",
@@ -80,7 +80,7 @@ RowName: TypeAlias = Literal[
     DividedRow,
     "qmix",
 ]
-PAPER_ROWS: tuple[RowName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
+PAPER_METHODS: tuple[MethodName, ...] = ("txt2pi", "silg", *PAPER_DIVISIONS)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class EndiRtfmConfig(
 ):
     """One run."""
 
-    methods: tuple[RowName, ...] = PAPER_ROWS
+    methods: tuple[MethodName, ...] = PAPER_METHODS
     """Methods to train."""
     stages: tuple[int, ...] = (1,)
     """Numbers of the stages S1 to S5, from 1 to 5, trained one after another with the same team: 1 2 3 4 5 for all."""
@@ -133,7 +133,7 @@ class EndiRtfmConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(joint_ratio=False, entropy_coef=0.015, num_minibatches=16)
     )
-    """How all methods learn except `qmix` and those of the mention-matching reader."""
+    """Learner of all methods except `qmix` and those of the mention-matching reader."""
     division: DivisionSettings = field(default_factory=DivisionSettings)
     """How methods with the entity divider differ from their backbones."""
     matching_goal_features: PositiveInt = 16
@@ -149,8 +149,8 @@ class EndiRtfmConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "stages")
-        check_precision_of_values(self, "qmix.precision")
+        check_distinct(self, "stages")
+        check_value_precision(self, "qmix.precision")
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_stack(self, "goal_channels")

@@ -22,8 +22,8 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm.columns import SHUFFLED
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, check_unused_flags
+from tune_experiments.rtfm.reading_experiments import compare_optimiser_steps
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
-from tune_experiments.rtfm.reading_experiments import optimiser_steps_beside
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -119,7 +119,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         own = config
         if all(map(on_matching, config.methods)):
             own = as_learned(config, first_stage_env_steps=config.matching.budget_env_steps)
-        return optimiser_steps_beside(own, self.presets["paper"])
+        return compare_optimiser_steps(own, self.presets["paper"])
 
     def draws_noise(self, config: EndiRtfmConfig) -> bool:
         """Whether an evaluated team draws its masks."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PACKAGE = "tune_experiments"
 TEST_EPISODES = 100
 """Number of episodes of the default test where a configuration has no `test_episodes`."""
-_OF_EVERY_TEST = {
+_COMMON_RANGES = {
     "episode_length": COUNT,
     "tvd": PROPORTION,
     "tvd_estimate": PROPORTION,
@@ -86,7 +86,7 @@ class BaseExperiment(ABC, Generic[Config]):
     reference_preset: str = "paper"
     main: MainComparison | None = None
 
-    # ------------------------------------------------------------------------------------------- to be written
+    # ------------------------------------------------------------------------------------------- abstract
 
     @abstractmethod
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> Plan:
@@ -130,8 +130,8 @@ class BaseExperiment(ABC, Generic[Config]):
         """Frames of an episode of a `LoadedPolicy`, [H, W, 3] uint8 each."""
 
     @abstractmethod
-    def episodes(self, loaded: Any, seed: int, episodes: int, most_steps: int) -> Sequence[Any]:
-        """Records (`play.episode.Episode`) of first episodes of a `LoadedPolicy`, cut after `most_steps` env steps."""
+    def episodes(self, loaded: Any, seed: int, episodes: int, max_steps: int) -> Sequence[Any]:
+        """Records (`play.episode.Episode`) of first episodes of a `LoadedPolicy`, cut after `max_steps` env steps."""
 
     @abstractmethod
     def spectator(self, loaded: Any) -> Any:
@@ -159,7 +159,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     def metric_range(self, metric: str) -> MetricRange:
         """Range of a metric, as declared under its name or the first pattern that matches."""
-        declared = {**self.metric_ranges, **_OF_EVERY_TEST}
+        declared = {**self.metric_ranges, **_COMMON_RANGES}
         fitting = (one for name, one in declared.items() if fnmatch.fnmatchcase(metric, name))
         return declared.get(metric) or next(fitting, ANY)
 
@@ -180,8 +180,8 @@ class BaseExperiment(ABC, Generic[Config]):
         reference = self.presets.get(self.reference_preset)
         changed = [] if reference is None else changed_flags(reference, config)
         flags = ", ".join(f"{ours} ({theirs})" for ours, theirs in changed)
-        said = [f"flags, with the values of the preset {self.reference_preset} in brackets: {flags}"] if flags else []
-        return [*self.deviation_notes(config), *said]
+        notes = [f"flags, with the values of the preset {self.reference_preset} in brackets: {flags}"] if flags else []
+        return [*self.deviation_notes(config), *notes]
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
         """Deviations from the paper that flags do not show, one sentence each."""
@@ -213,7 +213,7 @@ class BaseExperiment(ABC, Generic[Config]):
     def as_loaded(self, config: Config) -> Config:
         """Configuration with which a stored run is shown or tested again.
 
-        It must name no file to write, and no paid endpoint. Figures of the run itself use its unchanged configuration.
+        It must not name a file to write or a paid endpoint. Figures of the run itself use its unchanged configuration.
         """
         return config
 
@@ -225,12 +225,14 @@ class BaseExperiment(ABC, Generic[Config]):
         """Name of a run folder, before the name of its preset; by default the experiment's."""
         return self.name
 
-    def inspect(self, config: Config, say: Callable[[str], None], stored: Mapping[str, Any] | None = None) -> Config:
-        """Inspect requirements, such as the environment, before anything else; returns the adapted configuration.
+    def inspect(
+        self, config: Config, print_fn: Callable[[str], None], stored: Mapping[str, Any] | None = None
+    ) -> Config:
+        """Inspect requirements, such as the environment, before the run; returns the adapted configuration.
 
         Args:
             config: Configuration of the user.
-            say: Prints a line.
+            print_fn: Prints a line.
             stored: Configuration of the run that is continued, as JSON.
 
         Raises:
@@ -296,8 +298,8 @@ class BaseExperiment(ABC, Generic[Config]):
         if not names:
             made = type(self).__name__
             raise UserError(
-                f"workers import an experiment by its module and name, and no name in {self.module} holds this "
-                f"{made}: write EXPERIMENT = {made}() there and use that"
+                f"workers import an experiment by name, and no variable of {self.module} holds this {made}: "
+                f"define EXPERIMENT = {made}() there"
             )
         return f"{self.module}:{names[0]}"
 

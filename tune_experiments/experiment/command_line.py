@@ -24,9 +24,9 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.config_json import DataclassInstance
-from tune_experiments.core.config_path import flag_name, spelled, spelled_rows, value_at
+from tune_experiments.core.config_path import flag_name, match_name, normalise_methods, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.experiment.config_file import ConfigFile, read_config_file
@@ -46,17 +46,17 @@ _FIRST_PAGE = {
     "out": "output folder, or URI of an object store; the same command continues the run in it",
     "workers.runners": "env runner processes of a trial; 0: the trial's own process samples",
     "workers.worlds_per_runner": "environments per runner, stepped at once",
-    "device": "auto, a GPU if there is one; cpu; or cuda, an error without a GPU",
+    "device": "auto (a GPU if available), cpu, or cuda (an error without a GPU)",
     "max_concurrent_trials": "maximum number of concurrent trials; None: as many as the CPUs and GPUs allow",
     "slice_seconds": "stop at checkpoints after this many seconds; the same command continues; None: no limit",
 }
-"""Dotted path -> its text in `--help`, beside `--preset`."""
+"""Dotted path -> its text in `--help`."""
 _PAGE_WIDTH = 100
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Arguments of every experiment beside its configuration."""
+    """Options of every experiment, in addition to its configuration."""
 
     preset: Annotated[str, tyro.conf.arg(metavar="NAME")]
     """Preset that all other flags start from: smoke (under two minutes), laptop (minutes), paper (the paper's
@@ -69,7 +69,7 @@ class RunOptions:
     seeds: tuple[_Seed, ...] = (0,)
     """Seeds of the trials, at least 0: one trial for each method and seed."""
     device: DeviceChoice = "auto"
-    """Device of all networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without one."""
+    """Device of all networks: auto (a GPU if available), cpu, or cuda (an error without a GPU)."""
     max_concurrent_trials: Annotated[PositiveInt | None, tyro.conf.arg(metavar="N")] = None
     """Largest number of trials that train at the same time, at least 1 (None: as many as the CPUs and GPUs of the
     cluster can hold)."""
@@ -78,14 +78,14 @@ class RunOptions:
     it, and the result is equal to that of a run without slices. A running update, validation or test is finished first
     (None: no limit)."""
     local: bool = False
-    """Train one trial after another in this process, without Ray; which steps the environments of all runners."""
+    """Train one trial after another in this process, without Ray; it steps the environments of all runners."""
     search: Annotated[PositiveInt | None, tyro.conf.arg(metavar="N")] = None
     """Number N of settings of the search space, at least 1, to try with each method, ranked by validation
     (None: no search)."""
     search_by: Literal["random", "grid", "optuna", "asha", "pbt"] = "random"
-    """How settings are chosen: random, N drawn settings, each trained fully; grid, all combinations; optuna, N
-    settings that follow from the scores of earlier ones (TPE); asha, trials below the best third of those before them
-    stop at a ninth and a third of the budget; pbt, the worst trials continue from the weights of the best."""
+    """How settings are chosen: random (N settings, each trained fully), grid (all combinations), optuna (N settings by
+    TPE), asha (trials outside the best third stop at 1/9 or 1/3 of the budget), pbt (the worst trials continue from the
+    weights of the best)."""
     search_over: Annotated[tuple[str, ...], tyro.conf.arg(metavar="PATH=KIND:VALUES")] = ()
     """Fields that vary, in place of the experiment's own space: learning_rate=loguniform:1e-4:1e-1 or
     PATH=grid:a,b,c."""
@@ -95,7 +95,7 @@ class RunOptions:
     """Seed of the settings that a search draws, at least 0."""
 
     @property
-    def searches(self) -> bool:
+    def is_search(self) -> bool:
         """Whether this is a search."""
         return self.search is not None or self.search_by == "grid"
 
@@ -117,7 +117,7 @@ def parse(
         description: First lines of the help.
         seeds: Default of `--seeds`.
         prog: Name of the program in its help; by default the script's.
-        experiment: Name of the experiment, which a configuration file must be of if it names one.
+        experiment: Name of the experiment; a configuration file of another one is refused.
 
     Raises:
         UserError: An invalid value.
@@ -142,7 +142,7 @@ def check_options(options: RunOptions) -> None:
         UserError: The flag, and what it must be.
     """
     check_ranges(options, also_types=True)
-    check_some(options, "seeds")
+    check_distinct(options, "seeds")
     if options.out is not None:
         parse_uri(options.out)
         if "\0" in str(options.out):
@@ -151,11 +151,11 @@ def check_options(options: RunOptions) -> None:
         raise UserError(
             f"--local trains one trial at a time: leave out --max-concurrent-trials {options.max_concurrent_trials}"
         )
-    if options.searches and (options.local or options.slice_seconds is not None):
+    if options.is_search and (options.local or options.slice_seconds is not None):
         flag = "--local" if options.local else "--slice-seconds"
         raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
-        if not options.searches and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
+        if not options.is_search and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             raise UserError(f"{flag_name(name)} belongs to a search: set --search to the number of settings to try")
 
 
@@ -172,14 +172,14 @@ def _read(default: _Arguments, arguments: Sequence[str], description: str, prog:
     flat: Any = Annotated[type(default.config), tyro.conf.arg(name="")]  # type: ignore[misc, valid-type]
     schema = dataclasses.make_dataclass("Arguments", [("config", flat)], bases=(_Arguments,), frozen=True)
     start = schema(options=default.options, config=default.config)
-    words = ["--help"] if "--help-all" in arguments else _as_spelled(arguments, default)
+    words = ["--help"] if "--help-all" in arguments else _normalise_names(arguments, default)
     _check_names(words, default.config)
     read = tyro.cli(schema, prog=prog or None, args=words, default=start, description=description)
     return typing.cast(_Arguments, read)
 
 
-def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
-    """The command line with the names of preset and methods as declared; `-` and `_` are equal there.
+def _normalise_names(arguments: Sequence[str], default: _Arguments) -> list[str]:
+    """The command line with the declared names of preset and methods, which may be given with `-` or `_`.
 
     `--network emma` stands for `--network.name emma`, as for every group of fields with a name.
     """
@@ -194,7 +194,7 @@ def _as_spelled(arguments: Sequence[str], default: _Arguments) -> list[str]:
         elif flag == "--preset":
             word, flag = default.options.preset, ""
         elif flag == "--methods":
-            (word,) = spelled_rows([word])
+            (word,) = normalise_methods([word])
         words.append(word)
     return words
 
@@ -241,10 +241,10 @@ def _preset(presets: Mapping[str, Any], arguments: Sequence[str], file: ConfigFi
     given = early_value(arguments, "--preset")
     if file and named is not None and given is not None:
         raise UserError(
-            f"--preset {given} has no effect beside the preset {named} of {file.path}: leave one of them out"
+            f"{file.path} sets the preset {named}, so --preset {given} has no effect: leave one of them out"
         )
     default = DEFAULT_PRESET if DEFAULT_PRESET in presets else next(iter(presets))
-    preset = spelled(str(given if given is not None else named if named is not None else default), presets)
+    preset = match_name(str(given if given is not None else named if named is not None else default), presets)
     if preset not in presets:
         where = f"{file.path}: preset" if file and given is None else "--preset"
         raise UserError(f"{where} must be one of {', '.join(presets)}, not {preset!r}")

@@ -1,7 +1,7 @@
 """Experiments by name, and the trials of a run.
 
-Importing a module runs its code: a name from a user is imported, a name from a file only if the caller names the same
-module (`allow`).
+Importing a module runs its code. Names that the user gives are imported; names in a file only if the caller allows
+their module (`allow`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tune_experiments.core.config_json import IMPORTED, config_from_json, config
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
-_OURS = ("rl_envs", "rl_models", PACKAGE)
+_OWN_PACKAGES = ("rl_envs", "rl_models", PACKAGE)
 UNNAMED = "unnamed:"
 """Prefix of the name of an environment that exists only in the training process."""
-_AT_HAND: ContextVar[tuple[str, Any, str] | None] = ContextVar("at_hand", default=None)
-"""Name, configuration as JSON and module of the experiment of `trusting`."""
+_TRUSTED: ContextVar[tuple[str, Any, str] | None] = ContextVar("trusted", default=None)
+"""Name, configuration as JSON and module of the experiment that `trusting` trusts."""
 
 
 def known_experiments() -> list[str]:
@@ -45,18 +45,16 @@ def find_experiment(name: str) -> BaseExperiment:
     """
     known = known_experiments()
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
-        return _from_outside(*found.groups())
+        return _import_experiment(*found.groups())
     if name not in known:
-        raise UserError(
-            f"no experiment is called {name!r}; there are {', '.join(known)}, and package.module:NAME names another"
-        )
+        raise UserError(f"no experiment is called {name!r}; choose from {', '.join(known)}, or package.module:NAME")
     experiment: BaseExperiment | None = getattr(importlib.import_module(f"{PACKAGE}.{name}"), "EXPERIMENT", None)
     if experiment is None:
         raise UserError(f"{name} trains nothing: run it as python -m {PACKAGE}.{name}")
     return experiment
 
 
-def _from_outside(module: str, name: str) -> BaseExperiment:
+def _import_experiment(module: str, name: str) -> BaseExperiment:
     try:
         found = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as error:
@@ -82,8 +80,8 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
         _check_trust(found[1], allow, where)
     experiment = find_experiment(name)
     cls = experiment.config_class
-    own = {text for preset in experiment.presets.values() for text, _ in module_texts(config_to_json(preset), [cls])}
-    for text, is_built in module_texts(data, [cls]):
+    own = {text for preset in experiment.presets.values() for text, _ in module_names(config_to_json(preset), [cls])}
+    for text, is_built in module_names(data, [cls]):
         if text not in own and (module := _get_module(text)) is not None:
             _check_trust(module, allow, where, is_built)
     config = read_configuration(experiment, data)
@@ -97,25 +95,25 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
     Both are already imported. Other files are checked as usual.
     """
     stored = json.loads(json.dumps(config_to_json(config)))
-    token = _AT_HAND.set((experiment.entry_point, stored, experiment.module))
+    token = _TRUSTED.set((experiment.entry_point, stored, experiment.module))
     try:
         yield
     finally:
-        _AT_HAND.reset(token)
+        _TRUSTED.reset(token)
 
 
 def trusted_modules(name: Any, data: Any) -> set[str]:
     """Modules that a file may name because `trusting` trusts its experiment and configuration."""
-    at_hand = _AT_HAND.get()
-    if at_hand is None or not _is_trusted(name, data):
+    trusted = _TRUSTED.get()
+    if trusted is None or not _is_trusted(name, data):
         return set()
-    named = module_texts(data, [find_experiment(name).config_class])
-    return {at_hand[2], *filter(None, (_get_module(text) for text, _ in named))}
+    named = module_names(data, [find_experiment(name).config_class])
+    return {trusted[2], *filter(None, (_get_module(text) for text, _ in named))}
 
 
-def modules_named(experiment: BaseExperiment[Config], config: Config) -> list[str]:
+def imported_modules(experiment: BaseExperiment[Config], config: Config) -> list[str]:
     """Modules that a run imports by name: the experiment's, and those of its configuration."""
-    named = module_texts(config_to_json(config), [experiment.config_class])
+    named = module_names(config_to_json(config), [experiment.config_class])
     return list(dict.fromkeys([experiment.module, *filter(None, (_get_module(text) for text, _ in named))]))
 
 
@@ -127,7 +125,7 @@ def _get_module(text: str) -> str | None:
     """
     if (entry_point := find_entry_point(text)) is not None:
         module = entry_point.partition(":")[0]
-        return None if module.split(".")[0] in _OURS else module
+        return None if module.split(".")[0] in _OWN_PACKAGES else module
     if text.startswith(UNNAMED):
         return None
     if text.startswith(GYMNASIUM):
@@ -136,25 +134,25 @@ def _get_module(text: str) -> str | None:
 
 
 def _is_trusted(name: Any, data: Any) -> bool:
-    at_hand = _AT_HAND.get()
-    return at_hand is not None and (name, data) == at_hand[:2]
+    trusted = _TRUSTED.get()
+    return trusted is not None and (name, data) == trusted[:2]
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:
-    """Check that a module is in `allow`, or is ours and none of its functions would be called."""
-    is_ours = module.split(".")[0] in _OURS
+    """Check that a module is in `allow`, or is part of Concord and none of its functions would be called."""
+    is_ours = module.split(".")[0] in _OWN_PACKAGES
     if module in allow or (is_ours and not is_built):
         return
     what = "is called to build an environment" if is_ours else "is not part of Concord"
     raise UserError(
         f"{where} names the module {module}, which {what}, and opening it would run its code: "
-        f"if you trust it, say so with --allow {module}, or allow=[{module!r}] in Python"
+        f"if you trust it, add --allow {module}, or allow=[{module!r}] in Python"
     )
 
 
-def module_texts(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
-    """Texts of a JSON value that name modules, and whether the named object is called to build something."""
-    kinds = [kind for hint in hints for kind in _kinds(hint)]
+def module_names(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
+    """Names of modules in a JSON value, each with whether the named object is called to build something."""
+    kinds = [kind for hint in hints for kind in _member_types(hint)]
     if isinstance(data, str):
         if any(IMPORTED in getattr(kind, "__metadata__", ()) for kind in kinds):
             yield data, True
@@ -163,23 +161,23 @@ def module_texts(data: Any, hints: Sequence[Any]) -> Iterator[tuple[str, bool]]:
     elif isinstance(data, list):
         inner = [argument for kind in kinds for argument in typing.get_args(kind)]
         for value in data:
-            yield from module_texts(value, inner)
+            yield from module_names(value, inner)
     elif isinstance(data, dict):
         fields = [typing.get_type_hints(kind, include_extras=True) for kind in kinds if dataclasses.is_dataclass(kind)]
         values = [argument for kind in kinds for argument in typing.get_args(kind)]
         for name, value in data.items():
-            yield from module_texts(value, [known[name] for known in fields if name in known] + values)
+            yield from module_names(value, [known[name] for known in fields if name in known] + values)
 
 
-def _kinds(hint: Any) -> Iterator[Any]:
+def _member_types(hint: Any) -> Iterator[Any]:
     """A type, the members of a union, and the type inside `Annotated`."""
     yield hint
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
-        yield from _kinds(hint.__origin__)
+        yield from _member_types(hint.__origin__)
     elif origin in (typing.Union, types.UnionType):
         for member in typing.get_args(hint):
-            yield from _kinds(member)
+            yield from _member_types(member)
 
 
 def _is_installed(module: str) -> bool:

@@ -8,19 +8,19 @@ from rl_models.rllib.workers import Workers
 
 def optimiser_steps(learner: AlgorithmConfig, workers: Workers, env_steps: int) -> int:
     """Number of optimiser steps in a number of env steps, unless `target_kl` ends updates early."""
-    return -(-env_steps // _batch(learner, workers)) * _of_update(learner, workers)
+    return -(-env_steps // _batch(learner, workers)) * _steps_per_update(learner, workers)
 
 
-def optimiser_steps_in_words(
+def describe_optimiser_steps(
     learner: AlgorithmConfig, workers: Workers, env_steps: int, reference: int, who: str = "the paper", how: str = ""
 ) -> str:
     """Sentence that compares a run's optimiser steps with the `reference` of its paper; `how` is its end."""
     steps, batch = optimiser_steps(learner, workers, env_steps), _batch(learner, workers)
-    each = f"{_of_update(learner, workers):,} for each batch of {batch:,} env steps"
-    return f"the optimiser steps {steps:,} times, {each}; {who} makes {reference:,} steps{how}"
+    each = f"{_steps_per_update(learner, workers):,} for each batch of {batch:,} env steps"
+    return f"the run makes {steps:,} optimiser steps, {each}; {who} makes {reference:,} steps{how}"
 
 
-def _of_update(learner: AlgorithmConfig, workers: Workers) -> int:
+def _steps_per_update(learner: AlgorithmConfig, workers: Workers) -> int:
     length = 1 if learner.decision_minibatches else workers.fragment_length
     return learner.num_epochs * min(learner.num_minibatches, _batch(learner, workers) // length)
 

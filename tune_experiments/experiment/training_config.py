@@ -19,7 +19,7 @@ from pydantic import PositiveInt
 
 from rl_models.configuration import MAY_GAIN, MAY_GROW
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_ranges, check_some
+from tune_experiments.core.checks import check_distinct, check_ranges
 
 
 class PlanArguments(TypedDict):
@@ -41,7 +41,7 @@ class TrainingConfig:
     workers: Workers = field(default_factory=Workers)
     """Processes and worlds of a trial."""
     budget_env_steps: PositiveInt = field(default=100_000, metadata=MAY_GROW)
-    """Number of joint env steps of training, of each method and seed."""
+    """Number of joint env steps of training for each method and seed."""
     validate_every_env_steps: PositiveInt = 10_000
     """Validation interval in env steps."""
     checkpoint_every_env_steps: PositiveInt = 10_000
@@ -65,7 +65,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Check the values; errors name the flag."""
-        check_some(self, "methods")
+        check_distinct(self, "methods")
         check_ranges(self)
 
     def plan_arguments(self, budget_env_steps: int | None = None) -> PlanArguments:

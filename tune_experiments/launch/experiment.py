@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_models.configuration import DeviceChoice
-from tune_experiments.core.config_path import spelled, with_flags, with_overrides
+from tune_experiments.core.config_path import match_name, with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
-from tune_experiments.core.import_path import current_folder_last
+from tune_experiments.core.import_path import append_current_folder
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
 from tune_experiments.experiment.config_file import CUSTOM
@@ -83,13 +83,13 @@ class Experiment(BaseExperiment[Config]):
             Results, tables, paths and trained policies.
 
         Raises:
-            UserError: A wrong argument, or a trial that failed for good.
+            UserError: A wrong argument, or a trial that failed permanently.
         """
         from tune_experiments.launch.finished_run import Callback
         from tune_experiments.launch.launch import launch
-        from tune_experiments.run.trial_errors import Refusal
+        from tune_experiments.run.trial_errors import PermanentFailure
 
-        preset = preset if preset is None else spelled(str(preset), self.presets)
+        preset = preset if preset is None else match_name(str(preset), self.presets)
         if preset is not None and preset not in self.presets:
             raise UserError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
         chosen = preset or (CUSTOM if config is not None else self.default_preset)
@@ -115,8 +115,9 @@ class Experiment(BaseExperiment[Config]):
             failed = "; ".join(
                 f"{name} failed: {with_flags(reason, run.config)}" for name, reason in run.failures.items()
             )
-            is_mended = " once that is mended" if any(isinstance(one, Refusal) for one in run.failures.values()) else ""
-            raise UserError(f"{failed}; the same call continues what is left in {run.out}{is_mended}")
+            is_permanent = any(isinstance(one, PermanentFailure) for one in run.failures.values())
+            advice = "fix it; " if is_permanent else ""
+            raise UserError(f"{failed}; {advice}the same call continues the run in {run.out}")
         return run
 
     def figures(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
@@ -142,10 +143,10 @@ class Experiment(BaseExperiment[Config]):
         return record_episode(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """First episodes, one per environment."""
-        return record_episodes(loaded, seed, episodes, most_steps)
+        return record_episodes(loaded, seed, episodes, max_steps)
 
     def spectator(self, loaded: LoadedPolicy) -> Spectator:
         """Shows the rendered frame."""
@@ -153,12 +154,12 @@ class Experiment(BaseExperiment[Config]):
 
     def page(self, run_folder: Path, trials: Mapping[str, Mapping[int, Path]]) -> Sequence[Drawn]:
         """An episode of each method's first seed, all from one start; longer ones by `concord show`."""
-        from tune_experiments.play.show import PAGE, STEPS_AT_THE_END, write_page
+        from tune_experiments.play.show import PAGE, PAGE_MAX_STEPS, write_page
         from tune_experiments.play.trial_figures import trained_teams
 
         def draw() -> Sequence[Drawn]:
             teams = [team for _, team in trained_teams(trials)]
-            return write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END) if teams else []
+            return write_page(run_folder / PAGE, self.caption, teams, max_steps=PAGE_MAX_STEPS) if teams else []
 
         return list(attempt(PAGE, draw))
 
@@ -177,7 +178,7 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, pro
     those of this process.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    current_folder_last()
+    append_current_folder()
     words = sys.argv[1:] if arguments is None else arguments
     named = experiment.entry_point
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog, named)

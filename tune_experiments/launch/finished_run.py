@@ -33,7 +33,7 @@ class Run(Generic[Config]):
         out: Folder, or URI of an object store, of the run.
         results: Rows of results.jsonl; of a search the scores of its settings.
         tables: Tables of these rows; `table.markdown()` is text. Empty for a search.
-        failures: Trial name -> cause, for trials that failed for good.
+        failures: Trial name -> cause, for trials that failed permanently.
         is_complete: False if a slice ended before all trials were trained and tested; there are no tables then.
     """
 

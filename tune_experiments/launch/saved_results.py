@@ -28,7 +28,7 @@ from tune_experiments.experiment.finding import find_experiment, known_experimen
 from tune_experiments.results.main_comparison import MainComparison, with_verdicts
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
-from tune_experiments.run.manifest import without_out
+from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.model_notes import describe_models, with_model_notes
 
 SUFFIX = ".jsonl.gz"
@@ -89,7 +89,7 @@ def save(
     """
     from tune_experiments.run.run_folder import with_announcement_times
 
-    refuse_foreign(path)
+    check_save_path(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
     head = {
@@ -111,7 +111,7 @@ def save(
     write_atomically(path, packed)
 
 
-def refuse_foreign(path: Path) -> None:
+def check_save_path(path: Path) -> None:
     """Check the name of a saved file before its run is read.
 
     Raises:
@@ -148,15 +148,15 @@ def read_saved(path: Path) -> SavedRun:
     return SavedRun(**vars(found) | {"results": results})
 
 
-def remake(document: Path, only_check: bool) -> str:
+def update_document(document: Path, only_check: bool) -> str:
     """Rewrite the marked tables of a document, or only compare them; returns a message.
 
     Raises:
-        UserError: No such document, as `with_tables`, or a stale table where it is only compared.
+        UserError: No such document, as `render_document`, or a stale table where it is only compared.
     """
     if not document.is_file():
         raise UserError(f"{document} does not exist; name a document with --document")
-    text = with_tables(document)
+    text = render_document(document)
     is_stale = text != document.read_text(encoding="utf-8")
     if is_stale and only_check:
         raise UserError(f"a table in {document} is stale; run table --document {document}")
@@ -165,7 +165,7 @@ def remake(document: Path, only_check: bool) -> str:
     return f"{document}: tables {'written' if is_stale else 'are up to date'}"
 
 
-def with_tables(document: Path) -> str:
+def render_document(document: Path) -> str:
     """The text of a document with every marked table made again.
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
@@ -203,13 +203,13 @@ def _choose(tables: Sequence[PaperTable], chosen: Mapping[str, Sequence[str]]) -
 
 def _without_repetitions(tables: Sequence[PaperTable]) -> list[PaperTable]:
     """The tables; captions leave out sentences of earlier tables, except verdicts."""
-    said: set[str] = set()
+    seen: set[str] = set()
     shortened = []
     for table in tables:
         caption, gap, verdict = table.caption.partition("\n\n")
         sentences = re.split(r"(?<=\.) (?=[A-Z`])", caption)
-        new = " ".join(sentence for sentence in sentences if sentence not in said)
-        said.update(sentences)
+        new = " ".join(sentence for sentence in sentences if sentence not in seen)
+        seen.update(sentences)
         shortened.append(replace(table, caption=f"{new}{gap if new else ''}{verdict}"))
     return shortened
 
@@ -242,5 +242,5 @@ def _commit(session: Mapping[str, Any]) -> str:
 
 def _command(command: str) -> str:
     """The command without the interpreter's name and the run folder."""
-    _, *words = shlex.split(without_out(command))
+    _, *words = shlex.split(without_run_folder(command))
     return shlex.join(["python", *words])

@@ -23,11 +23,11 @@ from rl_models.configuration import UnitInterval
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
 
-RowName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
+MethodName: TypeAlias = Literal["game_id", "emma", "emma_grounding", "emma_movement_grounding"]
 GROUNDED = "_grounding"
 """Suffix of methods with our contrastive grounding loss."""
 MOVING = "emma_movement"
@@ -40,7 +40,7 @@ _SharesByStage: TypeAlias = tuple[UnitInterval, UnitInterval, UnitInterval]
 
 @dataclass(frozen=True, kw_only=True)
 class MessengerLearnerConfig(LearnerConfig):
-    """How all methods learn. A triple holds one number for each of MESSENGER's stages."""
+    """Learner of all methods. A triple holds one number for each of MESSENGER's stages."""
 
     final_learning_rate_share: UnitInterval = 0.05
     """Share of the learning rate, from 0 to 1, that is left at the end of a stage's budget; the release has 1."""
@@ -101,7 +101,7 @@ class MessengerRunConfig(
     freezes_attention: bool = False
     """Whether the embeddings of keys and symbols are frozen after the first stage, as in the authors' code."""
     learner: MessengerLearnerConfig = MessengerLearnerConfig()
-    """How all methods learn, with one number for each stage in a triple."""
+    """Learner of all methods, with one number per stage in a triple."""
     first_stage_validate_every_env_steps: PositiveInt = 6_667
     """Number of env steps between validations in the first of the stages; weights are chosen by them."""
     validate_every_env_steps: PositiveInt = 66_667
@@ -114,7 +114,7 @@ class MessengerRunConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "stages")
+        check_distinct(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
             raise UserError(f"--stages must be some of {', '.join(map(str, STAGES))} in this order, not {self.stages}")
         texts = os.environ.get(FOLDER_VARIABLE, PUBLISHED) if self.texts == PUBLISHED else self.texts
@@ -143,10 +143,10 @@ class MessengerConfig(MessengerRunConfig):
     """One run of EMMA's experiment."""
 
     learner: MessengerLearnerConfig = field(default_factory=lambda: MessengerLearnerConfig(learning_rate=3e-3))
-    """How all methods learn, with one number for each stage in a triple."""
+    """Learner of all methods, with one number per stage in a triple."""
     movement_grounding_coef: NonNegativeFloat = 1.0
     """Weight of the movement contrast, at least 0, in the method emma_movement_grounding."""
-    methods: tuple[RowName, ...] = ("game_id", "emma", "emma_grounding")
+    methods: tuple[MethodName, ...] = ("game_id", "emma", "emma_grounding")
     """Methods to train: game_id, emma, emma_grounding, emma_movement_grounding."""
 
 

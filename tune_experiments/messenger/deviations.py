@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rl_envs.messenger.corpus_file import OWN
-from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig
 
 
@@ -25,11 +25,11 @@ def deviation_notes(config: MessengerRunConfig) -> list[str]:
     return notes
 
 
-def optimiser_steps_beside(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
+def compare_optimiser_steps(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
     """Sentence that compares the optimiser steps of a run's first stage with the release's."""
     steps = optimiser_steps(reference.learner.at_stage(1), reference.workers, reference.first_stage_env_steps)
     own, how = config.learner.at_stage(config.stages[0]), ", each in the first stage"
-    return optimiser_steps_in_words(own, config.workers, config.first_stage_env_steps, steps, "the release", how)
+    return describe_optimiser_steps(own, config.workers, config.first_stage_env_steps, steps, "the release", how)
 
 
 def movement_notes(config: MessengerConfig) -> list[str]:

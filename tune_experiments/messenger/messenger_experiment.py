@@ -28,7 +28,7 @@ class MessengerExperiment(Experiment[Config]):
     is_greedy = True
     compared: tuple[str, str]
 
-    def rows_compared(self, config: Config) -> tuple[str, str]:
+    def compared_methods(self, config: Config) -> tuple[str, str]:
         """The two rows of the main comparison of a run."""
         return self.compared
 
@@ -36,7 +36,7 @@ class MessengerExperiment(Experiment[Config]):
         """Both methods in test games of the last stage."""
         stage = config.last_stage
         title = f"{self.caption}, stage {stage}"
-        return (MainComparison(*self.rows_compared(config), "win_rate", f"stage_{stage}_test", table=title),)
+        return (MainComparison(*self.compared_methods(config), "win_rate", f"stage_{stage}_test", table=title),)
 
     def as_loaded(self, config: Config) -> Config:
         """The configuration with frozen encodings in the user's cache."""

@@ -40,7 +40,7 @@ words of their own; so do the vectors of movements, since nothing moves in the f
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class MethodParts:
     """Components of one method of the table.
 
     Attributes:
@@ -61,21 +61,21 @@ class Row:
 
 def plan(config: MessengerConfig, method: str, seed: int) -> Curriculum:
     """The stages of one method with one seed."""
-    return plan_stages(config, _row(config, method, seed), seed)
+    return plan_stages(config, _method_parts(config, method, seed), seed)
 
 
-def plan_stages(config: MessengerRunConfig, row: Row, seed: int) -> Curriculum:
+def plan_stages(config: MessengerRunConfig, row: MethodParts, seed: int) -> Curriculum:
     """The stages of a method with one seed."""
     return Curriculum(tuple(_stage(config, row, seed, stage) for stage in config.stages))
 
 
-def _row(config: MessengerConfig, method: str, seed: int) -> Row:
+def _method_parts(config: MessengerConfig, method: str, seed: int) -> MethodParts:
     losses: tuple[ExtraLoss, ...] = ()
     if method.endswith(GROUNDED):
         losses += (GroundingLoss(Schedule.constant(config.learner.grounding_coef)),)
     if method.startswith(MOVING) and config.movement_grounding_coef:
         losses += (MovementGroundingLoss(Schedule.constant(config.movement_grounding_coef)),)
-    return Row(
+    return MethodParts(
         build_policy=functools.partial(build_policy, config, method, seed),
         extra_losses=losses,
         attention=ATTENTION if method != "game_id" else (),
@@ -88,7 +88,7 @@ def choose_evaluation(method: str) -> Callable[[MessengerRunConfig, int, TeamPol
     return evaluate if method == "game_id" else reading.evaluate
 
 
-def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage:
+def _stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> Stage:
     is_first, is_last = stage == config.stages[0], stage == config.last_stage
     return Stage(
         name=f"stage_{stage}",
@@ -98,7 +98,7 @@ def _stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> Stage
     )
 
 
-def _plan_of_stage(config: MessengerRunConfig, row: Row, seed: int, stage: int) -> TrialPlan:
+def _plan_of_stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> TrialPlan:
     learner, arguments = config.learner.at_stage(stage), config.stage_arguments(stage)
     budget = arguments["budget_env_steps"]
     return TrialPlan(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tune_experiments.overcooked.cole import Generation, read_generations
 from tune_experiments.overcooked.cole_solver import preferred
 from tune_experiments.results.plots.figures import COLOURS, INK, REMARK, new_figure, save
@@ -24,7 +24,7 @@ _MEMBER_COLOUR, _LEARNER_COLOUR = COLOURS[0], COLOURS[1]
 def draw_generations(run_folder: Path, trials: Mapping[int, Path]) -> Iterator[Path]:
     """A figure of each trial that has ended a generation; `trials` are seed -> folder."""
     for seed, folder in trials.items():
-        newest = newest_whole_checkpoint(folder / CHECKPOINTS)
+        newest = newest_complete_checkpoint(folder / CHECKPOINTS)
         generations = [] if newest is None else read_generations(load_checkpoint(newest).tensors)
         if generations:
             yield draw(generations, run_folder / f"plots/cole-seed{seed}.png")

@@ -26,7 +26,7 @@ from tune_experiments.overcooked.cole_solver import MAX_MEMBERS
 
 COLE = "cole"
 PPO_METHODS = ("selfplay", "selfplay_sparse", "fcp", COLE)
-"""Methods of `trials.ROWS`."""
+"""Methods of `trials.METHODS`."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class OvercookedConfig(
     cole: ColeSettings = ColeSettings()
     """How method cole grows its population."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """How all methods learn, each chef with its own ratio and advantage."""
+    """Learner of all methods, each chef with its own ratio and advantage."""
     max_episode_steps: PositiveInt = MAX_EPISODE_STEPS
     """Number of env steps of an episode, in training and in tests."""
 
@@ -110,7 +110,7 @@ class OvercookedConfig(
             raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")
         if self.population:  # trials run, continue and are evaluated in other folders
             object.__setattr__(self, "population", os.path.abspath(os.path.expanduser(self.population)))
-        check_some_widths(self.network)
+        check_widths(self.network)
         if self.cole.population_size > MAX_MEMBERS:
             raise UserError(
                 f"--cole.population-size must be at most {MAX_MEMBERS}, not {self.cole.population_size}: the solver "
@@ -133,7 +133,7 @@ class OvercookedConfig(
         return {"shaping": left / self.shaping_env_steps, "shaping_steps": max(1, math.ceil(left / self.num_worlds))}
 
 
-def check_some_widths(network: GridCnnConfig) -> None:
+def check_widths(network: GridCnnConfig) -> None:
     """Check the widths of the network.
 
     Raises:

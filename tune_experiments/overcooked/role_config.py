@@ -11,13 +11,13 @@ from rl_models.algorithms.learner_config import OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_precision_of_values, check_ranges
+from tune_experiments.core.checks import check_ranges, check_value_precision
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import PPO_METHODS, OvercookedConfig
 
 Q_METHODS = ("qmix", "roma", "ldsa", "maser")
 SPARSE = "_sparse"
-Q_ROWS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
+ALL_Q_METHODS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class OvercookedRolesConfig(
 ):
     """One run of role methods in one kitchen."""
 
-    methods: tuple[str, ...] = (*Q_ROWS, "selfplay")
+    methods: tuple[str, ...] = (*ALL_Q_METHODS, "selfplay")
     """Methods to train: qmix, roma, ldsa and maser, the same with _sparse, which are
     rewarded only for served soups, and selfplay, selfplay_sparse, fcp and cole."""
     roles: RoleSettings = field(default_factory=RoleSettings)
@@ -73,10 +73,12 @@ class OvercookedRolesConfig(
     def __post_init__(self) -> None:
         """Check methods and values."""
         super().__post_init__()
-        if unknown := [row for row in self.methods if row not in (*Q_ROWS, *PPO_METHODS)]:
-            raise UserError(f"--methods must be some of {', '.join((*Q_ROWS, *PPO_METHODS))}, not {unknown[0]!r}")
+        if unknown := [one for one in self.methods if one not in (*ALL_Q_METHODS, *PPO_METHODS)]:
+            raise UserError(
+                f"--methods must be some of {', '.join((*ALL_Q_METHODS, *PPO_METHODS))}, not {unknown[0]!r}"
+            )
         check_ranges(self.roles, "roles.")
-        check_precision_of_values(self, "roles.precision")
+        check_value_precision(self, "roles.precision")
 
     def worker_settings(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""

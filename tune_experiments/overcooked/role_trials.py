@@ -25,8 +25,8 @@ from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, Tr
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED, play_team
 from tune_experiments.overcooked.evaluation import evaluate as evaluate_ppo
-from tune_experiments.overcooked.role_config import Q_ROWS, SPARSE, OvercookedRolesConfig
-from tune_experiments.overcooked.trials import Row, make_plan
+from tune_experiments.overcooked.role_config import ALL_Q_METHODS, SPARSE, OvercookedRolesConfig
+from tune_experiments.overcooked.trials import MethodParts, make_plan
 from tune_experiments.overcooked.trials import plan as plan_ppo
 
 SAMPLED = "reward_sampled"
@@ -36,11 +36,11 @@ _PLANES = "lossless"
 
 def plan(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
     """One method with one seed."""
-    if row not in Q_ROWS:
+    if row not in ALL_Q_METHODS:
         return plan_ppo(config, row, seed)
     method = cast(RoleMethod, row.removesuffix(SPARSE))
     learner, workers = config.learner_settings(method), config.worker_settings(method)
-    own = Row(
+    own = MethodParts(
         make_world=make_world,
         is_shaped=False,  # its weight would fall
         world={} if row.endswith(SPARSE) else {"shaping": 1.0},

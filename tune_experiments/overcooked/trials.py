@@ -1,6 +1,6 @@
-"""One training run in Overcooked, built from settings. Methods differ in a `Row`; everything else is shared.
+"""One training run in Overcooked, built from settings. Methods differ in `MethodParts`; everything else is shared.
 
-An experiment passes `Row`s of its own to `make_plan`.
+An experiment passes its own `MethodParts` to `make_plan`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def training_world(config: OvercookedConfig, num_worlds: int = 1, first_world: i
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class MethodParts:
     """Components of one method.
 
     Attributes:
@@ -118,26 +118,26 @@ def payoff(config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy) -> f
     return float(played["reward"].mean())
 
 
-ROWS = {
-    "selfplay": Row(),
-    "selfplay_sparse": Row(is_shaped=False),
-    "fcp": Row(make_world=make_world_with_partners, make_algorithm=_algorithm_with_partners),
-    COLE: Row(make_algorithm=_cole),
+METHODS = {
+    "selfplay": MethodParts(),
+    "selfplay_sparse": MethodParts(is_shaped=False),
+    "fcp": MethodParts(make_world=make_world_with_partners, make_algorithm=_algorithm_with_partners),
+    COLE: MethodParts(make_algorithm=_cole),
 }
 
 
 def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
-    """One of `ROWS` with one seed.
+    """One of `METHODS` with one seed.
 
     Raises:
         UserError: there is no such method.
     """
-    if method not in ROWS:
-        raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
-    return make_plan(config, ROWS[method], seed)
+    if method not in METHODS:
+        raise UserError(f"--methods must be some of {', '.join(METHODS)}, not {method!r}")
+    return make_plan(config, METHODS[method], seed)
 
 
-def make_plan(config: OvercookedConfig, row: Row, seed: int) -> TrialPlan:
+def make_plan(config: OvercookedConfig, row: MethodParts, seed: int) -> TrialPlan:
     """A method with one seed."""
     shaping = config.shaping_after(0) if row.is_shaped else {}
     return TrialPlan(

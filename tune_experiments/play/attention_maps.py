@@ -1,4 +1,4 @@
-"""Texts that agents read, and attention maps in words: from a world's texts and a network's extras alone.
+"""Texts that agents read, and attention maps over their words, from a world's texts and a network's extras.
 
 Texts are found by the world's `text_spec` (rows of a token table) and `text_tables` (ids of constant texts), and put
 into words by its `vocabulary`. A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a

@@ -99,5 +99,5 @@ def enlarged(frame: Array, factor: int) -> Array:
 
 def _message_lines(message: str, width: int) -> list[Line]:
     letters = (width - 2 * _MARGIN) // _LETTER
-    said = textwrap.wrap(f'"{message}"' if message else "", letters, max_lines=_MESSAGE_LINES, placeholder=" …")
-    return [Line(text, QUIET) for text in [*said, *[""] * (_MESSAGE_LINES - len(said))]]
+    lines = textwrap.wrap(f'"{message}"' if message else "", letters, max_lines=_MESSAGE_LINES, placeholder=" …")
+    return [Line(text, QUIET) for text in [*lines, *[""] * (_MESSAGE_LINES - len(lines))]]

@@ -34,13 +34,13 @@ from rl_models.teams.decentralised import AgentPolicy, run_dialogue
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.play.loading import load_policy
 
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 """Time limit of one answer, including the start of the process (import of torch, loading of weights).
-It is long, for a process that hangs; a process that dies is noticed at once."""
+It only ends processes that hang; one that dies is noticed at once."""
 _JOIN_SECONDS = 10.0
 """Time limit for the end of a process whose pipe has already broken."""
 _UNIFORMS = "uniforms"
-_PARTNER_GONE = 3
+_CONNECTION_LOST = 3
 """Exit code of a process that lost its partner or coordinator."""
 
 
@@ -61,7 +61,7 @@ class PlayedEpisode:
     world: int
     allow: tuple[str, ...] = ()
     device: DeviceChoice = "auto"
-    timeout_seconds: float = PATIENCE_SECONDS
+    timeout_seconds: float = TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, other
     """
     torch.set_num_threads(1)
     try:
-        _act_until_the_end(episode, agent, coordinator, others)
+        _act_loop(episode, agent, coordinator, others)
     except (EOFError, OSError):
-        sys.exit(_PARTNER_GONE)
+        sys.exit(_CONNECTION_LOST)
     except Exception as error:
         reason = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
@@ -121,9 +121,7 @@ def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, other
 
 
 @torch.inference_mode()
-def _act_until_the_end(
-    episode: PlayedEpisode, number: int, coordinator: Connection, others: Mapping[int, Connection]
-) -> None:
+def _act_loop(episode: PlayedEpisode, number: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
     loaded = load_policy(episode.checkpoint, episode.allow, episode.device)
     agent = AgentPolicy(loaded.policy, number)
     channel = MessageChannel(number, others, episode.timeout_seconds)
@@ -158,7 +156,7 @@ class SeparateAgents:
         Raises:
             UserError: an agent failed, died or does not answer.
         """
-        self._hand_out([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
+        self._send_all([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         actions = self._collect()
         self._env_steps += 1
         return np.array([actions], np.int64)
@@ -169,7 +167,7 @@ class SeparateAgents:
         Raises:
             UserError: as for `act`.
         """
-        self._hand_out([None] * len(self.pipes))
+        self._send_all([None] * len(self.pipes))
         return sum(self._collect(), MessageStats())
 
     def start(self, episode: PlayedEpisode, others: dict[int, Connection]) -> None:
@@ -192,18 +190,18 @@ class SeparateAgents:
         for pipe in self.pipes:
             pipe.close()
 
-    def _hand_out(self, what: Sequence[Any]) -> None:
+    def _send_all(self, what: Sequence[Any]) -> None:
         try:
             for pipe, mine in zip(self.pipes, what, strict=True):
                 pipe.send(mine)
         except OSError:
-            raise self._what_happened() from None
+            raise self._failure_cause() from None
 
     def _collect(self) -> list[Any]:
         try:
             return [self._answer(agent) for agent in range(len(self.pipes))]
         except (EOFError, OSError):
-            raise self._what_happened() from None
+            raise self._failure_cause() from None
 
     def _answer(self, agent: int) -> Any:
         pipe = self.pipes[agent]
@@ -217,7 +215,7 @@ class SeparateAgents:
             raise UserError(answer)
         return answer
 
-    def _what_happened(self) -> UserError:
+    def _failure_cause(self) -> UserError:
         """Cause of a broken pipe: an agent's error if it sent one, else the exit code of the failed process."""
         for pipe in self.pipes:
             with contextlib.suppress(EOFError, OSError):
@@ -226,7 +224,7 @@ class SeparateAgents:
                         return UserError(word)
         for agent, process in enumerate(self.processes):
             process.join(_JOIN_SECONDS)
-            if process.exitcode not in (None, 0, _PARTNER_GONE):
+            if process.exitcode not in (None, 0, _CONNECTION_LOST):
                 code = process.exitcode
                 how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
                 return UserError(

@@ -1,8 +1,7 @@
 """A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
 
-A network needs no further method: extras whose names begin with `attention/` while it shows
-attention, the entity divider's extras, messages among its extras, a joint policy. A world needs `action_names`, its
-text keys with a `vocabulary`, and `render`; what it lacks is left out.
+It records what is available: a network's extras (`attention/NAME`, entity masks, messages), a joint policy, and a
+world's `action_names`, `vocabulary` of its text keys, and `render`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from tune_experiments.core.drawing import tried
-from tune_experiments.play.recording import SEED, action_in_words, action_name, written_by
+from tune_experiments.core.drawing import attempt_part
+from tune_experiments.play.recording import SEED, action_name, describe_action, written_by
 from tune_experiments.play.spectator import Note, Spectator, checked_drawing
 
 if TYPE_CHECKING:
@@ -130,8 +129,8 @@ class EpisodeRecorder:
         )
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
-    def choose(self, obs: Arrays, actions: Any) -> None:
-        """Record the team's choice, before the world is stepped.
+    def record_actions(self, obs: Arrays, actions: Any) -> None:
+        """Record the team's actions, before the world is stepped.
 
         Args:
             obs: name -> [B, N, ...], as the team got them.
@@ -143,15 +142,15 @@ class EpisodeRecorder:
         assert output is not None
         decides = deciding(obs)
         own = {key: value[index] for key, value in obs.items()}
-        policy = _WholePolicy(output, index, self.episode.actions)
+        policy = _JointView(output, index, self.episode.actions)
         everyone_decides = decides is None or bool(decides[index].all())
         chosen = [
-            action_in_words(actions, index, agent, self.episode.actions)
+            describe_action(actions, index, agent, self.episode.actions)
             if decides is None or decides[index, agent]
             else ""
             for agent in range(len(world.agents))
         ]
-        shown = functools.partial(tried, self.episode.missing)
+        shown = functools.partial(attempt_part, self.episode.missing)
         extras, spectator = output.extras, self._spectator
         agents = tuple(
             AgentStep(
@@ -169,18 +168,18 @@ class EpisodeRecorder:
         step = Step(picture, agents, joint, policy.weights(), get_texts(world, own, 0), notes)
         self.episode.steps.append(step)
 
-    def reward(self, rewards: Sequence[float]) -> None:
+    def record_rewards(self, rewards: Sequence[float]) -> None:
         """Record the rewards of the last step, one number per agent."""
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
-    def end(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
+    def finish(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
         """The finished episode; the world still shows the last state.
 
         Args:
             metrics: metrics of the episode; empty if it was cut.
             terminated: whether its rules ended it, else the time limit; None if that is unknown.
         """
-        shown, world, index = functools.partial(tried, self.episode.missing), self._world, self._index
+        shown, world, index = functools.partial(attempt_part, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
         self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
         self.episode.last_notes = shown("notes", lambda: self._spectator.last_notes(world, index), tuple[Note, ...]())
@@ -189,8 +188,8 @@ class EpisodeRecorder:
         return self.episode
 
 
-class _WholePolicy:
-    """The joint policy of one world at the last choice, as far as it can be shown."""
+class _JointView:
+    """The joint policy of one world at its last action, as far as it can be shown."""
 
     def __init__(self, output: TeamOutput, index: int, names: Sequence[str]) -> None:
         from rl_models.distributions.joint_policy import WholeJointPolicy
@@ -253,9 +252,9 @@ def describe_ending(metrics: dict[str, float], env_steps: int, terminated: bool 
 
 
 def record_episodes(
-    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
+    loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
 ) -> list[Episode]:
-    """The first episode of each of B worlds of the team's test; longer ones are cut after `most_steps`."""
+    """The first episode of each of B worlds of the team's test; longer ones are cut after `max_steps`."""
     world = loaded.make_world(episodes)
     world.auto_resets = False
     with contextlib.closing(world), loaded.showing_attention(), loaded.experiment.spectator(loaded) as spectator:
@@ -266,21 +265,21 @@ def record_episodes(
             for index in range(episodes)
         }
         finished: dict[int, Episode] = {}
-        for _ in range(most_steps):
+        for _ in range(max_steps):
             actions = loaded.act(obs, first)
             for recorder in recorders.values():
-                recorder.choose(obs, actions)
+                recorder.record_actions(obs, actions)
             obs, reward, terminated, truncated, info = world.step(actions)
             for index, recorder in recorders.items():
-                recorder.reward(reward[index])
+                recorder.record_rewards(reward[index])
             first = terminated | truncated
             for index in set(np.flatnonzero(first).tolist()) & recorders.keys():
-                finished[index] = recorders.pop(index).end(episode_metrics(info, index), bool(terminated[index]))
+                finished[index] = recorders.pop(index).finish(episode_metrics(info, index), bool(terminated[index]))
             if not recorders:
                 break
             if first.any():
                 obs = world.next_episode(np.flatnonzero(first))
-        finished |= {index: recorder.end({}) for index, recorder in recorders.items()}
+        finished |= {index: recorder.finish({}) for index, recorder in recorders.items()}
     return [finished[index] for index in range(episodes)]
 
 

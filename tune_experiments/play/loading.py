@@ -35,7 +35,7 @@ from rl_models.training.checkpoint import (
     get_checkpoint_path,
     load_checkpoint,
     load_state,
-    newest_whole_checkpoint,
+    newest_complete_checkpoint,
 )
 from rl_models.training.collector import to_numpy
 from tune_experiments.core.errors import UserError, one_line
@@ -43,7 +43,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.play.team_paths import in_package
 from tune_experiments.run.curriculum_state import restore_curriculum
-from tune_experiments.run.placement import device_or_refusal
+from tune_experiments.run.placement import checked_device
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -129,12 +129,10 @@ class LoadedPolicy:
             ValueError: another number of worlds, unknown row numbers of texts, or a world without observations.
         """
         if not obs:
-            raise ValueError(
-                "this environment has no observations, because scripts play in it: watch it with show or render"
-            )
+            raise ValueError("this environment has no observations, because scripts play in it: use show or render")
         batch = len(next(iter(obs.values())))
         if self._chance is not None and len(self._chance.key) != batch:
-            raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() before")
+            raise ValueError(f"this policy plays {len(self._chance.key)} worlds and got {batch}; call reset() first")
         if self._state is None:
             self._state = self.policy.initial_state(batch)
             self._chance = Chance(self._seed, 0, batch)
@@ -194,7 +192,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         raise UserError(f"a team is opened from the path of a run, a trial or a checkpoint, not from {path!r}")
     allow = (allow,) if isinstance(allow, str) else allow
     checkpoint_path = find_checkpoint(Path(path), allow)
-    place = device_or_refusal(device)
+    place = checked_device(device)
     try:
         checkpoint = load_checkpoint(checkpoint_path)
         state = checkpoint.state
@@ -240,7 +238,7 @@ def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True)
         if checkpoint is not None:
             return checkpoint
     raise UserError(
-        f"{named} holds no whole checkpoint: give a run folder, a trial folder or a checkpoint_NUMBER folder"
+        f"{named} holds no complete checkpoint: give a run folder, a trial folder or a checkpoint_NUMBER folder"
     )
 
 
@@ -261,5 +259,5 @@ def chosen_checkpoint(trial: Path) -> Path | None:
 
 
 def newest_checkpoint(trial: Path) -> Path | None:
-    """The newest whole checkpoint of a trial folder."""
-    return newest_whole_checkpoint(trial / CHECKPOINTS)
+    """The newest complete checkpoint of a trial folder."""
+    return newest_complete_checkpoint(trial / CHECKPOINTS)

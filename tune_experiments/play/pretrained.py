@@ -22,7 +22,7 @@ from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.rows import Result, read_results
-from tune_experiments.run.manifest import without_out
+from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -31,7 +31,7 @@ MAX_BYTES = 12 * 2**20
 """Largest size of all teams in the package together, in bytes."""
 _KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
 """Parts of a checkpoint's state that are kept; the others are for resuming training."""
-_OF_TRAINING = (CHECKPOINTS, "stages", "texts", "images")
+_TRAINING_FOLDERS = (CHECKPOINTS, "stages", "texts", "images")
 """Folders of a trial that a packaged team does not need."""
 _HEADLINES = ("win_rate", "success", "soups")
 """Metrics among a card's metadata, by which the Hub compares models."""
@@ -74,9 +74,9 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
             become too large.
     """
     if not given.strip():
-        raise UserError("--given must be a sentence on what the team was given, and is empty: write `Nothing.` if so")
+        raise UserError("--given is empty: write a sentence on the team's extra inputs, or `Nothing.`")
     if not seed_choice.strip():
-        raise UserError("--seed-choice must be a sentence on how the seed was chosen, and is empty")
+        raise UserError("--seed-choice is empty: write a sentence on how the seed was chosen")
     if folder.is_file():
         raise UserError(f"{folder} is a file, not a folder: name a folder with --out")
     out = folder / name
@@ -99,7 +99,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
         "method": loaded.method,
         "seed": loaded.seed,
         "env_steps": loaded.env_steps,
-        "command": without_out(session["command"]),
+        "command": without_run_folder(session["command"]),
         "commit": session["git"]["commit"],
         "versions": {key: session["versions"][key] for key in ("python", "torch", "numpy")},
         "given": given,
@@ -111,7 +111,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
     try:
         save_checkpoint(unfinished / CHECKPOINTS, whole.step, {"weights": whole.tensors["weights"]}, state)
         for beside in trial.iterdir():  # such as its small language model (`Experiment.prepare`)
-            if beside.is_dir() and beside.name not in _OF_TRAINING:
+            if beside.is_dir() and beside.name not in _TRAINING_FOLDERS:
                 shutil.copytree(beside, unfinished / beside.name)
         write_json(unfinished / CARD, card)
         write_atomically(unfinished / MODEL_CARD, model_card(card, _place(out)))

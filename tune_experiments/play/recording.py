@@ -25,14 +25,14 @@ _SOLVED = {"success", "win_rate"}
 
 
 def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True) -> list[np.ndarray]:
-    """Frames of the solved episode of median length among 16, or of the first, uint8 [H, W, 3] each.
+    """Frames of the solved episode of median length among 16, or of the first if none is solved, uint8 [H, W, 3] each.
 
     With `captions`, names, actions and messages of the agents stand below the pictures.
     """
     from tune_experiments.play.captions import with_captions
 
-    frames, told = _frames_and_captions(policy, seed, chosen_episode(policy, seed))
-    return with_captions(frames, told) if captions else frames
+    frames, lines = _frames_and_captions(policy, seed, chosen_episode(policy, seed))
+    return with_captions(frames, lines) if captions else frames
 
 
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
@@ -97,17 +97,17 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
     return str(network.message_text(output.extras[MESSAGES][index, 0, agent].cpu().numpy()))
 
 
-def action_in_words(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
+def describe_action(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
     """Action of an agent in world `index`: its name or number, or each factor with its number.
 
     Actions are [B, N] int, or factor -> such an array, where numbers are [B, N, D].
     """
     if isinstance(actions, dict):
-        return ", ".join(f"{factor} {_entry_in_words(values[index, agent])}" for factor, values in actions.items())
+        return ", ".join(f"{factor} {_describe_entry(values[index, agent])}" for factor, values in actions.items())
     return action_name(int(actions[index, agent]), names)
 
 
-def _entry_in_words(value: Any) -> str:
+def _describe_entry(value: Any) -> str:
     """A choice, or a vector of numbers with three digits each."""
     return " ".join(f"{number:.3g}" for number in value) if np.ndim(value) else str(value)
 
@@ -128,16 +128,16 @@ def describe_steps(
     An agent that does not choose at a step, because it waits or has left, has `-` in place of an action.
     """
     info: dict[str, Any] = {}
-    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     read, decides = _read(world, index), deciding(world.observe())
     for step, (actions, reward, _, info) in enumerate(steps, start=1):  # noqa: B007
         messages = {f"{agent} writes": written(i) for i, agent in enumerate(world.agents)}
         now = read | {key: text for key, text in messages.items() if text}
-        yield from (f"      {key}: {text}" for key, text in now.items() if told.get(key) != text)
-        chosen = _actions_in_words(world, actions, index, decides)
+        yield from (f"      {key}: {text}" for key, text in now.items() if shown.get(key) != text)
+        chosen = _describe_actions(world, actions, index, decides)
         done = [f"{agent}: {action}" for agent, action in zip(world.agents, chosen, strict=True)]
         yield f"{step:4d}  {', '.join(done)}  (rewards {', '.join(f'{value:+z.2f}' for value in reward[index])})"
-        told, read, decides = now, _read(world, index), deciding(world.observe())
+        shown, read, decides = now, _read(world, index), deciding(world.observe())
     place = list(info["done_worlds"]).index(index)
     episode = {name: value[place] for name, value in info["episode"].items()}
     yield "  ".join(f"{name} {np.round(value, 3)}" for name, value in episode.items())
@@ -206,21 +206,21 @@ def _frames_and_captions(policy: LoadedPolicy, seed: int, index: int) -> tuple[l
 
     world = candidate_worlds(policy)
     steps = steps_of_episode(policy, world, seed, index)
-    frames, told = [world.render(index)], [agent_captions(world)]
+    frames, captions = [world.render(index)], [agent_captions(world)]
     decides = deciding(world.observe())
     for actions, *_ in steps:
         messages = [written_by(policy, index, agent) for agent in range(world.num_agents)]
-        told.append(agent_captions(world, _actions_in_words(world, actions, index, decides), messages))
+        captions.append(agent_captions(world, _describe_actions(world, actions, index, decides), messages))
         frames.append(world.render(index))
         decides = deciding(world.observe())
-    return frames, told
+    return frames, captions
 
 
-def _actions_in_words(world: World, actions: Any, index: int, decides: np.ndarray | None) -> list[str]:
+def _describe_actions(world: World, actions: Any, index: int, decides: np.ndarray | None) -> list[str]:
     """Action of each agent; `-` for one that does not choose at this step, because it waits or has left."""
     names = tuple(map(str, getattr(world, "action_names", ())))
     return [
-        action_in_words(actions, index, agent, names) if decides is None or decides[index, agent] else "-"
+        describe_action(actions, index, agent, names) if decides is None or decides[index, agent] else "-"
         for agent in range(world.num_agents)
     ]
 

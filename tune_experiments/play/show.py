@@ -26,7 +26,7 @@ from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 PAGE = "episodes.html"
 """The page in a run folder."""
-STEPS_AT_THE_END = 160
+PAGE_MAX_STEPS = 160
 """Env steps of an episode on the page that a run writes at its end."""
 GENERATOR = b'content="Concord, page of episodes"'
 MAX_EPISODES = 64
@@ -46,11 +46,11 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
     return [load_policy(folder, allow, device) for folder in trained or [path]]
 
 
-def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, most_steps: int = MAX_STEPS) -> ShownTeam:
+def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, max_steps: int = MAX_STEPS) -> ShownTeam:
     """A team with recorded episodes and learning curves."""
     about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
     card = _card(loaded)
-    recorded = loaded.experiment.episodes(loaded, seed, episodes, most_steps)
+    recorded = loaded.experiment.episodes(loaded, seed, episodes, max_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
     curves = {} if log is None or not log.exists() else read_curves(log, tuple(loaded.experiment.columns.values()))
     return ShownTeam(card.get("name", name), about, recorded, curves, card.get("given", ""))
@@ -74,7 +74,7 @@ def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
     return next((names for names in (trials, *paths) if len(set(names)) == len(teams)), long)
 
 
-def refuse_foreign(out: Path) -> None:
+def check_page_path(out: Path) -> None:
     """Refuse to overwrite a file that is not a page of episodes.
 
     Raises:
@@ -91,7 +91,7 @@ def write_page(
     seed: int = SEED,
     episodes: int = 1,
     beside: bool = False,
-    most_steps: int = MAX_STEPS,
+    max_steps: int = MAX_STEPS,
 ) -> list[Drawn]:
     """Let each team play from the same starts and write the page; if no team can be recorded, raise the first error.
 
@@ -106,7 +106,7 @@ def write_page(
     failures: list[Exception] = []
     for team, name in zip(teams, unique_names(teams), strict=True):
         try:
-            shown.append(one := shown_team(team, name, seed, episodes, most_steps))
+            shown.append(one := shown_team(team, name, seed, episodes, max_steps))
         except Exception as error:
             failures.append(error)
             missing.append(Missing(f"{name} in {out.name}", short_reason(error)))

@@ -27,7 +27,7 @@ from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results.skipped_updates import skipped_words
+from tune_experiments.results.skipped_updates import describe_skipped_updates
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 FRAME_SECONDS = 0.1
 _WORLD_ID = re.compile(r"[\w.:]+-v\d+")
-Where = Annotated[Path, tyro.conf.Positional]
+PathArg = Annotated[Path, tyro.conf.Positional]
 
 
 @dataclass(frozen=True)
 class PolicyArgs:
     """A trained team."""
 
-    path: Where
+    path: PathArg
     """Run folder, trial folder or checkpoint of the team."""
     allow: tuple[str, ...] = ()
     """Modules outside Concord that may be imported if the checkpoint names them."""
@@ -50,11 +50,10 @@ class PolicyArgs:
 
 @dataclass(frozen=True)
 class DeviceArgs(PolicyArgs):
-    """A trained team that acts."""
+    """A trained team on a device."""
 
     device: DeviceChoice = "auto"
-    """Device of the team's networks: auto, a GPU if there is one; cpu, no GPU; or cuda, a GPU, and an error without
-    one."""
+    """Device of the team's networks: auto (a GPU if available), cpu, or cuda (an error without a GPU)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Evaluate(DeviceArgs):
 
 @dataclass(frozen=True)
 class Play(DeviceArgs):
-    """Play an episode, of sixteen a solved one of median length if any; print texts, messages, actions and rewards."""
+    """Print an episode: texts, messages, actions and rewards. Of sixteen, a solved one of median length is chosen."""
 
     seed: int = SEED
     """Seed of the sixteen episodes to choose from, or of a game with a person, at least 0."""
@@ -82,7 +81,7 @@ class Play(DeviceArgs):
 class Show(DeviceArgs):
     """Write an HTML page of episodes: all methods of a run, or teams side by side."""
 
-    path: Where
+    path: PathArg
     """Run folder, whose methods are all shown, or trial folder or checkpoint of one team."""
     beside: Path | None = None
     """Another team, or run, that plays the same starts and is shown beside the first."""
@@ -97,9 +96,9 @@ class Show(DeviceArgs):
 
 @dataclass(frozen=True)
 class Render(DeviceArgs):
-    """Write a video of one of sixteen episodes, a solved one if there is any; or of a match of scripted policies."""
+    """Write a video of an episode, chosen as by `play`, or of a match of scripted policies."""
 
-    path: Where
+    path: PathArg
     """Run folder, trial folder or checkpoint of the team; with --policies the id of a world, such as minirts-v0."""
     policies: tuple[str, ...] = ()
     """Names of scripted policies that play a match in a world, one per side, such as medium strong."""
@@ -125,7 +124,7 @@ class ExportAdapters(PolicyArgs):
 class Pack:
     """Add a trained team to the package, with a model card, for load_policy("pretrained/NAME")."""
 
-    path: Where
+    path: PathArg
     """Trial folder or checkpoint of the team, in a run folder with results; or the run folder, for its first method."""
     name: tyro.conf.Positional[str]
     """Name of the new team: letters, digits and underscores."""
@@ -139,7 +138,7 @@ class Pack:
 
 @dataclass(frozen=True)
 class Doctor(PolicyArgs):
-    """Report the bottleneck of a trial, what to try, and what its environment gives."""
+    """Report the bottleneck of a trial, flags to try, and a check of its environment."""
 
 
 def evaluate(command: Evaluate, console: Console) -> None:
@@ -167,12 +166,12 @@ def play(command: Play, console: Console) -> None:
     from tune_experiments.play.loading import find_checkpoint, load_policy
 
     given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
-    refuse_together(command.human, command.decentralised, given)
+    check_play_flags(command.human, command.decentralised, given)
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
-        say = console.print
-        play_in_browser(loaded, command.human, command.seed, command.record, command.port, say)
+        print_fn = console.print
+        play_in_browser(loaded, command.human, command.seed, command.record, command.port, print_fn)
         return
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
@@ -183,17 +182,17 @@ def play(command: Play, console: Console) -> None:
 
 def show(command: Show, console: Console) -> None:
     """Write the page of a run or of teams."""
-    from tune_experiments.play.show import MAX_EPISODES, PAGE, load_teams, refuse_foreign, write_page
+    from tune_experiments.play.show import MAX_EPISODES, PAGE, check_page_path, load_teams, write_page
     from tune_experiments.run.run_folder import CONFIG_FILE
 
     if not 1 <= command.episodes <= MAX_EPISODES:
         raise UserError(f"--episodes must be 1 to {MAX_EPISODES}, not {command.episodes}")
     out = command.out or (command.path / PAGE if (command.path / CONFIG_FILE).exists() else Path(PAGE))
-    refuse_foreign(out)
+    check_page_path(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
     teams = [team for path in paths for team in load_teams(path, command.allow, command.device)]
     title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
-    with _drawing("page"), _writing(out):
+    with _draw_errors("page"), _write_errors(out):
         drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
     for line in describe_drawings(drawn):
         console.print(line)
@@ -219,12 +218,12 @@ def render(command: Render, console: Console) -> None:
     loaded = load_policy(checkpoint, command.allow, command.device)
     of_package = PRETRAINED in checkpoint.parents
     name = checkpoint.parent.parent.name if of_package else trial_name(loaded.method, loaded.seed)
-    default, frames = _beside(checkpoint) / f"{name}.gif", loaded.experiment.video
+    default, frames = _output_folder(checkpoint) / f"{name}.gif", loaded.experiment.video
     _write_video(lambda out: write_video(frames(loaded, command.seed), out, scale=scale), command, default, console)
 
 
 @contextlib.contextmanager
-def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+def _write_errors(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
     """Turn errors of writing a file or folder into a sentence that names --out."""
     try:
         yield
@@ -234,16 +233,16 @@ def _writing(out: Path, errors: tuple[type[Exception], ...] = (OSError,)) -> Ite
 
 
 @contextlib.contextmanager
-def _drawing(what: str) -> Iterator[None]:
+def _draw_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (UserError, KeyboardInterrupt):
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"no {what}: {short_reason(error)}; `play` tells an episode in words") from error
+        raise UserError(f"no {what}: {short_reason(error)}; use `play` to print an episode") from error
 
 
-def _beside(checkpoint: Path) -> Path:
+def _output_folder(checkpoint: Path) -> Path:
     """Folder of files made from a team: its trial's folder, or for a team of the package the current one."""
     return Path() if PRETRAINED in checkpoint.parents else checkpoint.parent.parent
 
@@ -258,7 +257,7 @@ def _write_video(write: Callable[[Path], Path], command: Render, default: Path, 
     is_beside_checkpoints = command.out is None and default.is_absolute()
     if out.exists() and not is_beside_checkpoints:
         raise UserError(f"{out} already exists: name a new file with --out")
-    with _drawing("video"), _writing(out):
+    with _draw_errors("video"), _write_errors(out):
         written = write(out)
     console.print(f"wrote {written}")
 
@@ -269,10 +268,10 @@ def export_adapters(command: ExportAdapters, console: Console) -> None:
 
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, "cpu")
-    out = command.out or _beside(checkpoint) / "adapters"
+    out = command.out or _output_folder(checkpoint) / "adapters"
     if out.exists():
         raise UserError(f"{out} already exists: name a new folder with --out")
-    with _writing(out):
+    with _write_errors(out):
         written = loaded.experiment.export(loaded, out)
     for path in written:
         console.print(f"wrote {path}")
@@ -283,25 +282,23 @@ def pack_team(command: Pack, console: Console) -> None:
     from rl_models.training.checkpoint import CheckpointError
     from tune_experiments.play.pretrained import CARD, folder_bytes, pack
 
-    with _writing(command.out, (OSError, CheckpointError)):
+    with _write_errors(command.out, (OSError, CheckpointError)):
         written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
     card = read_json(written / CARD)
     console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {folder_bytes(written):,} bytes")
 
 
 def doctor(command: Doctor, console: Console) -> None:
-    """Print where the time of a trial went, what to try, and what its environment gives."""
+    """Print the breakdown of a trial's time, flags to try, and a check of its environment."""
     from tune_experiments.play.loading import find_checkpoint
     from tune_experiments.run.doctor import examine
 
     checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE
     if not log.exists():
-        raise UserError(
-            f"{command.path} has no {METRICS_FILE}, as teams of the package have none: name a run or a trial"
-        )
+        raise UserError(f"{command.path} has no {METRICS_FILE} (packaged teams have none): name a run or a trial")
     rows = read_metrics(log)
-    console.print(skipped_words(rows))
+    console.print(describe_skipped_updates(rows))
     for line in examine(checkpoint, rows, command.allow):
         console.print(line)
 
@@ -324,7 +321,7 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, sc
         raise UserError(str(error)) from error
 
 
-def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
+def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
     """Refuse flags of `play` that cannot be combined.
 
     Raises:
@@ -337,7 +334,7 @@ def refuse_together(human: str, decentralised: bool, of_game: Sequence[str]) -> 
 
 
 def play_in_browser(
-    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, say: Callable[[str], None]
+    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, print_fn: Callable[[str], None]
 ) -> None:
     """Serve a game with a person and keep its episodes; port 0 takes any free one.
 
@@ -354,6 +351,6 @@ def play_in_browser(
         raise UserError(f"--port must be 0 to 65535, not {port}")
     game = HumanGame(loaded, agent, seed, folder)
     for line in game.missing():
-        say(line)
+        print_fn(line)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(game, port, say))
+        asyncio.run(serve(game, port, print_fn))

@@ -100,7 +100,7 @@ class RedConfig(
     cloning: CloningSettings = CloningSettings()
     """How the team clones scripts and its own won games."""
     learner: RedLearnerConfig = RedLearnerConfig()
-    """How all methods learn by PPO."""
+    """PPO settings of all methods."""
     rl_commander: Commander = "none"
     """Commander in reinforcement learning: none as in RED; oracle, fair, random or adversarial."""
     iterations: PositiveInt = 2

@@ -159,16 +159,16 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
             aim = groups[int(drawn * len(groups))]
             table[(table != aim).any(-1), 0] = C_CONTINUE
         if len(groups):
-            told = "" if silent else aim_in_words(aim, _selects_peasant(table, view))
-            if told == MINE and _selects_all_peasants(table, view) and generator.random() < 0.5:
-                told = MINE_ALL  # both apply
-            world.tell(row, agent, told)
+            phrase = "" if silent else describe_aim(aim, _selects_peasant(table, view))
+            if phrase == MINE and _selects_all_peasants(table, view) and generator.random() < 0.5:
+                phrase = MINE_ALL  # both apply
+            world.tell(row, agent, phrase)
         chosen.append(collective_action(table))
     shape = world.num_worlds, world.num_agents
     return {name: np.array([one[name] for one in chosen], np.int64).reshape(shape) for name in chosen[0]}
 
 
-def aim_in_words(command: Array, is_peasant: bool) -> str:
+def describe_aim(command: Array, is_peasant: bool) -> str:
     """The template for a command; "" if there is none.
 
     Args:

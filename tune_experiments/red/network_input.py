@@ -1,6 +1,6 @@
 """Description of MiniRTS for RED's network, and the observation that the network gets.
 
-The 42 planes of the map are not stored: the network builds them from the lists and from one number a cell, its sight
+The 42 planes of the map are not stored: the network builds them from the lists and from one number per cell, its sight
 and its terrain. A test compares its planes with the world's. Words and choices are those of `rl_envs/minirts`.
 """
 

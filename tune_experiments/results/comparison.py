@@ -23,7 +23,7 @@ from tune_experiments.results.tables import PaperTable
 Runs: TypeAlias = Mapping[str, Sequence[Result]]
 """Name of a run -> its results."""
 Scores: TypeAlias = Sequence[Sequence[float]]
-"""For each of M tasks one score a seed."""
+"""For each of M tasks one score per seed."""
 RESAMPLES = 10_000
 
 
@@ -33,7 +33,7 @@ class Row:
 
     Attributes:
         method: its name.
-        scores: for each task one number a seed; one number of a baseline without seeds, such as random play.
+        scores: for each task one number per seed; one number of a baseline without seeds, such as random play.
         seeds: smallest number of seeds of a task.
         mean: mean over tasks and seeds.
         median: median over tasks of the means over seeds; None for one task, where it is the mean.
@@ -110,10 +110,10 @@ def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
         if result.seed is not None or not lines or lines[0].seed is None:
             lines.append(result)
     with_seeds = {key for key, methods in groups.items() if next(iter(methods.values()))[0].seed is not None}
-    found = [_in_one_task(*key, groups[key]) for key in groups if key in with_seeds and len(groups[key]) > 1]
+    found = [_compare_in_task(*key, groups[key]) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
         raise UserError("there are no two methods with results in the same environment; name more runs")
-    return found + _across_tasks(runs)
+    return found + _compare_across_tasks(runs)
 
 
 def _with_run_names(runs: Runs) -> Runs:
@@ -133,7 +133,7 @@ def _title(result: Result) -> str:
     return " · ".join(dict.fromkeys([result.experiment, result.place, result.split]))
 
 
-def _in_one_task(title: str, metric: str, methods: Mapping[str, Sequence[Result]]) -> Comparison:
+def _compare_in_task(title: str, metric: str, methods: Mapping[str, Sequence[Result]]) -> Comparison:
     values = {method: tuple(line.value for line in lines) for method, lines in methods.items()}
     baseline = next(iter(methods))
     rows = tuple(
@@ -152,7 +152,7 @@ def _in_one_task(title: str, metric: str, methods: Mapping[str, Sequence[Result]
     return Comparison(title, metric, rows, methods[baseline][0].bounds)
 
 
-def _across_tasks(runs: Runs) -> list[Comparison]:
+def _compare_across_tasks(runs: Runs) -> list[Comparison]:
     """Comparisons over the environments of several runs, in metrics with the same smallest and largest value.
 
     Only runs that tested in one environment count: tests of one trained team in several are not independent.

@@ -9,8 +9,8 @@
 | episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |
 | seeds, of rliable's measures in `comparison.py` | percentiles of a bootstrap stratified by task |
 
-A percentile bootstrap of three seeds of one task is exactly from the lowest to the highest and covers the mean 75 times
-of 100, so no mean of one task has it. Episodes of several seeds are never put together: they are not independent.
+With three seeds of one task, a percentile bootstrap is the range of the seeds and covers the mean in only 75 % of
+cases, so means of one task use Student's t. Episodes of several seeds are never pooled: they are not independent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Interval:
         low: lower end; None without an interval.
         high: upper end.
         kind: name of the rule, one of this file's; `NONE` without an interval.
-        seeds: where seeds give no interval, each seed with its own over episodes; otherwise empty.
+        seeds: if seeds give no interval, each seed with its interval over episodes; otherwise empty.
     """
 
     value: float
@@ -65,7 +65,7 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
     """Mean of `[n]` episodes of one seed.
 
     Args:
-        values: one an episode.
+        values: one per episode.
         is_share: whether the metric is a share. One that was computed as probabilities, not 0 or 1, is a mean.
 
     Returns:
@@ -90,12 +90,12 @@ def interval_over_seeds(
     """Mean of `[n]` seeds with Student's t interval.
 
     Args:
-        values: one a seed, with its interval over episodes where there is one.
+        values: one per seed, with its interval over episodes where there is one.
         bounds: smallest and largest value that the metric can have; None for no limit.
 
     Returns:
-        One seed: itself. Equal seeds, or an interval that would go beyond the bounds while no seed does: the mean and
-        all seeds, each without an interval of its own that would go beyond them. Else t.
+        One seed: its own interval. If all seeds are equal, or if only the t interval leaves the bounds: the mean and
+        the seeds, each with its interval over episodes if that is within the bounds. Otherwise the t interval.
     """
     seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])
@@ -124,7 +124,7 @@ def _within(one: Interval, limits: tuple[float, float]) -> Interval:
 
 
 def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `a` minus mean of `b`, one number a seed, with Welch's t interval.
+    """Mean of `a` minus mean of `b`, one number per seed, with Welch's t interval.
 
     There is none where a method has one seed, or where neither method's seeds differ among themselves.
     """

@@ -1,4 +1,4 @@
-"""The main comparison of a table: named before the run, which prints it, with its verdict under the table.
+"""The main comparison of a table, which is printed before the run, and its verdict under the table.
 
 All other orderings are exploratory, because some of many differences look large by chance.
 """
@@ -14,7 +14,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 NOT_SEPARATED = "not separated"
-_REST = "Every other ordering here is exploratory."
+_OTHERS = "Every other ordering here is exploratory."
 BEFORE = "before the run"
 UNANNOUNCED = "in the script, not announced before the run"
 NOT_RECORDED = "at a time that is not recorded"
@@ -64,13 +64,14 @@ class MainComparison:
         if not first or not second:
             return "Every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
-            return f"{opening}: **no verdict**: a seed has several environments and the comparison names none. {_REST}"
+            why = "a seed has several environments and the comparison names none"
+            return f"{opening}: **no verdict**: {why}. {_OTHERS}"
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:
             counts = f"here they have {len(first)} and {len(second)}"
-            return f"{opening}: **no verdict**: each method needs at least 2 seeds; {counts}. {_REST}"
-        numbers = f"difference {difference.value:+.3f}, {_in_words(difference, len(first), len(second))}"
-        return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_REST}"
+            return f"{opening}: **no verdict**: each method needs at least 2 seeds; {counts}. {_OTHERS}"
+        numbers = f"difference {difference.value:+.3f}, {_describe_difference(difference, len(first), len(second))}"
+        return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_OTHERS}"
 
     def _lines(self, results: Sequence[Result], method: str, condition: str) -> list[Result]:
         wanted = (method, self.metric, condition)
@@ -115,7 +116,7 @@ def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:
     return min(len(upper), len(lower)) > 1 and lowest > highest
 
 
-def _in_words(difference: Interval, first: int, second: int) -> str:
+def _describe_difference(difference: Interval, first: int, second: int) -> str:
     seeds = f"{first} and {second} seeds"
     if difference.low is not None and difference.high is not None:
         return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"

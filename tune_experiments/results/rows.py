@@ -100,17 +100,17 @@ def read(path: Path) -> list[Result]:
 
 def read_results(run: Path) -> list[Result]:
     """Rows of a run's results.jsonl; none before the first trial has finished."""
-    return _read_if_there(run / RESULTS_FILE)
+    return _read_existing(run / RESULTS_FILE)
 
 
-def _read_if_there(path: Path) -> list[Result]:
+def _read_existing(path: Path) -> list[Result]:
     return read(path) if path.exists() else []
 
 
 def replace_rows(path: Path, results: Sequence[Result]) -> None:
     """Replace all rows of the same trials."""
     trials = {result.trial for result in results}
-    write(path, [*(old for old in _read_if_there(path) if old.trial not in trials), *results])
+    write(path, [*(old for old in _read_existing(path) if old.trial not in trials), *results])
 
 
 def remove_rows(path: Path, results: Sequence[Result]) -> None:
@@ -120,7 +120,7 @@ def remove_rows(path: Path, results: Sequence[Result]) -> None:
         UserError: the file is damaged.
     """
     trials = {result.trial for result in results}
-    write(path, [old for old in _read_if_there(path) if old.trial not in trials])
+    write(path, [old for old in _read_existing(path) if old.trial not in trials])
 
 
 def write(path: Path, results: Sequence[Result]) -> None:
@@ -152,12 +152,12 @@ def _parse(path: Path, number: int, line: bytes) -> Result:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} line {number} is not JSON ({error}); {_mend(path)}") from error
+        raise UserError(f"{path} line {number} is not JSON ({error}); {_repair_advice(path)}") from error
     result = config_from_json(Result, data, f"{path} line {number}", has_all=False)
     if (fault := _not_finite(result)) is not None:
-        raise UserError(f"{path} line {number}: {fault}; {_mend(path)}")
+        raise UserError(f"{path} line {number}: {fault}; {_repair_advice(path)}")
     return result
 
 
-def _mend(path: Path) -> str:
+def _repair_advice(path: Path) -> str:
     return f"delete that line, and the experiment's command with --out {path.parent} writes the row again"

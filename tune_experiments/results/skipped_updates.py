@@ -26,15 +26,15 @@ def percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
-def skipped_words(rows: Sequence[Mapping[str, float]]) -> str:
+def describe_skipped_updates(rows: Sequence[Mapping[str, float]]) -> str:
     """Line for `doctor`: share of skipped updates in a trial's log, and number among the last ones."""
     from rl_models.training.loop import SKIPPED, WINDOW
 
     newest = rows[-1] if rows else {}
     share = skipped_share(newest)
     recent = round(newest.get(SKIPPED, 0.0) * WINDOW)
-    said = f"skipped updates: {percent(share)} of {newest.get(OPTIMISER_STEPS, 0):,.0f}, {recent} of the last {WINDOW}"
-    return f"{said} (a gradient was not finite): {_CURE}" if share else said
+    line = f"skipped updates: {percent(share)} of {newest.get(OPTIMISER_STEPS, 0):,.0f}, {recent} of the last {WINDOW}"
+    return f"{line} (a gradient was not finite): {_CURE}" if share else line
 
 
 def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:

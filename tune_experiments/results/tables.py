@@ -125,7 +125,7 @@ def make_table(
     metrics: Sequence[str] | None = None,
     paper: PaperNumbers | None = None,
     missing: Mapping[str, str] | None = None,
-    says_world: bool = False,
+    names_world: bool = False,
 ) -> PaperTable:
     """Build one table.
 
@@ -135,7 +135,7 @@ def make_table(
         metrics: The columns, in order; by default all metrics that are there.
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
-        says_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
+        names_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
 
     Raises:
         UserError: no line belongs to the table.
@@ -155,7 +155,7 @@ def make_table(
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
             rows.append((f"{label}{_PAPER}", cells))
     worlds = {result.world for result in mine}
-    where = f"Measured in {worlds.pop()}. " if says_world and len(worlds) == 1 else ""
+    where = f"Measured in {worlds.pop()}. " if names_world and len(worlds) == 1 else ""
     caption = where + _caption(_by_row(mine))
     return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
 
@@ -198,15 +198,15 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     return f"Intervals of 95 %: {_describe_groups(kinds)}.{ranges}{training}"
 
 
-def _describe_groups(rows_of: Mapping[str, Sequence[str]]) -> str:
-    """Sentence on rows, from `saying -> rows`: that of most rows comes first and holds for all unnamed rows."""
-    usual = max(rows_of, key=lambda saying: len(rows_of[saying]))
+def _describe_groups(rows_by_kind: Mapping[str, Sequence[str]]) -> str:
+    """Descriptions of rows in one sentence; the most common one comes first, without names of rows."""
+    usual = max(rows_by_kind, key=lambda description: len(rows_by_kind[description]))
     named = {
-        saying: ", ".join(f"`{row}`" if "," in row else row for row in rows)
-        for saying, rows in rows_of.items()
-        if saying != usual
+        description: ", ".join(f"`{row}`" if "," in row else row for row in rows)
+        for description, rows in rows_by_kind.items()
+        if description != usual
     }
-    return "; ".join([usual, *(f"of {rows}: {saying}" for saying, rows in named.items())])
+    return "; ".join([usual, *(f"of {rows}: {description}" for description, rows in named.items())])
 
 
 def _training(lines: Sequence[Result]) -> str:
@@ -239,8 +239,8 @@ def _skipped(lines: Sequence[Result]) -> str:
     for line in lines:
         if line.skipped_updates:
             most[line.method] = max(line.skipped_updates, most.get(line.method, 0.0))
-    said = ", ".join(f"{percent(share)} of {method}" for method, share in most.items())
-    return f" **Skipped updates** (a gradient was not finite; the seed with the most): {said}." if most else ""
+    shares = ", ".join(f"{percent(share)} of {method}" for method, share in most.items())
+    return f" **Skipped updates** (a gradient was not finite; the seed with the most): {shares}." if most else ""
 
 
 def _has_range(lines: Sequence[Result]) -> bool:
@@ -271,7 +271,7 @@ def _width(texts: Iterable[str]) -> int:
 
 
 def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns in groups that fit into the room, at least one a group."""
+    """Columns in groups that fit into the room, at least one per group."""
     groups: list[list[int]] = []
     left = 0
     for i, width in enumerate(widths):

@@ -4,7 +4,7 @@
     folder/texts/<tag>.md          texts
     folder/events.out.tfevents.*   all of the above for TensorBoard, x axis = env steps
 
-`rewind` cuts the log to the env steps of a checkpoint and writes the events anew, so no point is doubled or missing.
+`rewind` cuts the log to the env steps of a checkpoint and writes the events again, so no point is doubled or missing.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ OPTIMISER_STEPS = "learner/optimiser_steps"
 CPU_SECONDS = "speed/cpu_seconds"
 """Key of a row: CPU-seconds that training to its env steps took in all processes, validation left out."""
 HANGS = "hangs"
-"""Key of a trial's last report before its process ended: in which call of its environment it hung, and where."""
+"""Key of a trial's last report before its process ended: the call of its environment that hung, and its stack."""
 REFUSED = "refused"
 """Key of a trial's last report: the sentence of the `UserError` that ended it."""
 WAITS = "waits"
-"""Key of a trial's report: its notice says what the trial waits for, such as room on a disk."""
+"""Key of a trial's report: its notice says what the trial waits for, such as free disk space."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
 _TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
@@ -110,7 +110,7 @@ class TrialLog:
         events.flush()
 
     def rewind(self, to_env_steps: int) -> None:
-        """Remove all rows after `to_env_steps` and write the TensorBoard events anew from what remains."""
+        """Remove all rows after `to_env_steps` and write the TensorBoard events again from what remains."""
         self.close()
         kept = [pair for pair in _lines_and_rows(self._metrics) if pair[1]["env_steps"] <= to_env_steps]
         write_atomically(self._metrics, b"".join(line + b"\n" for line, _ in kept))
@@ -130,7 +130,7 @@ class TrialLog:
         self.close()
 
     def _open_events(self) -> EventFile:
-        """The event file; on first use it is written anew from the log, which repairs it after a crash."""
+        """The event file; on first use it is written again from the log, which repairs it after a crash."""
         if self._events is None:
             self.rewind(sys.maxsize)
         assert self._events is not None

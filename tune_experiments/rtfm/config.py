@@ -18,7 +18,7 @@ from rl_models.configuration import MAY_GROW, UnitInterval
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
@@ -58,7 +58,7 @@ HELPED: dict[str, str] = {
     WARM_START: "a warm-start loss without labels for attention to mentions of the dragon",
 }
 """Methods: txt2pi with one component of the mention-matching reader -> description of the component."""
-RowName: TypeAlias = Literal[
+CurriculumMethodName: TypeAlias = Literal[
     "from_scratch",
     "from_6x6",
     "from_dyna",
@@ -213,7 +213,7 @@ class RunConfig(
     network: NetworkSettings = NetworkSettings()
     """Widths of the networks of all methods."""
     learner: LearnerConfig = field(default_factory=learner_config)
-    """How the networks of all methods learn."""
+    """Learner of the networks of all methods."""
     validate_every_env_steps: PositiveInt = 200_000
     """Number of env steps between validations, greedy play on training and on unseen assignments."""
     valid_episodes: PositiveInt = 200
@@ -227,7 +227,7 @@ class RunConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "test_sizes")
+        check_distinct(self, "test_sizes")
         try:
             check_channels(self.network.channels)
         except ValueError as error:
@@ -295,7 +295,7 @@ class LettersConfig(
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
     """One run of an experiment whose methods are curricula towards the full game, `task`."""
 
-    methods: tuple[RowName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
+    methods: tuple[CurriculumMethodName, ...] = ("from_scratch", "from_6x6", "from_dyna", "from_dyna_group")
     """Methods of the table, each a sequence of stages before the full game."""
     task: RtfmTask = RtfmTask(group=True, dyna=True, nl=True)
     """The full game and its room, the last stage of all methods."""

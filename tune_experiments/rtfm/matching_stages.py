@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
@@ -84,7 +84,7 @@ class MatchingRtfmConfig(
     def __post_init__(self) -> None:
         """Check stages and values."""
         super().__post_init__()
-        check_some(self, "stages")
+        check_distinct(self, "stages")
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:
@@ -138,7 +138,7 @@ def evaluate_last(config: MatchingRtfmConfig, policy: TeamPolicy) -> Tests:
 def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     """Win rates in test games at the end of each stage before the last, if any; stages are columns."""
     title = f"{caption}: stage by stage"
-    of_stages = {line: _stage_of(line) for line in results if line.metric == "win_rate" and line.table == caption}
+    of_stages = {line: _get_stage(line) for line in results if line.metric == "win_rate" and line.table == caption}
     cells = [
         dataclasses.replace(line, table=title, metric=stage, world="", condition="")
         for line, stage in of_stages.items()
@@ -148,7 +148,7 @@ def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
     return [make_table(cells, title, stages)] if stages else []
 
 
-def _stage_of(line: Result) -> str:
+def _get_stage(line: Result) -> str:
     """The stage after which a line was measured in test games; empty for any other line."""
     from tune_experiments.run.final_evaluation import condition_and_stage
 

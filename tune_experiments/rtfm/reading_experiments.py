@@ -13,7 +13,7 @@ from rl_envs.core.metrics import SHARE
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.optimiser_steps import optimiser_steps, optimiser_steps_in_words
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.launch.experiment import Experiment
@@ -82,7 +82,7 @@ class ReadingExperiment(Experiment[Run]):
     def optimiser_steps(self, config: Run) -> str:
         """Optimiser steps, compared with those of the preset `paper`, if there is one."""
         paper = self.presets.get("paper")
-        return "" if paper is None else optimiser_steps_beside(self.as_learned(config), paper)
+        return "" if paper is None else compare_optimiser_steps(self.as_learned(config), paper)
 
     def as_learned(self, config: Run) -> Run:
         """The configuration with its methods' learner, workers and budget."""
@@ -146,12 +146,12 @@ def deviation_notes(config: RunConfig) -> list[str]:
     return notes
 
 
-def optimiser_steps_beside(config: RunConfig, paper: RunConfig) -> str:
-    """Sentence on the optimiser steps of training, or of its first stage; the paper has one a batch."""
+def compare_optimiser_steps(config: RunConfig, paper: RunConfig) -> str:
+    """Sentence on the optimiser steps of training, or of its first stage; the paper has one per batch."""
     ours, theirs = (
         one.first_stage_env_steps if isinstance(one, StagedExperimentConfig) else one.budget_env_steps
         for one in (config, paper)
     )
     how = ", each in the first stage" if isinstance(config, StagedExperimentConfig) else ""
     reference = optimiser_steps(paper.learner, paper.workers, theirs)
-    return optimiser_steps_in_words(config.learner, config.workers, ours, reference, how=how)
+    return describe_optimiser_steps(config.learner, config.workers, ours, reference, how=how)

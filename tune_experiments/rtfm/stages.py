@@ -15,7 +15,7 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Promotion, Stage
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm.columns import column
-from tune_experiments.rtfm.config import CurriculumConfig, RowName, make_world
+from tune_experiments.rtfm.config import CurriculumConfig, CurriculumMethodName, make_world
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -32,7 +32,7 @@ GAMES: dict[str, dict[str, Any]] = {
     "full_10x10": {"size": 10},
 }
 """Stage -> changes to the full game; the columns of table 2, and the full game in a larger room."""
-ROWS: dict[RowName, tuple[str, ...]] = {
+METHODS: dict[CurriculumMethodName, tuple[str, ...]] = {
     "from_scratch": ("full",),
     "from_6x6": ("simplest", "full"),
     "from_dyna": ("simplest", "dyna", "full"),
@@ -59,13 +59,13 @@ ORIGINS: dict[str | None, str] = {
     "dyna_group": "from_dyna_group",
 }
 """Previous game -> row of table 2."""
-TABLE_2_ROWS: tuple[RowName, ...] = tuple(row for row in ROWS if not row.startswith("trained_on"))
+TABLE_2_METHODS: tuple[CurriculumMethodName, ...] = tuple(one for one in METHODS if not one.startswith("trained_on"))
 """Methods whose stages are table 2."""
 
 
-def plan(config: CurriculumConfig, row: RowName, seed: int) -> Curriculum:
+def plan(config: CurriculumConfig, row: CurriculumMethodName, seed: int) -> Curriculum:
     """The stages of one method with one seed."""
-    return Curriculum(tuple(_stage(config, ROWS[row], name, seed) for name in ROWS[row]))
+    return Curriculum(tuple(_stage(config, METHODS[row], name, seed) for name in METHODS[row]))
 
 
 def _stage(config: CurriculumConfig, names: tuple[str, ...], name: str, seed: int) -> Stage:
@@ -102,7 +102,7 @@ def transfers(results: Sequence[Result]) -> list[Result]:
     """
     found: dict[tuple[str, str, int | None], Result] = {}
     for line in results:
-        names = ROWS.get(cast(RowName, line.method), ())
+        names = METHODS.get(cast(CurriculumMethodName, line.method), ())
         game = _trained_game(line)
         if line.metric == "win_rate" and game in names:
             before = names.index(game)

@@ -16,22 +16,22 @@ from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.run.doctor import sampling_and_learning
 
 _WARM_UPS = 2
-"""Updates that are not timed: the first one includes start-up, the second one the capture of CUDA graphs."""
-_FEW_STEPS, _MOST_SECONDS = 2, 60.0
+"""Number of untimed updates: the first includes start-up, the second the capture of CUDA graphs."""
+_FEW_STEPS, _MAX_SECONDS = 2, 60.0
 
 
-def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = lambda _: None) -> str:
+def cost(plans: Sequence[Plan], concurrent: int, print_fn: Callable[[str], None] = lambda _: None) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
     The last stage is usually the most expensive. Ray's start, validation, tests and figures are not included.
     """
     learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
     if not learning:
-        return f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} without training, {concurrent} at a time: their tests"
+        return f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} without training, {concurrent} at a time"
     plans, concurrent = learning, min(concurrent, len(learning))
     longest = max(plans, key=lambda plan: plan.budget_env_steps)
     last = longest.stages[-1].plan
-    say("measuring this machine's speed")
+    print_fn("measuring this machine's speed")
     seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
     release_memory()
     budgets = [plan.budget_env_steps for plan in plans]
@@ -39,8 +39,8 @@ def cost(plans: Sequence[Plan], concurrent: int, say: Callable[[str], None] = la
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
         f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "
-        f"{concurrent} at a time: training alone takes about {took} "
-        f"at this machine's {1 / seconds:,.{int(seconds > 1)}f} env steps a second and trial"
+        f"{concurrent} at a time: training takes about {took} "
+        f"at {1 / seconds:,.{int(seconds > 1)}f} env steps a second per trial on this machine"
     )
 
 
@@ -73,7 +73,7 @@ def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
     length, policy = plan.workers.fragment_length, plan.new_policy()
     few = _timed_update(plan, policy, min(_FEW_STEPS, length), warm_ups=1)
     whole_update = sum(few) * _num_worlds(plan) * length
-    return few if (1 + _WARM_UPS) * whole_update > _MOST_SECONDS else _timed_update(plan, policy, length, _WARM_UPS)
+    return few if (1 + _WARM_UPS) * whole_update > _MAX_SECONDS else _timed_update(plan, policy, length, _WARM_UPS)
 
 
 def _num_worlds(plan: TrialPlan) -> int:

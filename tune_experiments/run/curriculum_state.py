@@ -67,7 +67,7 @@ class CurriculumState:
     choice: Choice | None = None
 
     def __post_init__(self) -> None:
-        """Name the stages."""
+        """Read the stages of the plan."""
         self.is_staged = self.declared.is_staged
         self.stages = self.declared.stages
 
@@ -112,8 +112,8 @@ class CurriculumState:
         parts = [*(end.progress for end in self.ended), self.progress]
         return Progress(**{name: sum(vars(part)[name] for part in parts) for name in vars(Progress())})
 
-    def take(self, row: Mapping[str, float]) -> None:
-        """Record the metric of the stage's promotion rule from a row."""
+    def record(self, row: Mapping[str, float]) -> None:
+        """Record the metric of the stage's promotion rule from a row of the log."""
         rule = self.stage.promotion
         if rule is None:
             return
@@ -144,7 +144,7 @@ class CurriculumState:
         return StageEnd(self.stage.name, self.passed, self.progress, self.total().env_steps, chosen)
 
     @property
-    def kept(self) -> set[int]:
+    def needed(self) -> set[int]:
         """Env steps of the checkpoints that are still needed."""
         return needed_checkpoints(self.state())
 
@@ -175,7 +175,7 @@ class CurriculumState:
         if there != here[: len(there)]:
             raise ValueError(
                 f"the checkpoint was written in {_describe_stages(there)}, but the configuration now has "
-                f"{_describe_stages(here)}: restore the former stages, or give --out another folder"
+                f"{_describe_stages(here)}: restore the former stages, or use another --out folder"
             )
         self.ended, self.validated_at = ended, state["validated_at"]
         self.choice = Choice(**state["choice"]) if "choice" in state else None
@@ -183,7 +183,7 @@ class CurriculumState:
 
     # ---- log and progress line ---------------------------------------------------------------------------------------
 
-    def curves(self) -> dict[str, float | None]:
+    def log_entries(self) -> dict[str, float | None]:
         """Entries of the log: number of the stage, its own env steps, and in its last row whether it was passed."""
         if not self.is_staged:
             return {}
@@ -194,7 +194,7 @@ class CurriculumState:
             "curriculum/passed": passed,
         }
 
-    def live(self) -> dict[str, Any]:
+    def progress_entries(self) -> dict[str, Any]:
         """Entries of the progress line: stage, remaining budget, and how the stage ended."""
         if not self.is_staged:
             return {}
@@ -209,9 +209,9 @@ class CurriculumState:
         rule, steps = self.stage.promotion, f"{self.progress.env_steps:,} env steps"
         name = f"stage {len(self.ended) + 1} of {len(self.stages)}, {self.stage.name},"
         if rule is None:
-            return f"{name} took its {steps}"
-        mean = f"{sum(self.values) / len(self.values):.4g}" if self.values else "never measured"
-        found = f"{rule.metric} {mean}, wanted {rule.threshold:g}"
+            return f"{name} ended after {steps}"
+        mean = f"{sum(self.values) / len(self.values):.4g}" if self.values else "not logged"
+        found = f"{rule.metric} {mean}, threshold {rule.threshold:g}"
         if self.passed:
             return f"{name} was passed after {steps} ({found})"
         return f"{name} was not passed in {steps} ({found})"

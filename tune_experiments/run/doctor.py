@@ -32,7 +32,7 @@ LAG, QUEUE = "learner/policy_lag_updates", "learner/queue_length"
 _ROWS = 50
 _MIN_WORLDS = 16
 """Smallest number of environments per runner; with fewer, Python takes more time than the networks."""
-_WORTH_IT = 1.15
+_MIN_SPEEDUP = 1.15
 """Factor below which no change of processes is proposed."""
 
 
@@ -57,14 +57,14 @@ class Diagnosis:
     queue: float
 
     @property
-    def whole(self) -> float:
+    def total(self) -> float:
         """Seconds for 1,000 env steps."""
         return 1000 / self.speed
 
     @property
     def other(self) -> float:
         """Seconds for 1,000 env steps in other work: validation, checkpoints, transfer of weights."""
-        return max(0.0, self.whole - sampling_and_learning(self.sampling, self.learning, self.takes_turns))
+        return max(0.0, self.total - sampling_and_learning(self.sampling, self.learning, self.takes_turns))
 
     @property
     def bottleneck(self) -> str:
@@ -96,17 +96,17 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
             f"updates with this version (a trial without RLlib has none of these)"
         )
 
-    def middle(name: str) -> float:
+    def median(name: str) -> float:
         return float(np.median([row[name] for row in measured if name in row] or [0.0]))
 
-    speed, runners = middle(SPEED), max(1, workers.runners)
+    speed, runners = median(SPEED), max(1, workers.runners)
     return Diagnosis(
         speed=speed,
-        sampling=1000 / (middle(RUNNER_SPEED) * runners),
-        learning=1000 * middle(BUSY) / speed,
+        sampling=1000 / (median(RUNNER_SPEED) * runners),
+        learning=1000 * median(BUSY) / speed,
         takes_turns=takes_turns,
-        lag=middle(LAG),
-        queue=middle(QUEUE),
+        lag=median(LAG),
+        queue=median(QUEUE),
     )
 
 
@@ -133,8 +133,8 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
         if not workers.gpus_per_learner:
             flags = "--workers.gpus-per-learner 1, on a machine with a GPU"
-            proposed.append((found.expected(1, 1e9), f"{flags}, if learning then took no time"))
-    ranked = sorted((each for each in proposed if each[0] > _WORTH_IT * found.speed), reverse=True)
+            proposed.append((found.expected(1, 1e9), f"{flags}, if learning took no time there"))
+    ranked = sorted((each for each in proposed if each[0] > _MIN_SPEEDUP * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
 
 
@@ -151,7 +151,7 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     shape += f" x {workers.aggregators} aggregators" if workers.aggregators else ""
     how = "in turns" if found.takes_turns else "side by side"
     lines = [
-        f"{shape}: {found.speed:,.0f} env steps/s, {found.whole:.2f} s for 1,000",
+        f"{shape}: {found.speed:,.0f} env steps/s, {found.total:.2f} s for 1,000",
         f"sampling {found.sampling:.2f} s, learning {found.learning:.2f} s ({how}), other {found.other:.2f} s",
         f"policy lag {found.lag:.1f} updates, {found.queue:.1f} batches wait for the learner",
         f"bottleneck: {_MEANINGS[found.bottleneck]}",
@@ -209,8 +209,8 @@ def environment_report(make_world: MakeWorld) -> list[str]:
         seen = probe(make_world)
     except CustomEnvError as error:
         return [f"environment: {error}"]
-    said = f"environment: all values in {seen.env_steps:,} env steps of random play match its spaces"
-    return [said, *seen.lines()]
+    summary = f"environment: all values in {seen.env_steps:,} env steps of random play match its spaces"
+    return [summary, *seen.lines()]
 
 
 _MEANINGS = {

@@ -25,25 +25,25 @@ from rl_envs.core.world import StepResult
 from rl_envs.testing.contract import EpisodeCheck, check_observations
 from rl_envs.testing.requirement import require
 from rl_envs.wrappers.custom.declaration import raised
-from rl_envs.wrappers.custom.values import space_in_words
+from rl_envs.wrappers.custom.values import space_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
 """Numbers of copies: of environments of other packages, stepped one by one, and of batched worlds."""
-_MOST_EPISODES, _MORE_ENV_STEPS = 16, 200
+_MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
-_TOLD_ELSEWHERE = ("agent", _LEGAL, _ALIVE, _DECIDES)
+_KEYS_WITH_OWN_LINES = ("agent", _LEGAL, _ALIVE, _DECIDES)
 """Observation keys that have lines of their own."""
 
 
 @dataclass(frozen=True)
-class SeenArray:
+class ObservedArray:
     """A key of the observations: shape and type of one agent's array, its declared range and the observed one."""
 
     key: str
@@ -51,14 +51,14 @@ class SeenArray:
     dtype: str
     low: float
     high: float
-    least: float
-    most: float
+    observed_low: float
+    observed_high: float
 
     def __str__(self) -> str:
         shape = f"[{', '.join(map(str, self.shape))}] " if self.shape else ""
         return (
             f"{self.key} {shape}{self.dtype}, declared {_number(self.low)} to {_number(self.high)}, "
-            f"seen {_number(self.least)} to {_number(self.most)}"
+            f"seen {_number(self.observed_low)} to {_number(self.observed_high)}"
         )
 
 
@@ -67,7 +67,7 @@ class Probe:
 
     Attributes:
         agents: Names of the agents.
-        is_own: Whether it is a `World`, not an environment of another package.
+        is_world: Whether it is a `World`, not an environment of another package.
         spaces: Agent -> its observation space in words, where they differ.
         actions: Agent -> its number of actions, or its action space in words.
         limit: Time limit in env steps.
@@ -89,7 +89,7 @@ class Probe:
 
     def __init__(self, world: World, seconds: float) -> None:
         self.agents, self.copies, self.limit = tuple(world.agents), world.num_worlds, world.max_episode_steps
-        self.is_own = not isinstance(world, PettingZooWorld)
+        self.is_world = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
         self.seconds, self.ended, self.left, self.waits = seconds, "", dict[str, int](), False
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
@@ -120,13 +120,15 @@ class Probe:
         played = _CheckedWorld(world) if self.is_own else world
         obs, stepping, length = played.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
-        self._look(obs, world)
-        while (not self.ended or self._may_mislead(obs, len(rewards))) and time.monotonic() - began < self.seconds:
+        self._record_ranges(obs, world)
+        while (
+            not self.ended or self._needs_more_episodes(obs, len(rewards))
+        ) and time.monotonic() - began < self.seconds:
             actions, at = random_legal_actions(world, obs, draws), time.perf_counter()
             obs, reward, terminated, truncated, info = played.step(actions)
             stepping += time.perf_counter() - at
             rewards.append(reward[None])
-            self._look(obs, world)
+            self._record_ranges(obs, world)
             over = terminated | truncated
             self._is_paid |= bool(reward.any())
             self._sums_to_0 &= bool((np.abs(reward.sum(-1)) <= _ROUNDING * np.abs(reward).max(-1)).all())
@@ -139,13 +141,13 @@ class Probe:
             length[over] = 0
         return np.concatenate(rewards), stepping
 
-    def _may_mislead(self, obs: Arrays, played: int) -> bool:
+    def _needs_more_episodes(self, obs: Arrays, played: int) -> bool:
         """Whether more episodes are needed to find agents that leave, or rewards whose sum is not 0."""
-        if self._episodes >= _MOST_EPISODES or played > self.env_steps + _MORE_ENV_STEPS or len(self.agents) == 1:
+        if self._episodes >= _MAX_EPISODES or played > self.env_steps + _MAX_EXTRA_ENV_STEPS or len(self.agents) == 1:
             return False
         return (_ALIVE in obs and not self.left) or self.is_zero_sum
 
-    def _look(self, obs: Arrays, world: World) -> None:
+    def _record_ranges(self, obs: Arrays, world: World) -> None:
         for key, value in obs.items():
             if key in world.observation_spec and value.size:
                 least, most = self._ranges.get(key, (np.inf, -np.inf))
@@ -175,7 +177,7 @@ class Probe:
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
             *zip(["observations", *[""] * (len(observations) - 1)], observations, strict=True),
-            ("actions", self._actions_in_words()),
+            ("actions", self._describe_actions()),
             ("leaving", _listed([f"{name} after env step {step}" for name, step in self.left.items()]) or nobody),
             ("episode", f"{self.env_steps:,} env steps, {self.ended or f'cut after {self.seconds:.0f} s'}"),
             ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
@@ -189,11 +191,11 @@ class Probe:
         pad = " " * (_NAME_WIDTH + 2)
         return [
             line
-            for name, said in self.rows
-            for line in textwrap.wrap(said, _WIDTH, initial_indent=f"  {name:{_NAME_WIDTH}}", subsequent_indent=pad)
+            for name, content in self.rows
+            for line in textwrap.wrap(content, _WIDTH, initial_indent=f"  {name:{_NAME_WIDTH}}", subsequent_indent=pad)
         ]
 
-    def _actions_in_words(self) -> str:
+    def _describe_actions(self) -> str:
         counts = set(self.actions.values())
         several = [
             f"{name}: {one}" if isinstance(one, str) else f"{one} ({name})" for name, one in self.actions.items()
@@ -272,13 +274,13 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
         return seen
 
 
-def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[SeenArray]:
+def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[ObservedArray]:
     bounds = getattr(world, "bounds", {})
     for key, spec in world.observation_spec.items():
-        if key not in _TOLD_ELSEWHERE:
+        if key not in _KEYS_WITH_OWN_LINES:
             low, high = (np.asarray(one) for one in bounds.get(key, (spec.low, spec.high)))
             seen = ranges.get(key, (0.0, 0.0))
-            yield SeenArray(key, spec.shape, spec.dtype, float(low.min()), float(high.max()), *seen)
+            yield ObservedArray(key, spec.shape, spec.dtype, float(low.min()), float(high.max()), *seen)
 
 
 def _texts(world: World) -> Iterator[str]:
@@ -293,21 +295,21 @@ def _texts(world: World) -> Iterator[str]:
 def _spaces(world: World) -> dict[str, str]:
     if not isinstance(world, PettingZooWorld):
         return {}
-    said = [space_in_words(space) for space in world.declaration.observation_spaces]
-    return dict(zip(world.agents, said, strict=True)) if len(set(said)) > 1 else {}
+    spaces = [space_repr(space) for space in world.declaration.observation_spaces]
+    return dict(zip(world.agents, spaces, strict=True)) if len(set(spaces)) > 1 else {}
 
 
 def _actions(world: World) -> dict[str, int | str]:
     spec, declared = world.action_spec, None
     if isinstance(world, PettingZooWorld):
         layout = world.declaration.action_layout
-        declared = layout.counts if layout.is_plain else map(layout.in_words, range(world.num_agents))
+        declared = layout.counts if layout.is_plain else map(layout.describe_space, range(world.num_agents))
     elif isinstance(spec, dict):
-        return {name: part_in_words(part) for name, part in spec.items()}
+        return {name: describe_part(part) for name, part in spec.items()}
     return dict(zip(world.agents, declared or [spec] * world.num_agents, strict=True))  # type: ignore[list-item]
 
 
-def part_in_words(part: int | NumbersSpec) -> str:
+def describe_part(part: int | NumbersSpec) -> str:
     """A part of an action: its number of choices, or its numbers and their bounds."""
     if isinstance(part, int):
         return f"{part} choices"

@@ -35,7 +35,7 @@ def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def without_out(command: str) -> str:
+def without_run_folder(command: str) -> str:
     """A session's command without the folder of its run."""
     words = shlex.split(command)
     pairs = zip(["", *words], words, strict=False)

@@ -20,8 +20,8 @@ def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def with_model_notes(tables: Sequence[PaperTable], models: Sequence[str]) -> list[PaperTable]:
     """The tables, with captions that name these models."""
-    said = f" Pretrained model: {', '.join(models)}." if models else ""
-    return [dataclasses.replace(table, caption=table.caption + said) for table in tables]
+    note = f" Pretrained model: {', '.join(models)}." if models else ""
+    return [dataclasses.replace(table, caption=table.caption + note) for table in tables]
 
 
 def _described(model: Mapping[str, str | None]) -> str:

@@ -38,18 +38,19 @@ def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
     """GPUs of each process of a trial; trials share all GPUs unless `workers` names a number."""
     if not has_gpus:
         return NO_GPUS
-    share = workers.gpus_per_learner or largest_share(workers, int(has_gpus), trials)
+    share = workers.gpus_per_learner or max_gpu_share(workers, int(has_gpus), trials)
     if not workers.learners:
         return Gpus(own=share, runner=workers.gpus_per_runner)
-    if share > 1:  # Ray then assigns whole GPUs, without a rest
+    if share > 1:  # Ray then assigns whole GPUs
         return Gpus(learner=share, runner=workers.gpus_per_runner)
     return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
 
 
-def largest_share(workers: Workers, has_gpus: int, trials: int) -> float:
+def max_gpu_share(workers: Workers, has_gpus: int, trials: int) -> float:
     """Largest share of a GPU for each learning process, given the runners of a number of trials; 0 if there is none.
 
-    Ray places a fraction on one GPU, so the rests of several do not add up. Runners fill one GPU after another.
+    Ray places a fraction on one GPU, so leftover fractions of several GPUs cannot be combined. Runners fill one GPU
+    after another.
     """
     each, runners = workers.gpus_per_runner, trials * workers.runners
     taken: list[float] = []  # of the GPUs that runners use
@@ -71,10 +72,10 @@ def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
     """Number of trials, at most `most`, that the GPUs can hold at once."""
     if not has_gpus or workers.gpus_per_learner:
         return most
-    return next((trials for trials in range(most, 0, -1) if largest_share(workers, int(has_gpus), trials)), 0)
+    return next((trials for trials in range(most, 0, -1) if max_gpu_share(workers, int(has_gpus), trials)), 0)
 
 
-def least_gpus(workers: Workers, has_gpus: float) -> float:
+def min_gpus(workers: Workers, has_gpus: float) -> float:
     """Smallest number of GPUs that a trial needs.
 
     Raises:
@@ -92,7 +93,7 @@ def least_gpus(workers: Workers, has_gpus: float) -> float:
     return (workers.gpus_per_learner or unnamed) * max(workers.learners, 1) + runners
 
 
-def device_or_refusal(choice: DeviceChoice) -> torch.device:
+def checked_device(choice: DeviceChoice) -> torch.device:
     """Device of the networks of this process.
 
     Raises:

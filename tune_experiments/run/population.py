@@ -17,7 +17,7 @@ from rl_models.training.checkpoint import (
     get_checkpoint_path,
     load_checkpoint,
     load_state,
-    newest_whole_checkpoint,
+    newest_complete_checkpoint,
     numbered_checkpoints,
     save_checkpoint,
 )
@@ -48,7 +48,7 @@ def member_values(
     experiment: BaseExperiment[Config], trial: Path, config: Config, paths: Sequence[str]
 ) -> dict[str, Any]:
     """Path -> value of a member, from its newest checkpoint, or from its first configuration."""
-    newest = newest_whole_checkpoint(trial / CHECKPOINTS)
+    newest = newest_complete_checkpoint(trial / CHECKPOINTS)
     config = config if newest is None else read_configuration(experiment, load_state(newest)["config"])
     return {path: value_at(config, path) for path in paths}
 
@@ -65,31 +65,31 @@ def member_request(request: Request, name: str) -> Request:
 
 def train_member(
     request: Request,
-    handed: Path | None,
+    tune_checkpoint: Path | None,
     train: Callable[[Request], None],
-    tell: Callable[[dict[str, Any], Path], None],
+    report: Callable[[dict[str, Any], Path], None],
 ) -> None:
     """Train to the end of each generation with a report to Tune, then to the end.
 
     Args:
         request: Request of the member, with `ends` and `first`.
-        handed: Folder of checkpoints from Tune, in a folder with the name of its trial; None if there is none.
+        tune_checkpoint: Folder of checkpoints from Tune, in a folder with the name of its trial; None if there is none.
         train: Trains a request to its `until`.
-        tell: Reports a row with the folder of checkpoints; Tune may end the process in it.
+        report: Reports a row with the folder of checkpoints; Tune may end the process in it.
     """
     folder = Path(request["folder"])
-    if handed is not None and handed.parent.name != request["name"]:
-        env_steps = exploit(handed, folder / CHECKPOINTS, request["config"])
-        line = {"env_steps": env_steps, "source": handed.parent.name, "values": request["values"]}
+    if tune_checkpoint is not None and tune_checkpoint.parent.name != request["name"]:
+        env_steps = exploit(tune_checkpoint, folder / CHECKPOINTS, request["config"])
+        line = {"env_steps": env_steps, "source": tune_checkpoint.parent.name, "values": request["values"]}
         with (folder / EXPLOITS_FILE).open("a") as file:
             file.write(json.dumps(line) + "\n")
-    told = _env_steps(handed) if handed is not None else 0
+    reported = _env_steps(tune_checkpoint) if tune_checkpoint is not None else 0
     for generation, end in request["ends"].items():
-        if generation >= request["first"] and end > told:
+        if generation >= request["first"] and end > reported:
             train(request | {"until": end})
             value = score(folder, request["objective"], since=request["ends"].get(generation - 1, 0))
             row = {"env_steps": _env_steps(folder / CHECKPOINTS), GENERATION: generation, SCORE: finite(value)}
-            tell(row, folder / CHECKPOINTS)
+            report(row, folder / CHECKPOINTS)
     train(request)
 
 
@@ -116,7 +116,7 @@ def _copied(checkpoint: Path, folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def _env_steps(checkpoints: Path) -> int:
-    newest = newest_whole_checkpoint(checkpoints)
+    newest = newest_complete_checkpoint(checkpoints)
     if newest is None:
-        raise UserError(f"{checkpoints} has no whole checkpoint; run the same command again to train it from the start")
+        raise UserError(f"{checkpoints} has no complete checkpoint; the same command trains it from the start")
     return get_checkpoint_step(newest)

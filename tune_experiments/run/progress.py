@@ -43,12 +43,12 @@ class Progress:
         self._columns = dict(columns)
         self._console = console or Console()
         self._live = _Live(
-            _Words("trial", lambda task: task.description, "left"),
+            _TextColumn("trial", lambda task: task.description, "left"),
             BarColumn(bar_width=16),
-            _Words("env steps", _steps),
-            _Words("speed", _speed_text),
-            *(_Words(heading, functools.partial(_number, key), wraps=True) for heading, key in columns.items()),
-            _Words("left", _end, "left"),
+            _TextColumn("env steps", _steps),
+            _TextColumn("speed", _speed_text),
+            *(_TextColumn(heading, functools.partial(_number, key), wraps=True) for heading, key in columns.items()),
+            _TextColumn("left", _end, "left"),
             console=self._console,
             refresh_per_second=2,
             speed_estimate_period=600,
@@ -108,7 +108,7 @@ class _Live(rich.progress.Progress):
         return table
 
 
-class _Words(ProgressColumn):
+class _TextColumn(ProgressColumn):
     """A text column; a wrapping one shrinks on a narrow terminal."""
 
     def __init__(
@@ -148,8 +148,8 @@ def _number(key: str, task: Task) -> str:
 
 def _end(task: Task) -> str:
     """How a trial ended, or the remaining time; and the share of skipped updates."""
-    said, share = _time_or_end(task), skipped_share(task.fields["latest"])
-    return f"{said}, {percent(share)} of updates skipped" if share and not said.startswith("failed") else said
+    status, share = _time_or_end(task), skipped_share(task.fields["latest"])
+    return f"{status}, {percent(share)} of updates skipped" if share and not status.startswith("failed") else status
 
 
 def _time_or_end(task: Task) -> str:

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from rl_models.configuration import DeviceChoice
-from rl_models.rllib.private_ray import job_that_imports_from
+from rl_models.rllib.private_ray import make_job_config
 from rl_models.runtime.device import NO_GPU
 from tune_experiments.core.errors import UserError, first_line
-from tune_experiments.run.placement import device_or_refusal
+from tune_experiments.run.placement import checked_device
 
 _CONNECT_SECONDS = 5.0
 _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
@@ -42,13 +42,13 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
         return
     address = _address()
     if not address:
-        _keep_to_this_machine()
+        _bind_to_loopback()
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     import ray  # after the environment is set: Ray reads it when it is imported
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if _SUBMITTED not in os.environ and not address.startswith("ray://"):  # a job's path is set by Ray
-        quiet["job_config"] = job_that_imports_from([place or os.getcwd() for place in sys.path])
+        quiet["job_config"] = make_job_config([place or os.getcwd() for place in sys.path])
     if address:
         _join(ray, address, quiet)
     else:
@@ -62,7 +62,7 @@ def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
 def import_tune() -> Any:
     """The module `ray.tune`, imported before there is a cluster."""
     if "ray" not in sys.modules and not _address():
-        _keep_to_this_machine()
+        _bind_to_loopback()
     from ray import tune
 
     return tune
@@ -75,7 +75,7 @@ def _address() -> str:
 
 
 @functools.cache  # Ray reads it at import and again later
-def _keep_to_this_machine() -> None:
+def _bind_to_loopback() -> None:
     # Ray 2.60 rewrites 127.0.0.1 to the outer address unless multi-node clusters are switched off.
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ["RAY_AUTH_MODE"] = "token"
@@ -124,8 +124,8 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
     if cpus > has_cpus:
         raise UserError(
             f"a trial needs {cpus} CPUs (its own process, env runners and learners) and {place} has {has_cpus}; "
-            f"lower --workers.runners (with more --workers.worlds-per-runner as many environments are played) or "
-            f"--workers.learners, which a run that is continued may change, or join a larger cluster with RAY_ADDRESS"
+            f"lower --workers.runners (and raise --workers.worlds-per-runner) or "
+            f"--workers.learners, which may change when a run is continued, or join a larger cluster with RAY_ADDRESS"
         )
 
 
@@ -137,7 +137,7 @@ def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
     """
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
-        device_or_refusal(device)
+        checked_device(device)
 
 
 def usable_gpus(ray: Any, device: DeviceChoice) -> float:

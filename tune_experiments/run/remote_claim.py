@@ -22,9 +22,9 @@ from tune_experiments.core.errors import UserError
 logger = logging.getLogger(__name__)
 
 CLAIM_FILE = ".concord.claim.json"
-BEAT_SECONDS = 15.0
-PATIENCE_SECONDS = 4 * BEAT_SECONDS
-SETTLES_AFTER_SECONDS = 1.0
+HEARTBEAT_SECONDS = 15.0
+TIMEOUT_SECONDS = 4 * HEARTBEAT_SECONDS
+PROPAGATION_SECONDS = 1.0
 """Seconds until all clients of a store see a claim that was written."""
 _TRIES = 10
 
@@ -57,7 +57,7 @@ class Claim:
     def __enter__(self) -> Claim:
         self._refuse_active_owner()
         self._write()
-        time.sleep(SETTLES_AFTER_SECONDS)
+        time.sleep(PROPAGATION_SECONDS)
         self._refuse(self._read())
         self.beats.start()
         return self
@@ -70,26 +70,26 @@ class Claim:
             self._own["is_over"] = True
             self._write()
         except (OSError, UserError) as error:
-            logger.warning("%s remains claimed for %.0f seconds (%s)", self._uri, PATIENCE_SECONDS, error)
+            logger.warning("%s remains claimed for %.0f seconds (%s)", self._uri, TIMEOUT_SECONDS, error)
 
     def _refuse_active_owner(self) -> None:
         """Refuse a claim that its owner still renews."""
         found = now = self._read()
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         if not found["is_over"]:
             logger.warning(
                 "%s is claimed by another run: waiting %.0f seconds to see whether it is alive",
                 self._uri,
-                PATIENCE_SECONDS,
+                TIMEOUT_SECONDS,
             )
         while now == found and not now["is_over"] and time.monotonic() < deadline:
-            time.sleep(min(1.0, BEAT_SECONDS))
+            time.sleep(min(1.0, HEARTBEAT_SECONDS))
             now = self._read()
         if now != found and not now["is_over"]:
             self._refuse(now)
 
     def _renew(self) -> None:
-        while not self._over.wait(BEAT_SECONDS):
+        while not self._over.wait(HEARTBEAT_SECONDS):
             try:
                 self._refuse(self._read())
                 self._own["beat"] += 1
@@ -104,7 +104,7 @@ class Claim:
     def _refuse(self, found: dict[str, Any]) -> None:
         if found["owner"] != self._own["owner"]:
             who = f"process {found['process']} on {found['host']}"
-            raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or give --out another place")
+            raise UserError(f"{self._uri} is in use by {who}; wait for it, end it, or use another --out")
 
     def _read(self) -> dict[str, Any]:
         """The claim in the store, or an expired one if there is none."""
@@ -117,8 +117,8 @@ class Claim:
                 found = None
             if isinstance(found, dict) and found.keys() == self._own.keys():
                 return found
-            time.sleep(SETTLES_AFTER_SECONDS / _TRIES)
-        raise UserError(f"{self._uri}/{CLAIM_FILE} is not a file of a run; move it away or give --out another place")
+            time.sleep(PROPAGATION_SECONDS / _TRIES)
+        raise UserError(f"{self._uri}/{CLAIM_FILE} is not a claim of a run; move it or use another --out")
 
     def _write(self) -> None:
         self._write_file(CLAIM_FILE, json.dumps(self._own).encode())

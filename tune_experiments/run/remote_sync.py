@@ -2,7 +2,7 @@
 
 A run works in a local folder, which begins as a copy of the store, and uploads new files at each checkpoint. A
 checkpoint's state.json is uploaded last; without it the checkpoint is ignored. Nothing in a store is ever deleted, and
-a store of another run or with other visible files is refused untouched.
+a store of another run or with other visible files is refused and left unchanged.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rl_models.training.checkpoint import CheckpointError, check_whole, get_checkpoint_path, load_state
+from rl_models.training.checkpoint import CheckpointError, check_complete, get_checkpoint_path, load_state
 from rl_models.training.checkpoint_files import STATE_FILE
 from tune_experiments.core.continued import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.remote_claim import Claim
-from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, refuse_foreign
+from tune_experiments.run.run_folder import CONFIG_FILE, RunFolder, check_config, check_no_other_files
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_SECONDS = 3600.0
-RETRIES_AFTER_SECONDS = 10.0
+TIMEOUT_SECONDS = 3600.0
+RETRY_SECONDS = 10.0
 _IN_CHECKPOINT = re.compile(r"((?:.+/)?checkpoints)/checkpoint_(\d{6,18})/.+")
 Stamp = tuple[int, int]
 """Size in bytes and time of modification in nanoseconds."""
@@ -109,11 +109,11 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
     except BaseException:
         sync.has_pending_uploads = not sync.push()
         raise
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not sync.push():
         if time.monotonic() > deadline:
-            raise UserError(f"{sync.uri} could not be written for {PATIENCE_SECONDS / 60:.0f} minutes")
-        time.sleep(RETRIES_AFTER_SECONDS)
+            raise UserError(f"{sync.uri} could not be written for {TIMEOUT_SECONDS / 60:.0f} minutes")
+        time.sleep(RETRY_SECONDS)
     sync.has_pending_uploads = False
 
 
@@ -135,7 +135,7 @@ class RemoteSync:
         self.has_pending_uploads = False
         self.claim: Claim | None = None
         self._uploaded: dict[str, Stamp] = {}
-        with self._asking("opened"):
+        with self._store_errors("opened"):
             self._store, self._root = fs.FileSystem.from_uri(uri)
 
     @contextmanager
@@ -146,7 +146,7 @@ class RemoteSync:
             UserError: Another run uses the store, or it cannot be written.
         """
         with contextlib.ExitStack() as stack:
-            with self._asking("written"):
+            with self._store_errors("written"):
                 self.claim = stack.enter_context(Claim(self.read, self.write, self.uri))
             yield
 
@@ -157,23 +157,23 @@ class RemoteSync:
             UserError: As `check_config`, or the store holds visible files but no configuration.
             StoreUnavailableError: The store does not answer.
         """
-        with self._asking("read"):
+        with self._store_errors("read"):
             names = self.names(recursive=False)
             if CONFIG_FILE in names:
                 self._download(CONFIG_FILE)
         if CONFIG_FILE in names:
             check_config(self.folder, config_json, experiment, rules, is_trained="trials" in names)
         else:
-            refuse_foreign(self.uri, names)
+            check_no_other_files(self.uri, names)
 
     def pull(self, only: str = "") -> None:
-        """Download the store; of a trial's checkpoints only the newest whole one and those that it needs.
+        """Download the store; of a trial's checkpoints only the newest complete one and those that it needs.
 
         Raises:
             StoreUnavailableError: The store does not answer.
         """
         checkpoints: dict[str, dict[int, list[str]]] = {}
-        with self._asking("read"):
+        with self._store_errors("read"):
             for name in self.names():
                 if name.startswith(only) and (found := _IN_CHECKPOINT.fullmatch(name)):
                     checkpoints.setdefault(found[1], {}).setdefault(int(found[2]), []).append(name)
@@ -183,13 +183,13 @@ class RemoteSync:
                 self._download_needed(self.folder / folder, by_step)
 
     def _download_needed(self, folder: Path, by_step: Mapping[int, Sequence[str]]) -> None:
-        """The newest whole checkpoint of a trial, and those that it needs."""
+        """The newest complete checkpoint of a trial, and those that it needs."""
         steps = [step for step, names in by_step.items() if any(name.endswith(f"/{STATE_FILE}") for name in names)]
         for step in sorted(steps, reverse=True):
             for name in by_step[step]:
                 self._download(name)
             with contextlib.suppress(CheckpointError):  # damaged: try the previous one
-                check_whole(get_checkpoint_path(folder, step), step)
+                check_complete(get_checkpoint_path(folder, step), step)
                 needed = needed_checkpoints(load_state(get_checkpoint_path(folder, step)))
                 for name in (name for one in needed for name in by_step.get(one, ())):
                     self._download(name)
@@ -237,7 +237,7 @@ class RemoteSync:
             sink.write(content)
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
+    def _store_errors(self, what: str) -> Iterator[None]:
         """Turn errors of the store into a UserError, or a StoreUnavailableError if a retry may succeed."""
         try:
             yield

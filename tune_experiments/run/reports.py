@@ -20,7 +20,7 @@ from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report
 
 PROJECT = "WANDB_PROJECT"
-_SHARE = 0.01
+_MAX_REPORT_SHARE = 0.01
 """Shortest pause between two reports, as a share of the time since the start."""
 
 
@@ -39,7 +39,7 @@ class PacedReport:
         """Take a row."""
         self._waiting |= row
         now = self._clock()
-        pause = max(self._seconds, _SHARE * (now - self._began_at))
+        pause = max(self._seconds, _MAX_REPORT_SHARE * (now - self._began_at))
         if "notice" in row or SCORE in row or now - self._sent_at >= pause:
             self._sent_at = now
             self._send()
@@ -109,7 +109,7 @@ class WandbLogger:
             self._report({"notice": f"Weights & Biases is disabled for this trial ({first_line(error)})"})
 
 
-def reports_and_pushes(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
+def report_and_upload(report: Report, checkpoints: Path, sync: RemoteSync) -> Report:
     """Report rows, and upload the folder when there is a new checkpoint."""
     seen: set[Path] = set()
 

@@ -52,10 +52,10 @@ class SearchScheduler(Protocol):
     """Provides requests, in an order that may depend on the results of earlier ones."""
 
     def next_request(self) -> Request | None:
-        """Next request to train; None if there is none, or none before another one has ended."""
+        """Next request to train; None if there is none, or if it must wait until another request has ended."""
 
-    def ended(self, request: Request, failed: bool) -> None:
-        """Called when a request has ended, or failed for good."""
+    def on_request_end(self, request: Request, failed: bool) -> None:
+        """Called when a request has ended, or failed permanently."""
 
 
 def as_searcher(scheduler: SearchScheduler) -> Any:
@@ -80,7 +80,7 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
             try:
-                scheduler.ended(self._running.pop(trial_id), error or REFUSED in (result or {}))
+                scheduler.on_request_end(self._running.pop(trial_id), error or REFUSED in (result or {}))
             except Exception as raised:
                 self.failure = raised
 

@@ -2,7 +2,7 @@
 
     DIR/config.json      schema_version, concord_version, experiment, config
     DIR/config.yaml      experiment, options and config for --config (`experiment/config_file.py`)
-    DIR/manifest.json    the run's id, and one entry a session: versions, git, command, hardware, seeds, changed flags
+    DIR/manifest.json    the run's id, and one entry per session: versions, git, command, hardware, seeds, changed flags
     DIR/results.jsonl, table.md, plots/, videos/, trials/<name>/
 
 A folder with other files is refused.
@@ -75,7 +75,8 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         A run without checkpoints accepts any configuration; the files of its trials are moved aside.
 
         Raises:
-            UserError: Not writable, in use, no run folder, of another experiment, or a change that is not allowed.
+            UserError: The folder is not writable, in use, or not of a run of this experiment; or a change is not
+            allowed.
         """
         out = Path(out)
         try:
@@ -89,7 +90,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
                 return cls(out, run_id, changed, stack.pop_all())
         except OSError as error:
             fault = "is a file, not a folder" if out.is_file() else f"cannot be written ({error.strerror or error})"
-            raise UserError(f"{out} {fault}; give --out a folder that you may write to") from error
+            raise UserError(f"{out} {fault}; use another --out folder") from error
 
     @property
     def results(self) -> Path:
@@ -125,12 +126,12 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
     """Entry point of the experiment, and its configuration as JSON.
 
     Raises:
-        UserError: No run folder, or a damaged one.
+        UserError: It is not a run folder, or it is damaged.
     """
     path = Path(out) / CONFIG_FILE
     if not path.is_file():
         fault = f"is not a run folder: it has no {CONFIG_FILE}" if Path(out).exists() else "does not exist"
-        raise UserError(f"{out} {fault}; give the --out of a run")
+        raise UserError(f"{out} {fault}; name the folder of a run")
     document = read_json(path)
     experiment, config = document.get("experiment"), document.get("config")
     check_version(document, path)
@@ -154,7 +155,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
         )
 
 
-def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
+def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
     """Check that a folder is a run folder or holds no visible files.
 
     Raises:
@@ -162,7 +163,7 @@ def refuse_foreign(out: Path | str, names: Iterable[str]) -> None:
     """
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
-        raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); give --out a new folder")
+        raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); use a new --out folder")
 
 
 def check_config(
@@ -171,28 +172,28 @@ def check_config(
     """Differences to the stored configuration, if the run can be continued with them.
 
     Raises:
-        UserError: Damaged, of another experiment, or a change that is not allowed.
+        UserError: The file is damaged or of another experiment, or a change is not allowed.
     """
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
-        raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; give --out another folder")
+        raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; use another --out folder")
     # Through JSON, so that tuples and lists are the same.
     found = find_differences(old_config, json.loads(json.dumps(config_json)), rules)
     refused = [one for one in found if not one.is_allowed]
     if refused and is_trained:
         shown, more = refused[:_SHOWN], len(refused) - _SHOWN
-        told = "; ".join(one.words for one in shown) + (f"; and {more} more" if more > 0 else "")
+        changes = "; ".join(one.words for one in shown) + (f"; and {more} more" if more > 0 else "")
         repeated = " ".join(one.old_flag for one in shown if one.old is not ABSENT and one.new is not ABSENT)
         advice = f"write {repeated}{' and so on' * (more > 0)}" if repeated else f"use the flags in its {MANIFEST_FILE}"
         gone = " (removed flags need the version that started it)" * any(one.new is ABSENT for one in refused)
         raise UserError(
-            f"{out} holds a run with other flags, which cannot change while it is trained ({told}): {advice} to "
-            f"continue it{gone}, or give --out another folder"
+            f"the run in {out} cannot continue with other flags ({changes}): {advice} to continue it{gone}, or use "
+            f"another --out folder"
         )
     return found
 
 
-def holds_training(out: Path) -> bool:
+def is_trained_run(out: Path) -> bool:
     """Whether any trial of a run folder has a checkpoint or test results."""
     return any(any(out.glob(f"trials/*/{name}")) for name in ("checkpoints/checkpoint_*", TEST_RESULTS_FILE))
 
@@ -222,10 +223,10 @@ def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any
     if not path.exists():
         if may_be_missing:
             return []
-        raise UserError(f"{path} does not exist; restore it, for it holds the commands of the run")
+        raise UserError(f"{path} does not exist; restore it, because it holds the commands of the run")
     sessions = read_json(path).get("sessions")
     if not isinstance(sessions, list) or not all(isinstance(session, dict) for session in sessions):
-        raise UserError(f"{path} lists no sessions of a run; restore it or give --out another folder")
+        raise UserError(f"{path} lists no sessions of a run; restore it or use another --out folder")
     if not may_be_missing and not (sessions and all(map(_has_provenance, sessions))):
         raise UserError(f"{path} has a session without command, commit or versions, or no session; restore it")
     return sessions
@@ -245,19 +246,19 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
     """Write or check config.json; returns the changed flags."""
     found: list[Difference] = []
     if (out / CONFIG_FILE).exists():
-        is_trained = holds_training(out)
+        is_trained = is_trained_run(out)
         found = check_config(out, config_json, experiment, rules, is_trained)
         if found and not is_trained:
             _set_trials_aside(out)
             found = []
     else:
-        refuse_foreign(out, (path.name for path in out.iterdir()))
+        check_no_other_files(out, (path.name for path in out.iterdir()))
     write_json(out / CONFIG_FILE, WRITTEN_BY | {"experiment": experiment, "config": config_json})
     return tuple(one.words for one in found if one.rule != "gains")
 
 
 def _set_trials_aside(out: Path) -> None:
-    """Move files of trials without a checkpoint, which are of another configuration, to a hidden folder."""
+    """Move files of trials without a checkpoint, which have another configuration, to a hidden folder."""
     left = [folder for folder in out.glob("trials/*") if folder.is_dir() and any(folder.iterdir())]
     if left:
         aside = out / _SET_ASIDE / uuid.uuid4().hex[:8]
@@ -271,7 +272,7 @@ def _add_session(out: Path, experiment: str, seeds: Sequence[int], changed: Sequ
     path, sessions = out / MANIFEST_FILE, read_sessions(out, may_be_missing=True)
     run_id = (read_json(path) if sessions else {}).get("run_id", uuid.uuid4().hex)
     if not isinstance(run_id, str):
-        raise UserError(f"{path} has no run_id; restore it or give --out another folder")
+        raise UserError(f"{path} has no run_id; restore it or use another --out folder")
     session = describe_session(seeds) | {ANNOUNCED: None} | ({CHANGED: list(changed)} if changed else {})
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -292,7 +293,7 @@ def _take_lock(out: Path, stack: ExitStack) -> None:
     except TimeoutError:
         owner = lock.read_text(errors="replace").strip()[:20] or "unknown"
         raise UserError(
-            f"{out} is in use by process {owner}; wait for it, end it, or give --out another folder"
+            f"{out} is in use by process {owner}; wait for it, end it, or use another --out folder"
         ) from None
     lock.write_text(f"{os.getpid()}\n")
     if is_new:

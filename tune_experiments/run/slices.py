@@ -1,4 +1,4 @@
-"""Slices: a run that trains for a number of seconds, stops at checkpoints, and is continued by the same command.
+"""Training in time slices: a run stops at checkpoints after a number of seconds, and the same command continues it.
 
 Training in slices equals training at once: a slice ends between two rows of a log, without an extra validation.
 """
@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rl_models.training.checkpoint import newest_whole_checkpoint
+from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.run.request import Request
 from tune_experiments.run.trial import CHECKPOINTS
@@ -38,7 +38,7 @@ class Slice:
             UserError: No trial has learned anything or has finished.
         """
         if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
-            raise UserError(f"no trial learned anything in --slice-seconds {self.seconds:g}; give it more seconds")
+            raise UserError(f"no trial made an update in --slice-seconds {self.seconds:g}; increase it")
 
 
 class SliceScheduler:
@@ -51,13 +51,13 @@ class SliceScheduler:
         """The next trial."""
         return self._left.pop(0) if self._left and not self._slice.is_over else None
 
-    def ended(self, request: Request, failed: bool) -> None:
+    def on_request_end(self, request: Request, failed: bool) -> None:
         """No-op."""
 
 
 def trained_env_steps(request: Request) -> int:
-    """Env steps to the newest whole checkpoint of a trial, 0 without one."""
-    newest = newest_whole_checkpoint(Path(request["folder"]) / CHECKPOINTS)
+    """Env steps to the newest complete checkpoint of a trial, 0 without one."""
+    newest = newest_complete_checkpoint(Path(request["folder"]) / CHECKPOINTS)
     return 0 if newest is None else get_checkpoint_step(newest)
 
 

@@ -16,7 +16,7 @@ from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
 from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, OPTIMISER_STEPS, SPEED, TrialLog, read_metrics
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
-_PATIENCE_SECONDS = 1800.0
+_TIMEOUT_SECONDS = 1800.0
 Row = dict[str, float]
 Report = Callable[[dict[str, Any]], None]
 IsTimeUp = Callable[[], bool]
@@ -63,13 +63,13 @@ class StageTraining:
             if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                 clock.check_progress()
                 continue
-            curriculum.take(statistics)
+            curriculum.record(statistics)
             self._is_cut = self._is_time_up()
             held = self._held(algorithm)
             row = self._row(statistics, clock, algorithm, held)
             statistics = {}
             self._log.append(row)
-            self._report(row | curriculum.live() | restart_notice(row))
+            self._report(row | curriculum.progress_entries() | restart_notice(row))
             self._refuse_skipping()
             if held is not None:
                 self._checkpoint(held, curriculum.better_value(row))
@@ -86,7 +86,7 @@ class StageTraining:
         return self._until is not None and self._curriculum.total().env_steps >= self._until
 
     def _held(self, algorithm: Algorithm) -> Tensors | None:
-        """Tensors of a checkpoint, where validation or a checkpoint is due; None elsewhere."""
+        """Tensors of a checkpoint if validation or a checkpoint is due, else None."""
         if not (self._validation_is_due or self._checkpoint_is_due):
             return None
         tensors: Tensors
@@ -108,9 +108,9 @@ class StageTraining:
         }
         if held is not None and self._validation_is_due:
             found = self._validation(algorithm.policy(held["weights"]))
-            self._curriculum.take(found)
+            self._curriculum.record(found)
             row |= found
-        return row | self._curriculum.curves()
+        return row | self._curriculum.log_entries()
 
     def _validation(self, policy: TeamPolicy) -> Row:
         self._curriculum.validated_at = self._curriculum.progress.env_steps
@@ -127,7 +127,7 @@ class StageTraining:
         if best is not None:
             curriculum.choice = Choice(best, number)
         save_checkpoint(self._folder, number, tensors, self._identity | curriculum.state())
-        prune(self._folder, self._plan.kept_checkpoints, always=curriculum.kept)
+        prune(self._folder, self._plan.kept_checkpoints, always=curriculum.needed)
 
     @property
     def _validation_is_due(self) -> bool:
@@ -138,7 +138,7 @@ class StageTraining:
         return self._is_cut or self._is_due(self._saved_at, self._plan.checkpoint_every_env_steps)
 
     def _is_due(self, last_env_steps: int, every_env_steps: int) -> bool:
-        """Whether something last done at `last_env_steps` is due again; at an end it always is."""
+        """Whether something last done at `last_env_steps` is due again; at the end of training it always is."""
         curriculum = self._curriculum
         return (
             curriculum.stage_is_over
@@ -164,8 +164,8 @@ class _Clock:
 
     def check_progress(self) -> None:
         """Fail after too long without an update: unlike a waiting trial, a failed one is restarted."""
-        if time.monotonic() - self._marks[-1][0] > _PATIENCE_SECONDS:
-            raise RuntimeError(f"no update for {_PATIENCE_SECONDS / 60:.0f} minutes: env runners or learners have died")
+        if time.monotonic() - self._marks[-1][0] > _TIMEOUT_SECONDS:
+            raise RuntimeError(f"no update for {_TIMEOUT_SECONDS / 60:.0f} minutes: env runners or learners have died")
 
     def speed(self, env_steps: int) -> float:
         self._marks = [*self._marks[-20:], (time.monotonic(), env_steps)]

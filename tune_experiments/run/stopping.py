@@ -14,11 +14,11 @@ from tune_experiments.core.errors import close_broken_pipes
 
 STOPPED = "stopped; the same command continues from the newest checkpoints"
 _STOP_SECONDS = 20.0
-"""Below the 30 s after which Slurm kills."""
+"""Less than the 30 s after which Slurm kills the job."""
 
 
 @contextlib.contextmanager
-def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
+def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
     """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
 
     SIGTERM, which Slurm and containers send, does the same (Ray would abort on it, and sets its own handler when it
@@ -26,8 +26,8 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
     would wait forever, so after 20 s the process exits with status 130.
     """
     asked: list[int] = []
-    in_vain = threading.Timer(_STOP_SECONDS, _end_at_once, (say,))
-    in_vain.daemon = True
+    watchdog = threading.Timer(_STOP_SECONDS, _exit_now, (print_fn,))
+    watchdog.daemon = True
 
     def stop(number: int, frame: Any) -> None:
         if asked:
@@ -35,9 +35,9 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
         asked.append(number)
         if number == signal.SIGHUP:
             close_broken_pipes()
-        say("stopping; the newest checkpoints are kept")
+        print_fn("stopping; the newest checkpoints are kept")
         if number in (signal.SIGTERM, signal.SIGHUP):
-            in_vain.start()
+            watchdog.start()
         signal.raise_signal(signal.SIGUSR1)  # the signal on which Tune ends its trials
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
@@ -51,12 +51,12 @@ def graceful_stop(say: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        in_vain.cancel()
+        watchdog.cancel()
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
 
 
-def _end_at_once(say: Callable[[str], None]) -> None:
-    say(STOPPED)
+def _exit_now(print_fn: Callable[[str], None]) -> None:
+    print_fn(STOPPED)
     sys.stdout.flush()
     os._exit(130)

@@ -1,7 +1,7 @@
 """One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
-A trial continues from the newest whole checkpoint in its folder; later rows of its log are cut first. A stage begins in
-the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
+A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first. A stage
+begins in the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rl_models.runtime.device import chosen_device
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
-from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_whole_checkpoint
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.continued import grown_values
 from tune_experiments.core.drawing import short_reason
@@ -87,7 +87,7 @@ class Trial(Generic[Config]):
         keep_freed_memory()
         (self.folder / ERROR_FILE).unlink(missing_ok=True)
         self.experiment.prepare(self.config, self.method, self.folder)
-        newest = newest_whole_checkpoint(self.folder / CHECKPOINTS)
+        newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
             self.curriculum.restore(load_state(newest))
         with TrialLog(self.folder) as log:
@@ -129,7 +129,7 @@ class Trial(Generic[Config]):
         tensors, sentence = transfer_stage(curriculum, tensors, self.folder)
         algorithm.restore(tensors, Progress())
         log.add_text(f"weight_transfer/{curriculum.label}", sentence)
-        report({"env_steps": env_steps, **curriculum.live(), "notice": sentence})
+        report({"env_steps": env_steps, **curriculum.progress_entries(), "notice": sentence})
 
     def _identity(self) -> dict[str, Any]:
         return {

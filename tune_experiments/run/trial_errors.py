@@ -14,8 +14,8 @@ from tune_experiments.core.errors import StoreUnavailableError, UserError, first
 
 ERROR_FILE = "error.txt"
 """File in a trial's folder with the traceback of an unexpected error."""
-_TOLD = (UserError, CustomEnvError, InputError)
-_OF_CODE = (
+_USER_ERRORS = (UserError, CustomEnvError, InputError)
+_CODE_ERRORS = (
     ValueError,
     TypeError,
     LookupError,
@@ -27,41 +27,41 @@ _OF_CODE = (
     NotImplementedError,
     RecursionError,
 )
-_PASSING = (StoreUnavailableError, CheckpointError)
+_TRANSIENT_ERRORS = (StoreUnavailableError, CheckpointError)
 
 
-class Refusal(str):
+class PermanentFailure(str):
     """Cause of a failure that a restart would repeat."""
 
 
-def find_refusal(error: Exception, folder: Path) -> str | None:
+def find_permanent_failure(error: Exception, folder: Path) -> str | None:
     """Reason not to restart a trial, in one sentence; None if a restart may help.
 
     The traceback of an unforeseen error is written into the trial's folder.
     """
     chain = list(_chain(error))
-    if any(isinstance(one, _PASSING) for one in chain):
+    if any(isinstance(one, _TRANSIENT_ERRORS) for one in chain):
         return None
-    told = next((one for one in chain if isinstance(one, _TOLD)), None)
-    if told is not None:
-        return one_line(getattr(told, "cause", None) or told)
-    if not isinstance(error, _OF_CODE):
+    known = next((one for one in chain if isinstance(one, _USER_ERRORS)), None)
+    if known is not None:
+        return one_line(getattr(known, "cause", None) or known)
+    if not isinstance(error, _CODE_ERRORS):
         return None
     cause = getattr(error, "cause", None) or error
-    said = f"{type(cause).__name__}: {first_line(cause)}"
+    message = f"{type(cause).__name__}: {first_line(cause)}"
     frames = traceback.extract_tb(cause.__traceback__)
     where = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
     try:
         (folder / ERROR_FILE).write_text("".join(traceback.format_exception(error)))
     except OSError:  # a store's trial, whose folder is on another machine
-        return f"{said}{where}"
-    return f"{said}{where}; the traceback is in {folder / ERROR_FILE}"
+        return f"{message}{where}"
+    return f"{message}{where}; the traceback is in {folder / ERROR_FILE}"
 
 
 def with_advice(reason: str, config: object) -> str:
     """Cause of a failure with the flags of the configuration, and how to continue."""
-    mended = " once that is mended" if isinstance(reason, Refusal) else ""
-    return f"{with_flags(reason, config)}; the same command continues it{mended}"
+    advice = "fix it; " if isinstance(reason, PermanentFailure) else ""
+    return f"{with_flags(reason, config)}; {advice}the same command continues the trial"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -1,6 +1,6 @@
 """A trial's folder during training: one writer, and waiting while the disk is unavailable.
 
-After a disk error, such as a full disk, the trial waits for its folder and continues from its newest whole checkpoint.
+After a disk error, such as a full disk, it waits for its folder and continues from its newest complete checkpoint.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pathlib import Path
 from rl_models.file_lock import hold_lock
 from rl_models.training.checkpoint_files import CheckpointError
 
-PATIENCE_SECONDS = 3600.0
-LOOKS_AFTER_SECONDS = 2.0
+TIMEOUT_SECONDS = 3600.0
+POLL_SECONDS = 2.0
 _LOCK_FILE = ".writer.lock"
 
 
 @contextmanager
-def patient_storage(
-    folder: Path, say: Callable[[str], None], timeout_seconds: float = PATIENCE_SECONDS
+def waiting_for_storage(
+    folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = TIMEOUT_SECONDS
 ) -> Iterator[None]:
     """Context that locks a trial's folder; after a disk error it waits until the disk is writable again."""
-    await_folder(folder, say, timeout_seconds)
-    with only_writer(folder, say):
+    wait_for_folder(folder, print_fn, timeout_seconds)
+    with lock_folder(folder, print_fn):
         try:
             yield
         except (OSError, CheckpointError):
-            await_folder(folder, say, timeout_seconds)
+            wait_for_folder(folder, print_fn, timeout_seconds)
             raise
 
 
-def await_folder(folder: Path, say: Callable[[str], None], timeout_seconds: float = PATIENCE_SECONDS) -> None:
+def wait_for_folder(folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = TIMEOUT_SECONDS) -> None:
     """Wait until the folder exists and can be written."""
     deadline, has_said = time.monotonic() + timeout_seconds, False
     while (refusal := _refusal(folder)) is not None:
@@ -45,19 +45,19 @@ def await_folder(folder: Path, say: Callable[[str], None], timeout_seconds: floa
                 f"all nodes must have access to --out: name a folder on shared storage"
             )
         if not has_said:
-            say(f"{refusal}: waiting until {folder} can be written, for {timeout_seconds / 60:.0f} minutes")
+            print_fn(f"{refusal}: waiting until {folder} can be written, for {timeout_seconds / 60:.0f} minutes")
             has_said = True
-        time.sleep(LOOKS_AFTER_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 @contextmanager
-def only_writer(folder: Path, say: Callable[[str], None], timeout_seconds: float = 300.0) -> Iterator[None]:
+def lock_folder(folder: Path, print_fn: Callable[[str], None], timeout_seconds: float = 300.0) -> Iterator[None]:
     """Context that locks the folder: a trial that lost its cluster may still be running."""
     other = f"another process still writes to {folder}"
     wait = f"{other}: waiting until it ends, for {timeout_seconds / 60:.0f} minutes"
     with ExitStack() as stack:
         try:
-            stack.enter_context(hold_lock(folder / _LOCK_FILE, timeout_seconds, lambda: say(wait)))
+            stack.enter_context(hold_lock(folder / _LOCK_FILE, timeout_seconds, lambda: print_fn(wait)))
         except TimeoutError:
             raise TimeoutError(f"{other}; end it, or wait until it has ended") from None
         yield

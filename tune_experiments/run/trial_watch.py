@@ -14,9 +14,9 @@ from rl_models.training.checkpoint import numbered_checkpoints
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.trial import CHECKPOINTS
 
-_SHARE = 0.02
+_MAX_POLL_SHARE = 0.02
 """Largest share of time spent polling."""
-_SECONDS = 1.0
+_MIN_POLL_SECONDS = 1.0
 """Shortest time between polls, in seconds."""
 
 
@@ -46,23 +46,23 @@ class TrialWatch:
         self._trials = {name: _Trial(folder) for name, folder in trials.items()}
         self._callbacks: Sequence[Callback] = ()
         self._next_at = 0.0
-        self.look(is_due=True)
+        self.poll(is_due=True)
         self._callbacks = callbacks
 
-    def look(self, is_due: bool = False) -> None:
-        """Report new rows and checkpoints if the last poll is long enough ago, or if `is_due`."""
+    def poll(self, is_due: bool = False) -> None:
+        """Call the callbacks for new rows and checkpoints, if the last poll is long enough ago or `is_due`."""
         began = time.monotonic()
         if self.failure is not None or (began < self._next_at and not is_due):
             return
         try:
             for name, trial in self._trials.items():
-                self._tell(name, trial)
+                self._call(name, trial)
         except Exception as error:  # a user's code; Tune ends, and the main process raises it
             self.failure = error
         now = time.monotonic()
-        self._next_at = now + max(_SECONDS, (now - began) / _SHARE)
+        self._next_at = now + max(_MIN_POLL_SECONDS, (now - began) / _MAX_POLL_SHARE)
 
-    def _tell(self, name: str, trial: _Trial) -> None:
+    def _call(self, name: str, trial: _Trial) -> None:
         for row in trial.new_rows():
             for callback in self._callbacks:
                 callback.on_validation(name, row)
@@ -94,7 +94,7 @@ class _Trial:
         return new
 
     def new_checkpoints(self) -> list[Path]:
-        """Whole checkpoints that have not been reported and still exist, in order."""
+        """Complete checkpoints that have not been reported and still exist, in order."""
         found = dict(numbered_checkpoints(self._folder / CHECKPOINTS))
         new = [path for number, path in sorted(found.items()) if number > self._reported_checkpoint]
         self._reported_checkpoint = max([self._reported_checkpoint, *found])

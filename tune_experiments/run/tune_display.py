@@ -29,7 +29,7 @@ class PendingTrials:
         self._since: dict[str, float] = {}
         self._asked_at = -math.inf
 
-    def look(self, needed: Mapping[str, Amounts], now: float) -> tuple[str, str] | None:
+    def poll(self, needed: Mapping[str, Amounts], now: float) -> tuple[str, str] | None:
         """The first trial that has waited too long, and a message about it."""
         self._since = {trial: self._since.get(trial, now) for trial in needed}
         late = [trial for trial, since in self._since.items() if now - since >= WAITING_SECONDS]
@@ -64,7 +64,7 @@ def missing_capacity() -> tuple[Amounts, Amounts] | None:
 
 
 class TrialDisplay(Callback):  # type: ignore[misc]
-    """Rows to progress lines, by trial name: because a member of a population may have another one's configuration."""
+    """Shows rows in the progress display, by trial name: members of a population exchange configurations."""
 
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
@@ -78,11 +78,11 @@ class TrialDisplay(Callback):  # type: ignore[misc]
     def on_step_end(self, iteration: int, trials: Any, **info: Any) -> None:
         """Poll the folders of trials, and check pending ones, except in populations, whose members alternate."""
         if self._watch is not None:
-            self._watch.look()
+            self._watch.poll()
         pending = [] if self._is_population else [trial for trial in trials if trial.status == Trial.PENDING]
         groups = {str(trial): trial.placement_group_factory for trial in pending}
         needed = {name: group.required_resources for name, group in groups.items()}
-        if (late := self._pending.look(needed, time.monotonic())) is not None:
+        if (late := self._pending.poll(needed, time.monotonic())) is not None:
             self._progress.update(late[0], {"notice": late[1]})
 
     def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: dict[str, Any], **info: Any) -> None:
@@ -112,7 +112,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         self._progress.finish(str(trial), self._failed())
 
     def is_over(self) -> bool:
-        """Whether a callback has raised an error, or a population, which needs all scores, has lost a member."""
+        """Whether a callback has raised an error, or a population has lost a member; it needs all scores."""
         is_ended = self._watch is not None and self._watch.failure is not None
         return is_ended or (self._is_population and self._has_failures)
 
@@ -122,7 +122,7 @@ class TrialDisplay(Callback):  # type: ignore[misc]
 
 
 class StopWhenOver(Stopper):  # type: ignore[misc]
-    """Ends the session when its display says so."""
+    """Tune's stopper: ends the session when its display is over."""
 
     def __init__(self, display: TrialDisplay) -> None:
         self._display = display

@@ -15,7 +15,7 @@ from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
 from tune_experiments.core.errors import first_line
-from tune_experiments.core.storage_uri import below
+from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
@@ -23,13 +23,13 @@ from tune_experiments.run.placement import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.remote_sync import synced_folder
-from tune_experiments.run.reports import PacedReport, WandbLogger, reports_and_pushes, with_scores
+from tune_experiments.run.reports import PacedReport, WandbLogger, report_and_upload, with_scores
 from tune_experiments.run.request import Request, SearchScheduler, as_searcher, make_plan
 from tune_experiments.run.slices import is_past
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
-from tune_experiments.run.trial_errors import Refusal, find_refusal
-from tune_experiments.run.trial_storage import patient_storage
+from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure
+from tune_experiments.run.trial_storage import waiting_for_storage
 from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3
@@ -51,7 +51,7 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     from ray import tune
 
     request: Request = parameters["request"]
-    hangs.watch(lambda said: tune.report({HANGS: said}))
+    hangs.watch(lambda message: tune.report({HANGS: message}))
     try:
         if "ends" in request:
             request = member_request(request, tune.get_context().get_trial_name())
@@ -59,26 +59,26 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
-        told = find_refusal(error, Path(request["folder"]))
-        if told is None:
+        reason = find_permanent_failure(error, Path(request["folder"]))
+        if reason is None:
             raise  # Tune starts the trial again
-        tune.report({REFUSED: told})
+        tune.report({REFUSED: reason})
 
 
 def _train_member(request: Request, gpus: Gpus) -> None:
     """Train a member of a population between reports to Tune."""
     from ray import tune
 
-    handed = tune.get_checkpoint()
+    tune_checkpoint = tune.get_checkpoint()
     train_member(
         request,
-        None if handed is None else Path(handed.path),
+        None if tune_checkpoint is None else Path(tune_checkpoint.path),
         lambda part: train_request(part, gpus, tune.report),
         lambda row, folder: tune.report(row, checkpoint=tune.Checkpoint.from_directory(folder)),
     )
 
 
-def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
+def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
     """Train one trial in this process.
 
     Raises:
@@ -88,15 +88,15 @@ def train_request(request: Request, gpus: Gpus, tell: Report) -> None:
     config = read_configuration(experiment, request["config"])
     folder = Path(request["folder"])
     with contextlib.ExitStack() as stack:
-        report: Report = stack.enter_context(PacedReport(tell))
+        report: Report = stack.enter_context(PacedReport(report_row))
         if request.get("uri"):
             folder, sync = stack.enter_context(synced_folder(request["uri"]))
-            report = reports_and_pushes(report, folder / CHECKPOINTS, sync)
+            report = report_and_upload(report, folder / CHECKPOINTS, sync)
         identity = {name: request[name] for name in ("experiment", "method", "seed", "config")}
         if "objective" in request and "ends" not in request:
             report = with_scores(report, request["objective"])
         report = stack.enter_context(WandbLogger(report, identity, request["name"], request["run_id"], folder))
-        stack.enter_context(patient_storage(folder, lambda sentence: tell({"notice": sentence, WAITS: True})))
+        stack.enter_context(waiting_for_storage(folder, lambda sentence: report_row({"notice": sentence, WAITS: True})))
         stack.enter_context(refusing_gpu(not gpus.own))  # Ray shows GPUs also to a process that was assigned none
         seed, is_tested, is_local = request["seed"], request["is_tested"], bool(request.get("is_local"))
         trial = Trial(experiment, config, request["method"], seed, folder, is_tested, gpus, is_local)
@@ -116,7 +116,7 @@ def run_trials(
     tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
-    """Run trials until each has finished or failed for good.
+    """Run trials until each has finished or failed permanently.
 
     Args:
         requests: Trials to run.
@@ -137,7 +137,7 @@ def run_trials(
     from ray import tune
 
     if uri is not None:
-        requests = [request | {"uri": below(uri, f"trials/{request['name']}")} for request in requests]
+        requests = [request | {"uri": join_path(uri, f"trials/{request['name']}")} for request in requests]
     searcher = None if scheduler is None else as_searcher(scheduler)
     is_population = any("ends" in request for request in requests)
     with Progress(budgets, columns) as progress:
@@ -225,8 +225,8 @@ def _reason(result: Any) -> str | None:
     """Cause of a failure: a refusal, the call that hung, or a traceback's last line; None if the trial did not fail."""
     last = result.metrics or {}
     if result.error is None:
-        told = last.get(REFUSED)
-        return None if told is None else Refusal(told)
+        reason = last.get(REFUSED)
+        return None if reason is None else PermanentFailure(reason)
     if HANGS in last:
         return str(last[HANGS])
     lines = [line.strip() for line in str(result.error).splitlines() if line.strip()]
@@ -260,14 +260,14 @@ def run_local_trials(
             if is_past(request.get("ends_at")):
                 break
             name = request["name"]
-            given = request if uri is None else request | {"uri": below(uri, f"trials/{name}")}
+            given = request if uri is None else request | {"uri": join_path(uri, f"trials/{name}")}
             try:
                 _run_here(given, gpus, progress, watch)
             except Exception as error:
                 if watch is not None and watch.failure is not None:
                     raise
-                told = find_refusal(error, Path(request["folder"]))
-                failures[name] = first_line(error) if told is None else Refusal(told)
+                reason = find_permanent_failure(error, Path(request["folder"]))
+                failures[name] = first_line(error) if reason is None else PermanentFailure(reason)
                 progress.finish(name, "failed")
             else:
                 is_paused = "ends_at" in request and read_test_results(Path(request["folder"])) is None
@@ -277,12 +277,12 @@ def run_local_trials(
 
 
 def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatch | None) -> None:
-    def tell(row: dict[str, Any]) -> None:
+    def report_row(row: dict[str, Any]) -> None:
         progress.update(request["name"], row)
         if watch is not None:
-            watch.look()
+            watch.poll()
             if watch.failure is not None:
                 raise watch.failure
 
-    hangs.watch(lambda said: None)  # prints the stack, and ends this process
-    train_request(request, gpus, tell)
+    hangs.watch(lambda message: None)  # prints the stack, and ends this process
+    train_request(request, gpus, report_row)

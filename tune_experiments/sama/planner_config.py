@@ -135,9 +135,9 @@ class PlannerConfig(ExperimentConfig):
             "--goals deps": self.goals == "deps",
         }
         for flag in (flag for flag, is_set in written.items() if is_set):
-            self.refuse_scored(flag)
+            self.check_not_scored(flag)
 
-    def refuse_scored(self, flag: str) -> None:
+    def check_not_scored(self, flag: str) -> None:
         """Check that a flag that needs generated text is not used with `--planner scored`.
 
         Raises:

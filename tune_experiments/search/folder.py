@@ -59,10 +59,10 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
         if changed := first_differences(before, json.loads(json.dumps(search)), limit=1):
             raise UserError(
                 f"{path} is of another search ({'; '.join(changed)}); "
-                f"repeat the old flags to continue it or give --out another folder"
+                f"repeat the old flags to continue it or use another --out folder"
             )
     elif any((out / "trials").iterdir()):
-        raise UserError(f"{out} holds a run that is not a search; give --out another folder")
+        raise UserError(f"{out} holds a run that is not a search; use another --out folder")
     write_json(path, dict(search))
 
 
@@ -73,10 +73,10 @@ def check_not_search_folder(out: Path) -> None:
         UserError: It is a search's.
     """
     if (out / SEARCH_FILE).exists():
-        raise UserError(f"{out} holds a search; repeat its --search to continue it or give --out another folder")
+        raise UserError(f"{out} holds a search; repeat its --search to continue it or use another --out folder")
 
 
-def whole_lines(path: Path) -> list[bytes]:
+def complete_lines(path: Path) -> list[bytes]:
     """Lines of an append-only file; the incomplete last line of a killed process is cut off."""
     if not path.exists():
         return []

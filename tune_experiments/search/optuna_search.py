@@ -21,7 +21,7 @@ from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import finite, score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request
-from tune_experiments.search.folder import whole_lines
+from tune_experiments.search.folder import complete_lines
 from tune_experiments.search.settings import DRAWS_PER_SETTING, Setting, finite_choices, rounded
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 JOURNAL_FILE = "optuna.jsonl"
 _SETTING = "setting"
-"""Attribute of an Optuna trial: number of its setting, written when all of its values are."""
+"""Attribute of an Optuna trial: number of its setting, written after all its values."""
 
 
 class OptunaSearch:
@@ -59,7 +59,7 @@ class OptunaSearch:
             raise
         except Exception as error:  # any error of Optuna on another file
             raise UserError(
-                f"{journal} is no journal of this search ({error!r}); restore it or give --out another folder"
+                f"{journal} is not a journal of this search ({error!r}); restore it or use another --out folder"
             ) from error
 
     def __reduce__(self) -> Any:
@@ -91,7 +91,7 @@ class OptunaSearch:
                 return self.next_request()
         return None
 
-    def ended(self, request: Request, failed: bool) -> None:
+    def on_request_end(self, request: Request, failed: bool) -> None:
         """Report a setting to the study when all of its seeds have finished."""
         self._tell(request["method"])
 
@@ -152,7 +152,7 @@ def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     path = journal.resolve()
     path.with_name(f"{path.name}.lock").unlink(missing_ok=True)  # the run folder's own lock is held
-    for line in whole_lines(path):
+    for line in complete_lines(path):
         json.loads(line)
     storage = JournalStorage(JournalFileBackend(str(path)))
     return {

@@ -1,6 +1,6 @@
 """Search of an experiment, `--search 12`: its trials and its report.
 
-All methods have the same number of settings. Trials that compete with each other are a part: one session of Ray Tune.
+All methods have the same number of settings. Trials that are compared during training share a session of Ray Tune.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _JUDGED = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class TuneSession:
     """Trials of one session of Ray Tune.
 
     Attributes:
@@ -124,7 +124,7 @@ class Search:
             document |= {"search": options.search}
         claim_for_search(out, document)
 
-    def parts(self, folder: RunFolder) -> list[Part]:
+    def sessions(self, folder: RunFolder) -> list[TuneSession]:
         """Sessions of Ray Tune."""
         seeds, folders = self._options.seeds, folder.path / "trials"
         if self.by in ("random", "grid"):
@@ -132,12 +132,12 @@ class Search:
             pairs = [pair for row in together for pair in zip(self._methods, row, strict=True)]
             # A grid has fewer settings for a method that does not use all of its fields.
             tried = [(method, setting, seed) for method, setting in pairs if setting for seed in seeds]
-            return [Part([self._request(folder, setting, method, seed) for method, setting, seed in tried])]
+            return [TuneSession([self._request(folder, setting, method, seed) for method, setting, seed in tried])]
         if self.by == "optuna":
-            return [self._optuna_part(folder)]
+            return [self._optuna_session(folder)]
         from tune_experiments.search.schedulers import Asha, population
 
-        parts = []
+        sessions = []
         for method, settings in self.drawn.items():
             budget = self._plan(settings[0], method).budget_env_steps
             if self.by == "asha":
@@ -145,19 +145,21 @@ class Search:
                 file = folder.path / f"{method}_{RUNGS_FILE}"
                 asha = Asha([request["name"] for request in requests], budget, file)
                 judged = [request | {"objective": self.space.objective} for request in requests]
-                parts.append(Part(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
+                sessions.append(TuneSession(judged, None, asha, lambda failed, asha=asha: asha.stopped))  # type: ignore[misc]
                 continue
             paths = [path for path in self.space.domains if self.space.uses(self._config, method, path)]
             for seed in seeds:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
-                parts.append(
-                    Part(members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests]))
+                sessions.append(
+                    TuneSession(
+                        members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests])
+                    )
                 )
-        return parts
+        return sessions
 
-    def _optuna_part(self, folder: RunFolder) -> Part:
+    def _optuna_session(self, folder: RunFolder) -> TuneSession:
         from tune_experiments.search.optuna_search import JOURNAL_FILE, OptunaSearch
 
         make_trial_request = functools.partial(self._request, folder)
@@ -178,7 +180,7 @@ class Search:
             pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
             return [_name(method, number, seed) for method, number in pairs for seed in options.seeds]
 
-        return Part(requests, search, None, dropped)
+        return TuneSession(requests, search, None, dropped)
 
     def show(self, folder: RunFolder, console: Console) -> None:
         """Rank finished settings, write the report and print the best setting of each method."""
@@ -250,7 +252,7 @@ class Search:
         return self._experiment.plan(setting.config, method, self._options.seeds[0], None)
 
     def _flags(self, config: Any, method: str) -> tuple[str, ...]:
-        """Flags of a full run of one method, with seeds that did not take part in the choice."""
+        """Flags of a full run of one method, with seeds that were not used in the search."""
         if any(field.name == "methods" for field in dataclasses.fields(config)):
             config = dataclasses.replace(config, methods=(method,))
         first, presets = max(self._options.seeds) + 1, self._experiment.presets
@@ -291,7 +293,7 @@ def _failed_population(population: Sequence[str], failed: Collection[str]) -> Co
 def _verdict(
     method: str, ranked: Sequence[Ranked], tried: int, objective: str, script: str | None, trials: Path
 ) -> list[str]:
-    """Lines on the best setting, beside setting 0 of the same seeds."""
+    """Lines on the best setting, with the score of setting 0 on the same seeds."""
     if not ranked:
         return [f"{method}: no setting has finished"]
     best, *others = ranked

@@ -26,7 +26,7 @@ from tune_experiments.results.score import SCORE
 from tune_experiments.run.population import GENERATION, GENERATIONS, generation_ends, member_values
 from tune_experiments.run.request import Request
 from tune_experiments.run.slices import trained_env_steps
-from tune_experiments.search.folder import whole_lines
+from tune_experiments.search.folder import complete_lines
 from tune_experiments.search.settings import finite_choices, rounded
 
 _FACTOR = 3
@@ -41,7 +41,7 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
         stopped: Names of the trials that it has stopped.
 
     Raises:
-        UserError: The file is not of such a search.
+        UserError: The file is not of an ASHA search.
     """
 
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:
@@ -59,13 +59,13 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
         self._file = file
         for name in trials:
             super().on_trial_add(None, _named(name))
-        for line in whole_lines(file):
+        for line in complete_lines(file):
             try:
-                told = json.loads(line)
-                self._judge(str(told["trial"]), int(told["env_steps"]), float(told[SCORE]))
+                record = json.loads(line)
+                self._judge(str(record["trial"]), int(record["env_steps"]), float(record[SCORE]))
             except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
                 raise UserError(
-                    f"{file} is of no such search ({error!r}); restore it or give --out another folder"
+                    f"{file} is not of an ASHA search ({error!r}); restore it or use another --out folder"
                 ) from error
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
@@ -75,10 +75,10 @@ class Asha(ASHAScheduler):  # type: ignore[misc]
         """Record a validation, and judge it."""
         if SCORE not in result:
             return str(TrialScheduler.CONTINUE)
-        told = {"trial": str(trial), "env_steps": result["env_steps"], SCORE: result[SCORE]}
+        record = {"trial": str(trial), "env_steps": result["env_steps"], SCORE: result[SCORE]}
         with self._file.open("ab") as file:
-            file.write(json.dumps(told).encode() + b"\n")
-        return self._judge(told["trial"], told["env_steps"], told[SCORE])
+            file.write(json.dumps(record).encode() + b"\n")
+        return self._judge(record["trial"], record["env_steps"], record[SCORE])
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
         """No-op: its last validation has been judged."""

@@ -13,7 +13,7 @@ from rl_models.configuration import MAY_CHANGE, UnitInterval
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.checks import check_precision_of_values
+from tune_experiments.core.checks import check_value_precision
 from tune_experiments.core.config_json import ModuleName
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
@@ -35,17 +35,17 @@ MethodName = Literal[
     "lora",
     "lora_blind",
 ]
-LANGUAGE_ROWS = ("lora", "lora_blind")
-BLIND = LANGUAGE_ROWS[1]
-DIVIDED_ROW = "endi_dis"
+LANGUAGE_METHODS = ("lora", "lora_blind")
+BLIND = LANGUAGE_METHODS[1]
+DIVIDED_METHOD = "endi_dis"
 """Method whose agents divide entities among themselves."""
-Q_ROWS = ("qmix", "vdn")
+Q_METHODS = ("qmix", "vdn")
 """Methods that learn action values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QmixSettings(QmixLearnerConfig):
-    """How the methods `qmix` and `vdn` learn."""
+    """Learner of the methods `qmix` and `vdn`."""
 
     mixing_hidden_size: PositiveInt = 32
     """Width of the mixing network of qmix; QMIX's paper has 32. The method vdn has none and adds values up."""
@@ -61,12 +61,12 @@ class QmixSettings(QmixLearnerConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DivisionConfig:
-    """How the method `endi_dis` divides entities and learns to."""
+    """Settings of the method `endi_dis`, whose agents divide entities."""
 
     goal_features: PositiveInt = 16
     """Width of the grounded goal for each of the two sides, the agent's own and the nearest other agent's."""
     regulariser_coef: NonNegativeFloat = 1.0
-    """Weight of the distances of all entities to their agents, at least 0; EnDi's release has 1."""
+    """Weight of the distances of entities to their agents, at least 0; EnDi's release has 1."""
     modelling_coef: NonNegativeFloat = 1.0
     """Weight of the prediction of the other agents' actions, at least 0; EnDi's release has 1."""
 
@@ -82,7 +82,7 @@ _SMALL_TEAM = LanguageTeamSettings(
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageSettings:
-    """How the methods `lora` and `lora_blind` act and learn; `learner` has all other constants."""
+    """Settings of the methods `lora` and `lora_blind`; `learner` has their other settings."""
 
     team: LanguageTeamSettings = _SMALL_TEAM
     """The team's language model, adapters and critic; the fields of messages and of the situation have no effect."""
@@ -113,7 +113,7 @@ class Config(
     """Whether agents can leave before an episode ends; set automatically if random play before the run shows one that
     does."""
     max_episode_steps: NonNegativeInt = 0
-    """Number of env steps until an episode is truncated; 0: the environment's own limit."""
+    """Number of env steps after which an episode is truncated; 0: the environment's own limit."""
     max_words: PositiveInt = 64
     """Largest number of words (or of an encoder's tokens) of a text, or of one of its sentences."""
     max_sentences: PositiveInt = 1
@@ -131,27 +131,27 @@ class Config(
             learning_rate=1e-3, value_coef=0.01, num_epochs=8, max_grad_norm=10.0, final_entropy_coef=0.001
         )
     )
-    """How all methods but qmix and vdn learn; joint_ratio holds for sync, the others take a ratio for each agent."""
+    """Learner of all methods but qmix and vdn; joint_ratio applies to sync, the others have one ratio per agent."""
     cordial_coef: NonNegativeFloat = 0.1
     """Weight of CORDIAL at the start, at least 0; it falls linearly to a tenth until the end of the budget."""
     qmix: QmixSettings = field(default_factory=QmixSettings)
-    """How the methods qmix and vdn learn."""
+    """Learner of the methods qmix and vdn."""
     division: DivisionConfig = DivisionConfig()
-    """How the method endi_dis divides entities."""
+    """Settings of the method endi_dis."""
     language: LanguageSettings = LanguageSettings()
-    """How the methods lora and lora_blind act and learn."""
+    """Settings of the methods lora and lora_blind."""
 
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_precision_of_values(self, "qmix.precision")
+        check_value_precision(self, "qmix.precision")
         self.arguments()
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of the environment.
 
         Raises:
-            UserError: they are no JSON object.
+            UserError: they are not a JSON object.
         """
         try:
             arguments = json.loads(self.env_arguments)

@@ -1,4 +1,4 @@
-"""Inspection of a run's environment before it starts, and the settings that follow."""
+"""Inspection of the environment before a run, and the settings that are derived from it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable, Iterator
 
 from tune_experiments.run.environment_probe import Probe, probe
-from tune_experiments.teams.config import DIVIDED_ROW, Config
+from tune_experiments.teams.config import DIVIDED_METHOD, Config
 from tune_experiments.teams.worlds import make_world, takes_argument
 
-__all__ = ["inspect_environment", "probed"]
+__all__ = ["inspect_environment", "probe_environment"]
 
 
-def probed(config: Config) -> Probe:
+def probe_environment(config: Config) -> Probe:
     """Random play in the environment of a configuration, with all checks; once for all methods.
 
     Raises:
@@ -32,43 +32,47 @@ def _probed(config: Config) -> Probe:
     return probe(functools.partial(make_world, config))
 
 
-def inspect_environment(config: Config, say: Callable[[str], None], have_left: bool) -> Config:
+def inspect_environment(config: Config, print_fn: Callable[[str], None], agents_left_before: bool) -> Config:
     """Print what an episode of random play shows; returns the adapted configuration.
 
     Args:
         config: configuration of the user.
-        say: prints a line.
-        have_left: whether agents may leave according to an earlier session of the run.
+        print_fn: prints a line.
+        agents_left_before: whether agents may leave according to an earlier session of the run.
 
     Raises:
         CustomEnvError: the environment violates its spaces.
     """
-    say(f"an episode of random play in {config.env}:")
-    is_team = DIVIDED_ROW in config.methods and takes_argument(config, "num_agents") and len(probed(config).agents) == 1
+    print_fn(f"an episode of random play in {config.env}:")
+    is_team = (
+        DIVIDED_METHOD in config.methods
+        and takes_argument(config, "num_agents")
+        and len(probe_environment(config).agents) == 1
+    )
     if is_team:
         config = dataclasses.replace(config, env_arguments=json.dumps({**config.arguments(), "num_agents": 2}))
-    seen = probed(config)
-    leave = (seen.may_leave or have_left) and not seen.is_own
-    settled = dataclasses.replace(config, agents_leave=True) if leave else config
-    for line in [*seen.lines(), *_consequences(settled, seen)]:
-        say(line)
+    seen = probe_environment(config)
+    leave = (seen.may_leave or agents_left_before) and not seen.is_world
+    adapted = dataclasses.replace(config, agents_leave=True) if leave else config
+    for line in [*seen.lines(), *_describe_settings(adapted, seen)]:
+        print_fn(line)
     if is_team:
-        say(f"so: two agents play, for {DIVIDED_ROW} divides entities among agents (--env-arguments)")
-    return settled
+        print_fn(f"note: num_agents is 2, because {DIVIDED_METHOD} divides entities among agents (--env-arguments)")
+    return adapted
 
 
-def _consequences(config: Config, seen: Probe) -> Iterator[str]:
-    """Sentences on automatic settings, each with its flag."""
-    if seen.left or (config.agents_leave and not seen.is_own):
-        flag = "" if seen.is_own else " (--agents-leave)"
-        yield f"so: agents may leave before the end, and no loss sees one that has left{flag}"
-    elif not seen.is_own and len(seen.agents) > 1:
-        yield "so: no agent may leave before the others; if one can, add --agents-leave"
+def _describe_settings(config: Config, seen: Probe) -> Iterator[str]:
+    """Notes on automatic settings, each with its flag."""
+    if seen.left or (config.agents_leave and not seen.is_world):
+        flag = "" if seen.is_world else " (--agents-leave)"
+        yield f"note: agents may leave before the end; losses ignore agents that have left{flag}"
+    elif not seen.is_world and len(seen.agents) > 1:
+        yield "note: an agent that leaves before the others is an error; if agents can leave, add --agents-leave"
     if seen.limit_from == "":
-        yield f"so: episodes are cut after {seen.limit:,} env steps; --max-episode-steps sets another limit"
+        yield f"note: episodes are truncated after {seen.limit:,} env steps (--max-episode-steps)"
     if seen.legal_share is not None:
-        yield "so: no illegal action is drawn"
+        yield "note: illegal actions are masked"
     if seen.waits:
-        yield "so: agents that wait do not choose, and returns are discounted by the env steps between two choices"
+        yield "note: waiting agents do not act; returns are discounted by the env steps between two actions"
     if seen.is_zero_sum:
-        yield "so: rewards are zero-sum, so only methods with a ratio for each agent learn here"
+        yield "note: rewards are zero-sum, so only ippo, mappo, commnet and tbone can learn"

@@ -1,6 +1,6 @@
 """Methods `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
 
-Worlds of these methods number characters, so that texts reach the model unchanged. Names of actions come from the
+Worlds of these methods use character ids, so texts reach the model unchanged. Names of actions come from the
 environment: `action_texts` in the observations, or its attribute of this name. The action adapter and a value head
 learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and the names of actions,
 but no texts: the difference to `lora` is due to reading.
@@ -37,7 +37,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.runtime.texts import TEXTS
 from rl_models.teams.llm_team import language_team
 from tune_experiments.core.errors import UserError
-from tune_experiments.teams.config import BLIND, LANGUAGE_ROWS, Config
+from tune_experiments.teams.config import BLIND, LANGUAGE_METHODS, Config
 from tune_experiments.teams.worlds import make_world
 
 LANGUAGE_MODEL = "language_model"
@@ -77,20 +77,20 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
     }
     phrases = found.pop(ACTION_TEXTS, getattr(world, ACTION_TEXTS, None))
     if phrases is None or not found:
-        lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one an action"
+        lacking = "texts" if phrases is not None else f"{ACTION_TEXTS}, a tuple of texts, one per action"
         raise UserError(
-            f"the methods {' and '.join(LANGUAGE_ROWS)} need a game with texts and names of "
+            f"the methods {' and '.join(LANGUAGE_METHODS)} need a game with texts and names of "
             f"actions, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "
             f"environment provide them (constant names may be in its attribute {ACTION_TEXTS})"
         )
-    return TextGame(world.agents, () if is_blind else tuple(found.values()), phrases, Characters().text_of)
+    return TextGame(world.agents, () if is_blind else tuple(found.values()), phrases, Characters().decode)
 
 
 @functools.lru_cache(maxsize=2)
 def corpus(config: Config) -> tuple[Pair, ...]:
     """Corpus of the small model: texts of random play, each followed by its words in several orders."""
     texts, draws = dict[str, None](), np.random.default_rng(_SEED)
-    for prompt, phrases in _situations(config, LANGUAGE_ROWS[0], draws):
+    for prompt, phrases in _situations(config, LANGUAGE_METHODS[0], draws):
         texts |= dict.fromkeys((prompt, *phrases))
     return tuple((text, _shuffled(text, draws)) for text in texts for _ in range(_TIMES))
 
@@ -107,8 +107,8 @@ def check_lengths(config: Config, method: str) -> None:
             tokens = load_tokenizer(language.model, language.chat_template)
             flag = "--language.team.language.model"
         else:
-            said = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
-            tokenizer = train_tokenizer(said, language.small.vocabulary)
+            texts = [f"{prompt} {answer}" for prompt, answer in corpus(config)]
+            tokenizer = train_tokenizer(texts, language.small.vocabulary)
             tokens = Tokens(tokenizer, language.small.context, language.chat_template)
             flag = "--language.team.language.small.context"
         for prompt, phrases in _situations(config, method, np.random.default_rng(_SEED)):
@@ -141,13 +141,13 @@ def _shuffled(text: str, draws: np.random.Generator) -> str:
     return " ".join(draws.permutation(re.findall(r"\w+", text) or [text]).tolist())
 
 
-def keep_model(config: Config, method: str, folder: Path) -> None:
+def save_model(config: Config, method: str, folder: Path) -> None:
     """Copy the small model into a trial's folder.
 
     Raises:
         UserError: it cannot be trained or written.
     """
-    if method not in LANGUAGE_ROWS or config.language.team.language.model:
+    if method not in LANGUAGE_METHODS or config.language.team.language.model:
         return
     try:
         small = config.language.team.language.small

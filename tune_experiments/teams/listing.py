@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from rl_envs import WORLDS, World, make
 from rl_models.networks.network_needs import NETWORKS
-from tune_experiments.run.environment_probe import part_in_words
+from tune_experiments.run.environment_probe import describe_part
 from tune_experiments.teams.methods import METHODS
 
 __all__ = ["describe_environments", "environment_lines", "method_lines"]
@@ -40,8 +40,8 @@ def describe_environments(names: Sequence[str]) -> Iterator[str]:
         yield from (f"{name}: {_about(world)}", "", *textwrap.wrap(world.story, 100), "")
         document = inspect.getdoc(inspect.getmodule(type(world))) or ""
         rows = [line.strip("| ").split(" | ", 1) for line in document.splitlines() if line.startswith("| ")]
-        for title, said in (row for row in rows if len(row) == 2):
-            yield from textwrap.wrap(said, 100, initial_indent=f"{title}: ", subsequent_indent="    ")
+        for title, text in (row for row in rows if len(row) == 2):
+            yield from textwrap.wrap(text, 100, initial_indent=f"{title}: ", subsequent_indent="    ")
 
 
 def _about(world: World) -> str:
@@ -50,7 +50,7 @@ def _about(world: World) -> str:
     actions = world.action_spec
     many = f"{actions} actions"
     if isinstance(actions, dict):
-        shown = [f"{name} {part_in_words(part)}" for name, part in [*actions.items()][:3]]
+        shown = [f"{name} {describe_part(part)}" for name, part in [*actions.items()][:3]]
         many = f"actions of {len(actions)} parts ({', '.join(shown)}{', ...' * (len(actions) > 3)})"
     arrays = [f"{key} {list(spec.shape) or ''}".strip() for key, spec in world.observation_spec.items()]
     keys = [*arrays, *(f"{key} (text)" for key in world.text_spec)]

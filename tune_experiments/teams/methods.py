@@ -20,19 +20,19 @@ class Method(NamedTuple):
 
 
 _TEAM = "a team reward that is not always 0"
-_SYNC = "agents that exchange messages and draw one of {} product policies together (A Cordial Sync)"
+_SYNC = "agents that exchange messages and sample one of {} product policies jointly (A Cordial Sync)"
 _LISTED = "Discrete actions"
-_SETS = f"{_TEAM}, {_LISTED}, sets of coordinated joint actions, and agents that all choose at every env step"
-_VALUES = f"{_TEAM}, {_LISTED}, and agents that all choose at every env step"
+_SETS = f"{_TEAM}, {_LISTED}, sets of coordinated joint actions, and agents that all act at every env step"
+_VALUES = f"{_TEAM}, {_LISTED}, and agents that all act at every env step"
 _ENTITIES = f"{_LISTED}, entities, and several agents"
 _WORDS = f"{_LISTED}, texts, and action_texts"
 METHODS: dict[str, Method] = {
-    "ippo": Method("independent agents that share a network; a value of the agent's own observation"),
-    "mappo": Method("the same with a value of all observations (Yu et al., 2022)"),
-    "commnet": Method("agents that average their states (Sukhbaatar et al., 2016)"),
+    "ippo": Method("agents that share a network, with a value function of the agent's own observation"),
+    "mappo": Method("ippo with a value function of all agents' observations (Yu et al., 2022)"),
+    "commnet": Method("agents that communicate by averaging their hidden states (Sukhbaatar et al., 2016)"),
     "tbone": Method("agents that exchange messages, with an LSTM (A Cordial Sync)"),
-    "qmix": Method("action values that are mixed (Rashid et al., 2018)", _VALUES),
-    "vdn": Method("action values that are added up (Sunehag et al., 2018)", _VALUES),
+    "qmix": Method("Q-learning with a mixing network (Rashid et al., 2018)", _VALUES),
+    "vdn": Method("Q-learning with summed values (Sunehag et al., 2018)", _VALUES),
     **{f"sync_{number}": Method(_SYNC.format(number), _TEAM) for number in (2, 4, 8)},
     **{f"sync_{number}_cordial": Method(f"sync_{number} with the CORDIAL loss", _SETS) for number in (2, 4, 8)},
     "endi_dis": Method("ippo whose agents divide entities among themselves (EnDi)", _ENTITIES),

@@ -18,9 +18,9 @@ from tune_experiments.teams.worlds import make_world
 MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
 """Largest bounds used as divisors; larger ones are rarely informative."""
 _TINY = float(np.finfo(np.float32).eps)
-_ALIKE = 10.0
+_MAX_BOUND_RATIO = 10.0
 """Largest ratio of the bounds of two agents that share a divisor."""
-_NOT_SEEN = ("legal", "alive", "decides", "coordination")
+_NOT_READ = ("legal", "alive", "decides", "coordination")
 
 
 @functools.lru_cache(maxsize=4)
@@ -48,7 +48,7 @@ def make_parts(world: World) -> list[Part]:
             )
         elif one.ids:
             arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
-        elif key not in _NOT_SEEN:
+        elif key not in _NOT_READ:
             is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
             low, high = bounds.get(key, (one.low, one.high))
             scale = _scale(low, high, is_image)
@@ -59,16 +59,16 @@ def make_parts(world: World) -> list[Part]:
 
 def scaling_notes(config: Config) -> list[str]:
     """A note on each array with entries without bounds."""
-    said = []
+    notes = []
     for part in make_parts(example_world(config)):
         scale = np.broadcast_to(part.scale, part.shape)
         if free := int((scale == 0).sum()):
-            said.append(
+            notes.append(
                 f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
                 f"{MAX_DIVISOR:,.0f}: networks do not divide them, and read them on a logarithmic scale beyond 10 "
                 "(declare their bounds in observation_space)"
             )
-    return said
+    return notes
 
 
 def unread_texts(config: Config) -> list[str]:
@@ -93,7 +93,7 @@ def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
         # An entry is 0 for agents without it; agents with different bounds must share a divisor.
         smallest = np.where(largest > _TINY, largest, np.inf).min(0)
         largest = largest.max(0)
-        largest = np.where(largest > _ALIKE * smallest, np.inf, largest)
+        largest = np.where(largest > _MAX_BOUND_RATIO * smallest, np.inf, largest)
     most = MAX_PIXEL_DIVISOR if is_image else MAX_DIVISOR
     divisors = np.where(largest > _TINY, np.where(largest <= most, largest, 0.0), 1.0)
     is_one = divisors.size and (divisors == divisors.flat[0]).all()

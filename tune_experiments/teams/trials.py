@@ -41,8 +41,8 @@ from rl_models.teams.endi_team import DivisionLosses
 from rl_models.teams.parts_team import Kind, divided_parts_team, parts_team, qmix_parts_team
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, play_episodes
-from tune_experiments.teams.config import BLIND, DIVIDED_ROW, LANGUAGE_ROWS, Q_ROWS, Config
-from tune_experiments.teams.inspection import probed
+from tune_experiments.teams.config import BLIND, DIVIDED_METHOD, LANGUAGE_METHODS, Q_METHODS, Config
+from tune_experiments.teams.inspection import probe_environment
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
 from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, training_world
@@ -58,7 +58,7 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
     return TrialPlan(
         make_world=functools.partial(training_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed, trial_folder),
-        objective=_qmix(config) if method in Q_ROWS else _actor_critic(config, method),
+        objective=_qmix(config) if method in Q_METHODS else _actor_critic(config, method),
         optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
         seed=seed,
         **config.plan_arguments(),
@@ -68,25 +68,27 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
 
 def build_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    if method in LANGUAGE_ROWS:
+    if method in LANGUAGE_METHODS:
         return language_policy(config, method, seed, trial_folder)
     world = example_world(config)
     agents, actions = world.num_agents, action_parts(world)
     if config.network.text_encoder and not isinstance(world, PettingZooWorld) and not hasattr(world, "vocabulary"):
         raise UserError(
-            f"--network.text-encoder: {config.env} gives texts as numbers of words, and no attribute `vocabulary` with "
+            f"--network.text-encoder: {config.env} gives texts as word ids, and no attribute `vocabulary` with "
             "these words: add one, or leave the flag out"
         )
     try:
         network, parts = fitted(config.network, make_parts(world))
     except ValueError as error:
         raise UserError(f"--network {config.network.name} in {config.env}: {error}") from error
-    if method == DIVIDED_ROW:
+    if method == DIVIDED_METHOD:
         if is_recurrent(network):
-            raise UserError(f"{method} has no memory: leave it out of --methods, or choose another --network than lstm")
+            raise UserError(
+                f"{method} cannot be recurrent: leave it out of --methods, or use another --network than lstm"
+            )
         entities, width = _entities(config, world), config.division.goal_features
         return divided_parts_team(network, parts, entities, agents, cast(int, actions), width, seed)
-    if method in Q_ROWS:
+    if method in Q_METHODS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
         return qmix_parts_team(network, parts, agents, cast(int, actions), width, seed)
     kind, components = _kind(method)
@@ -102,36 +104,36 @@ def _entities(config: Config, world: World) -> EntitySpec:
     """
     if world.entity_spec is None:
         raise UserError(
-            f"{DIVIDED_ROW} divides entities among agents, and the observations of {config.env} have none: leave it "
+            f"{DIVIDED_METHOD} divides entities among agents, and the observations of {config.env} have none: leave it "
             f"out of --methods, or let them have {ENTITIES} [E, F], {ENTITY_POSITIONS} [E, 2] in finite bounds and "
             f"{AGENT_POSITIONS} [N, 2]"
         )
     if world.num_agents < 2:
         raise UserError(
-            f"{DIVIDED_ROW} divides entities among agents, and {config.env} has one: leave it out of --methods, or ask "
-            "for more agents with --env-arguments"
+            f"{DIVIDED_METHOD} divides entities among agents, and {config.env} has one: leave it out of --methods, or "
+            "set more agents with --env-arguments"
         )
     return world.entity_spec
 
 
-def check_row(config: Config, method: str) -> None:
+def check_method(config: Config, method: str) -> None:
     """Build a method's world and team, before a run starts.
 
     Raises:
         UserError: the method does not support this environment.
     """
     _check_actions(config, method)
-    if method in LANGUAGE_ROWS:
+    if method in LANGUAGE_METHODS:
         with contextlib.closing(make_world(config, method=method)) as world:
             text_game(config, world, method == BLIND)
         check_lengths(config, method)
         return
-    if (method in Q_ROWS or method.startswith("sync")) and probed(config).is_zero_sum:
+    if (method in Q_METHODS or method.startswith("sync")) and probe_environment(config).is_zero_sum:
         raise UserError(
             f"{method} learns from the reward of the whole team, which is always 0 in {config.env}: leave it out of "
             "--methods, for example for ippo or mappo"
         )
-    if "decides" in example_world(config).observation_spec and (method in Q_ROWS or method.endswith(CORDIAL)):
+    if "decides" in example_world(config).observation_spec and (method in Q_METHODS or method.endswith(CORDIAL)):
         raise UserError(
             f"{method} needs agents that all choose an action at every step, and those of {config.env} do not: leave "
             "it out of --methods, for example for sync_4 or mappo"
@@ -143,12 +145,12 @@ def check_row(config: Config, method: str) -> None:
 def _check_actions(config: Config, method: str) -> None:
     """Check that actions have one part if the method needs discrete actions."""
     spec = example_world(config).action_spec
-    chooses_one = method in (*Q_ROWS, *LANGUAGE_ROWS, DIVIDED_ROW) or method.endswith(CORDIAL)
+    chooses_one = method in (*Q_METHODS, *LANGUAGE_METHODS, DIVIDED_METHOD) or method.endswith(CORDIAL)
     if isinstance(spec, dict) and chooses_one:
         parts = ", ".join([*spec][:3]) + ", ..." * (len(spec) > 3)
         raise UserError(
-            f"{method} needs agents that choose from one list of actions (Discrete), and those of {config.env} have "
-            f"the parts {parts}: leave it out of --methods, for example for sync_4 or mappo"
+            f"{method} needs a Discrete action space, and the actions of {config.env} have the parts {parts}: leave it "
+            "out of --methods, for example for sync_4 or mappo"
         )
 
 
@@ -170,7 +172,7 @@ def random_team(config: Config) -> TeamPolicy:
 
 
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
-    """One episode of each of some worlds with sampled actions: metric -> one value an episode.
+    """One episode of each of some worlds with sampled actions: metric -> one value per episode.
 
     `return` is the sum over the agents; also the dependence of agents (`measure_dependence`), and metrics of a division
     if agents divide entities. `method` is the method of the policy.
@@ -193,9 +195,9 @@ def _kind(method: str) -> tuple[Kind, int]:
 
 def _learner(config: Config, method: str) -> Any:
     """Constants of the method's learning."""
-    if method in Q_ROWS:
+    if method in Q_METHODS:
         return config.qmix
-    if method in LANGUAGE_ROWS:
+    if method in LANGUAGE_METHODS:
         return dataclasses.replace(config.learner, learning_rate=config.language.learning_rate)
     return config.learner
 
@@ -206,7 +208,7 @@ def _actor_critic(config: Config, method: str) -> Objective:
     return make_objective(
         learner,
         learner.entropy_schedule(config.budget_env_steps),
-        _division_losses(config) if method == DIVIDED_ROW else _cordial(config, method),
+        _division_losses(config) if method == DIVIDED_METHOD else _cordial(config, method),
         entropy_kind="marginal" if is_sync else "component",
     )
 

@@ -19,7 +19,7 @@ from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.on_device import build_on_device
-from tune_experiments.teams.config import DIVIDED_ROW, LANGUAGE_ROWS, Config
+from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
 
 _ALL_CHARACTERS = 2**20
@@ -32,8 +32,8 @@ def training_world(config: Config, method: str, num_worlds: int = 1, first_world
     Environments may be on a GPU (`build_on_device`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
-        hangs.watch(lambda said: None)  # a trial's own process already has a timeout
-    entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_ROWS, DIVIDED_ROW)
+        hangs.watch(lambda message: None)  # a trial's own process already has a timeout
+    entry_point, needs_host = find_entry_point(config.env), method in (*LANGUAGE_METHODS, DIVIDED_METHOD)
     if entry_point and not needs_host and "arrays" not in config.arguments():
         cls = world_class(entry_point)
         return build_on_device(cls, functools.partial(_own_world, config, cls, num_worlds, first_world))
@@ -81,7 +81,7 @@ def takes_argument(config: Config, name: str) -> bool:
 
 def _numbers(config: Config, method: str) -> dict[str, Any]:
     """How texts become numbers."""
-    if method in LANGUAGE_ROWS:
+    if method in LANGUAGE_METHODS:
         return {"word_ids": Characters(), "max_words": _ALL_CHARACTERS}
     encoder = config.network.text_encoder
     return {

@@ -76,7 +76,7 @@ class ImitationSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VercoLearnerConfig(LearnerConfig):
-    """How all methods learn: each cook has its own ratio, and values are learned at decisions.
+    """Learner of all methods: each cook has its own ratio, and values are learned at decisions.
 
     A decision of d env steps is discounted by gamma^d, and lambda counts once for each decision.
     """
@@ -143,7 +143,7 @@ class VercoConfig(
     rounds: PositiveInt = 2
     """Number of rounds of the warm start before the team learns to act."""
     distillation: DistillationSettings = field(default_factory=lambda: DistillationSettings(num_epochs=3))
-    """How the message adapter learns."""
+    """Training of the message adapter."""
     teacher: Literal["scripted", "endpoint"] = "scripted"
     """Teacher that writes the messages of the warm start: `scripted`, rules written by hand; `endpoint`, a chat
     model."""
@@ -154,7 +154,7 @@ class VercoConfig(
     replay: str = ""
     """Folder of a run whose records replace the endpoint's answers, to repeat that run offline."""
     learner: VercoLearnerConfig = VercoLearnerConfig()
-    """How all methods learn, each cook with its own ratio."""
+    """Learner of all methods, each cook with its own ratio."""
     max_episode_steps: NonNegativeInt = 0
     """Number of env steps of an episode, in training and in tests; 0: as many as the task has."""
     training_episode_steps: NonNegativeInt = 64

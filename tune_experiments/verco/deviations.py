@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tune_experiments.verco.config import VercoConfig
-from tune_experiments.verco.trials import ROWS
+from tune_experiments.verco.trials import METHODS
 
 _READ = (
     "the small model was trained on scripted cooks in generated kitchens, and the tested kitchens are held "
@@ -18,7 +18,7 @@ def deviation_notes(config: VercoConfig) -> list[str]:
         "clips the gradients of actor and critic, each has its own there",
         "actions without effect are illegal, in the base method all are legal; a food is rewarded once an episode",
     ]
-    rows = [ROWS[method] for method in config.methods if method in ROWS]
+    rows = [METHODS[method] for method in config.methods if method in METHODS]
     if any(row.has_warm_start for row in rows) and config.teacher == "scripted":
         notes.append("the teacher is scripted, the paper's is GPT-4")
     if any(row.has_language_model for row in rows) and not config.model:

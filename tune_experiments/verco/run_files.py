@@ -20,7 +20,7 @@ from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.verco.config import LANGUAGE_MODEL, VercoConfig
 from tune_experiments.verco.replay import replay, write_replay
 from tune_experiments.verco.supervised_data import corpus
-from tune_experiments.verco.trials import ROWS
+from tune_experiments.verco.trials import METHODS
 
 CURVES = {
     "valid/return": "return of validation episodes",
@@ -47,13 +47,13 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
     return replay(policy, seed).frames()
 
 
-def keep_model(config: VercoConfig, method: str, folder: Path) -> None:
+def save_model(config: VercoConfig, method: str, folder: Path) -> None:
     """Copy the small model into a trial's folder.
 
     Raises:
         UserError: it cannot be trained or written.
     """
-    if config.model or not ROWS[method].has_language_model:
+    if config.model or not METHODS[method].has_language_model:
         return
     try:
         texts = functools.partial(corpus, config)

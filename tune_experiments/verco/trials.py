@@ -66,7 +66,7 @@ def _silent(normalisation: Normalisation) -> Build:
     return functools.partial(language_policy, heard="silence", normalisation=normalisation)
 
 
-ROWS = {
+METHODS = {
     "verco": Row(build_policy=language_policy, has_warm_start=True),
     "twosome": Row(build_policy=functools.partial(language_policy, heard="silence")),
     "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_warm_start=True),
@@ -87,7 +87,7 @@ def check(config: VercoConfig) -> None:
     Raises:
         UserError: a missing or unused setting.
     """
-    rows = [ROWS[method] for method in config.methods if method in ROWS]
+    rows = [METHODS[method] for method in config.methods if method in METHODS]
     if config.team.language.chat_template and any(row.has_language_model for row in rows):
         _check_chat_template(config)
     if any(row.asks_endpoint or (row.has_warm_start and config.teacher == "endpoint") for row in rows):
@@ -113,14 +113,14 @@ def _check_chat_template(config: VercoConfig) -> None:
 
 
 def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """One of `ROWS` with one seed; `trial_folder` as for `Experiment.plan`.
+    """One of `METHODS` with one seed; `trial_folder` as for `Experiment.plan`.
 
     Raises:
         UserError: there is no such method.
     """
-    if method not in ROWS:
-        raise UserError(f"--methods must be some of {', '.join(ROWS)}, not {method!r}")
-    row = ROWS[method]
+    if method not in METHODS:
+        raise UserError(f"--methods must be some of {', '.join(METHODS)}, not {method!r}")
+    row = METHODS[method]
     cooking = _cooking(config, row, seed, trial_folder)
     if row.has_warm_start:
         first = _stage("warm_start", _warm_start(config, cooking, trial_folder), config)

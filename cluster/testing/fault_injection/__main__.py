@@ -46,7 +46,7 @@ def _run(name: str, cluster: LocalCluster) -> Finding:
         return faults.FAULTS[name](cluster)
     except (RuntimeError, TimeoutError) as error:
         print(error, flush=True)
-        faults.end_all(cluster)  # a job that still runs would hold the CPUs of the next fault
+        faults.stop_jobs(cluster)  # a job that still runs would hold the CPUs of the next fault
         return Finding(name.replace("_", " "), 0, float("nan"), str(error).splitlines()[0], False)
 
 

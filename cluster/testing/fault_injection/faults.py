@@ -26,11 +26,11 @@ import numpy as np
 
 from cluster.testing.fault_injection.faulty import AT_UPDATE, BUILT_IN_FAULTS
 from cluster.testing.local_cluster import ROOT, LocalCluster, wait_until
-from cluster.testing.processes import command_of, marked
+from cluster.testing.processes import command_line, marked
 from cluster.testing.submission import Submission, TrialFolder
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 
-__all__ = ["FAULTS", "FRAGMENT_SECONDS", "INTERVAL", "Finding", "as_table", "end_all"]
+__all__ = ["FAULTS", "FRAGMENT_SECONDS", "INTERVAL", "Finding", "as_table", "stop_jobs"]
 
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
@@ -150,10 +150,10 @@ class Job:
         return self.trial.env_steps() > self.at or self.trial.is_finished()
 
 
-def end_all(cluster: LocalCluster) -> None:
+def stop_jobs(cluster: LocalCluster) -> None:
     """Kill the drivers of all jobs that still run."""
     for pid in marked(cluster.mark("head")):
-        if DRIVER in command_of(pid):
+        if DRIVER in command_line(pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -245,7 +245,7 @@ def truncated_checkpoint(cluster: LocalCluster) -> Finding:
     job = Job(cluster)
     job.submission.wait_for_checkpoint(job.trial, beyond=job.trial.saved(), seconds=_LIMIT_SECONDS)
     job.kill(DRIVER)
-    newest = newest_whole_checkpoint(job.trial.path / "checkpoints")
+    newest = newest_complete_checkpoint(job.trial.path / "checkpoints")
     assert newest is not None
     weights: Path = newest / "weights.safetensors"
     os.truncate(weights, weights.stat().st_size // 2)
@@ -272,7 +272,7 @@ def built_in(fault: str, cluster: LocalCluster) -> Finding:
 
 def _happened(fault: str, name: str, trial: TrialFolder) -> bool:
     """Whether the fault happened and the weights stayed finite."""
-    newest = newest_whole_checkpoint(trial.path / "checkpoints")
+    newest = newest_complete_checkpoint(trial.path / "checkpoints")
     assert newest is not None, f"{name} has no checkpoint"
     weights = load_checkpoint(newest).tensors["weights"]
     is_finite = all(bool(np.isfinite(np.asarray(value)).all()) for value in weights.values())

@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import CONTINUOUS, Actions, ActionSpec, Array, NumbersSpec
-from rl_envs.wrappers.custom.values import space_in_words, to_array
+from rl_envs.wrappers.custom.values import space_repr, to_array
 
 _TAKEN = (CONTINUOUS, "before_tanh")
 _ALONE = "action"
@@ -118,7 +118,7 @@ class ActionLayout:
         """An action mask as [own choices] bool: one array, or nested as Gymnasium's `sample(mask)` takes it.
 
         Raises:
-            MaskMisfit: it has another form.
+            MaskMismatch: it has another form.
         """
         flat = _flags(given, self.counts[agent])  # the usual form, which is the quickest to read
         return np.concatenate([np.zeros(0, bool), *self._maskable[agent].legal(given)]) if flat is None else flat
@@ -135,9 +135,9 @@ class ActionLayout:
         """Whether each part has a legal choice: [W] bool."""
         return all(legal[start:end].any() for start, end in self._spans)
 
-    def in_words(self, agent: int) -> str:
+    def describe_space(self, agent: int) -> str:
         """The action space of an agent."""
-        return space_in_words(self._spaces[agent])
+        return space_repr(self._spaces[agent])
 
     def _native(self, agent: int) -> Native:
         space = self._spaces[agent]
@@ -169,7 +169,7 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
             span = space.high.astype(np.float32) - space.low.astype(np.float32)
         if not np.isfinite(span).all():
             raise CustomEnvError(
-                f"the actions of {agent!r} are {space_in_words(space)}, a box without finite bounds: let "
+                f"the actions of {agent!r} are {space_repr(space)}, a box without finite bounds: let "
                 "action_space have the bounds within which an action has an effect, such as -1 and 1"
             )
         yield space
@@ -179,9 +179,7 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
             advice = f"let each part have {_MAX_CHOICES:,} choices at most"
         if isinstance(space, spaces.Box):
             advice = "let action_space be MultiDiscrete for whole numbers, or a Box of floats"
-        raise CustomEnvError(
-            f"the actions of {agent!r} are {space_in_words(space)}, which no policy can choose: {advice}"
-        )
+        raise CustomEnvError(f"the actions of {agent!r} are {space_repr(space)}, which no policy can choose: {advice}")
 
 
 def _check_names(agent: str, names: Sequence[str]) -> None:
@@ -245,7 +243,7 @@ def _native(
     return lambda row: {name: convert(row) for name, convert in inner.items()}
 
 
-class MaskMisfit(ValueError):
+class MaskMismatch(ValueError):
     """A mask is not of a form that its space has.
 
     Attributes:
@@ -294,7 +292,7 @@ class _Maskable:
         elif isinstance(self.space, spaces.MultiBinary):
             bits = to_array(given)
             if bits is None or bits.shape != self.space.shape or not np.isin(bits, (0, 1, 2)).all():
-                raise MaskMisfit(path, given, self.form())
+                raise MaskMismatch(path, given, self.form())
             yield np.stack([bits != 1, bits != 0], -1).ravel()
         else:
             is_named = isinstance(given, Mapping)
@@ -302,7 +300,7 @@ class _Maskable:
             has_all = all(name in named for name, one in self.inner.items() if one.count)
             is_known = all(name in self.inner for name in named)
             if is_named != isinstance(self.space, spaces.Dict) or not (self.inner and has_all and is_known):
-                raise MaskMisfit(path, given, self.form())
+                raise MaskMismatch(path, given, self.form())
             for name, one in self.inner.items():
                 yield from one.legal(named.get(name), (*path, name))
 

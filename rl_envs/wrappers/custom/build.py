@@ -12,7 +12,7 @@ from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.core.errors import CustomEnvError, EnvRaisedError, did_you_mean, installing
 from rl_envs.wrappers.custom.copies import open_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described, layers, peek
-from rl_envs.wrappers.custom.values import Misfit, flag, in_words
+from rl_envs.wrappers.custom.values import Mismatch, flag, short_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld, RenderedPettingZooWorld
 
 PARALLEL = "parallel_env"
@@ -88,7 +88,7 @@ class SoloEnv:
         answers = _entries("step", self.env.step(actions[ALONE]), 5)
         try:
             is_over = flag(answers[2]) or flag(answers[3])
-        except Misfit:
+        except Mismatch:
             is_over = False  # `CheckedEnv` reports the error
         self.agents = [] if is_over else [ALONE]
         return tuple({ALONE: answer} for answer in answers)
@@ -106,7 +106,7 @@ def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
     """Return value of a Gymnasium environment, with its number of entries checked."""
     if isinstance(answer, (tuple, list)) and len(answer) == count:
         return tuple(answer)
-    found = f"{len(answer)} entries" if isinstance(answer, (tuple, list)) else in_words(answer)
+    found = f"{len(answer)} entries" if isinstance(answer, (tuple, list)) else short_repr(answer)
     raise CustomEnvError(f"{method} of the Gymnasium environment returned {found}: let it return {count} entries")
 
 

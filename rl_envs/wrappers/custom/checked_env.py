@@ -20,15 +20,15 @@ from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
 from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
 from rl_envs.wrappers.custom.frame import Answer, Frame
-from rl_envs.wrappers.custom.layout import LeafMisfit
+from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
-    Misfit,
+    Mismatch,
     flag,
-    in_words,
     num_entries,
     number,
-    space_in_words,
-    structure_misfit,
+    short_repr,
+    space_repr,
+    structure_mismatch,
     to_array,
 )
 from rl_envs.wrappers.hangs import call_ended, call_started
@@ -72,7 +72,7 @@ class CheckedEnv:
         self._length = 0
         answer = self._called("reset", seed=seed)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            self._refuse(f"reset returned {in_words(answer)}", "let it return observations and infos, two dicts")
+            self._refuse(f"reset returned {short_repr(answer)}", "let it return observations and infos, two dicts")
         observations, infos = answer
         self._check_names("observations", observations)
         self._check_names("infos", infos)
@@ -88,12 +88,12 @@ class CheckedEnv:
         if not self._live:
             self._refuse("agents is empty after reset", "let reset set agents to those that are in the game")
         self._refuse_unlisted(observations, self._live)
-        said = self._infos(infos, self._live)
+        agent_infos = self._infos(infos, self._live)
         for index in self._live:
             seen = observations.get(self.declared.ids[index])
-            self._choices.check_infos(index, seen, said.get(index, _NOTHING), is_first=True)
+            self._choices.check_infos(index, seen, agent_infos.get(index, _NOTHING), is_first=True)
         alive = [index in self._live for index in range(len(self._index))]
-        return Answer(self._observations(observations, self._live), said, alive)
+        return Answer(self._observations(observations, self._live), agent_infos, alive)
 
     def step(self, actions: Sequence[Any]) -> Answer:
         """One env step with N packed actions; those of agents that are not in the game are ignored."""
@@ -102,7 +102,7 @@ class CheckedEnv:
         chosen = {names[index]: native[index](actions[index]) for index in self._live}
         answer = self._called("step", chosen)
         if not isinstance(answer, (tuple, list)) or len(answer) != 5:
-            count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({in_words(answer)})"
+            count = f" with {len(answer)} entries" if isinstance(answer, (tuple, list)) else f" ({short_repr(answer)})"
             self._refuse(
                 f"step returned a {type(answer).__name__}{count}", f"let it return five dicts: {', '.join(_PARTS)}"
             )
@@ -121,15 +121,15 @@ class CheckedEnv:
         if len(observations) > len(live):
             self._refuse_unlisted(observations, self._left.union(live))
         seen = self._observations(observations, live)
-        said = self._infos(infos, live)
+        agent_infos = self._infos(infos, live)
         if self._live:
             alive = [False] * len(names)
             for index in self._live:
                 alive[index] = True
-            return Answer(seen, said, alive, True, reward)
+            return Answer(seen, agent_infos, alive, True, reward)
         stopped = ended.difference(terminated)
         alive = [index in stopped for index in range(len(names))]
-        return Answer(seen, said, alive, False, reward, not stopped, bool(stopped))
+        return Answer(seen, agent_infos, alive, False, reward, not stopped, bool(stopped))
 
     def write(self, frame: Frame, place: int, answer: Answer) -> None:
         """Write observations into row `place` of a frame; `check_ranges` compares them with the bounds of boxes."""
@@ -145,7 +145,7 @@ class CheckedEnv:
                 layout.write(frame.arrays, place, agent, observation)
                 for leaf in layout.text_leaves[agent]:
                     frame.texts[leaf.key][place][agent] = layout.shown(leaf, observation)
-            except LeafMisfit as error:
+            except LeafMismatch as error:
                 self._refuse_value(agent, error)
             info = answer.infos.get(agent, _NOTHING)
             if (info or self._choices.can_be_illegal) and answer.goes_on and answer.alive[agent]:
@@ -160,7 +160,7 @@ class CheckedEnv:
         for agent in answer.observations:
             try:
                 self.declared.layout.check_ranges(frame.arrays, place, agent)
-            except LeafMisfit as error:
+            except LeafMismatch as error:
                 self._refuse_value(agent, error)
 
     def render(self) -> Array:
@@ -193,17 +193,17 @@ class CheckedEnv:
         when = f"env step {self._length}" if self._length else "reset"
         raise CustomEnvError(f"{env_name(self.env)}, at {when} of an episode: {what}: {cure}")
 
-    def _refuse_value(self, agent: int, misfit: LeafMisfit) -> NoReturn:
-        cure = "let the environment return finite numbers" if misfit.is_not_finite else _AGREE
-        self._refuse_observation(agent, f" {misfit.leaf.key!r}", str(misfit), misfit.leaf.space, cure)
+    def _refuse_value(self, agent: int, mismatch: LeafMismatch) -> NoReturn:
+        cure = "let the environment return finite numbers" if mismatch.is_not_finite else _AGREE
+        self._refuse_observation(agent, f" {mismatch.leaf.key!r}", str(mismatch), mismatch.leaf.space, cure)
 
-    def _refuse_observation(self, agent: int, where: str, said: str, space: Space, cure: str = _AGREE) -> NoReturn:
+    def _refuse_observation(self, agent: int, where: str, problem: str, space: Space, cure: str = _AGREE) -> NoReturn:
         name = self.declared.ids[agent]
-        self._refuse(f"the observation{where} of {name!r} {said}, and its space is {space_in_words(space)}", cure)
+        self._refuse(f"the observation{where} of {name!r} {problem}, and its space is {space_repr(space)}", cure)
 
     def _check_names(self, what: str, given: Any) -> None:
         if not isinstance(given, Mapping):
-            self._refuse(f"{what} is {in_words(given)}", "let it be a dict with the names of agents as keys")
+            self._refuse(f"{what} is {short_repr(given)}", "let it be a dict with the names of agents as keys")
         if not self._known.issuperset(given):
             unknown = next(name for name in given if name not in self._known)
             self._refuse(
@@ -219,7 +219,7 @@ class CheckedEnv:
         if type(given) is list:
             return given
         if not isinstance(given, Iterable) or isinstance(given, str):
-            self._refuse(f"agents is {in_words(given)}", "let it be a list of the agents that are in the game")
+            self._refuse(f"agents is {short_repr(given)}", "let it be a list of the agents that are in the game")
         return list(given)
 
     def _listed(self) -> set[int]:
@@ -281,7 +281,7 @@ class CheckedEnv:
             if info or not (info is None or isinstance(info, dict)):  # most are empty
                 if not isinstance(info, Mapping):
                     self._refuse(
-                        f"the infos of {name!r} are {in_words(info)}", "let them be a dict, which may be empty"
+                        f"the infos of {name!r} are {short_repr(info)}", "let them be a dict, which may be empty"
                     )
                 found[index] = info
         return found
@@ -308,7 +308,7 @@ class CheckedEnv:
     def _reward(self, name: str, reward: Any) -> float:
         try:
             value = number(reward)
-        except Misfit as error:
+        except Mismatch as error:
             given = to_array(reward)
             is_vector = given is not None and given.ndim == 1 and given.size > 1
             more = ", such as a weighted sum of these" if is_vector else ""
@@ -332,14 +332,14 @@ class CheckedEnv:
             self._refuse(f"{what} has nothing for {name!r}, who acted", "let step return True or False for it")
         try:
             return flag(value)
-        except Misfit as error:
+        except Mismatch as error:
             self._refuse(f"{what} of {name!r} {error}", "let it be True or False")
 
     def _check_structure(self, agent: int, observation: Any) -> None:
         space = self.declared.observation_spaces[agent]
-        if (misfit := structure_misfit(space, observation)) is not None:
-            path, said = misfit
-            self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", said, space)
+        if (mismatch := structure_mismatch(space, observation)) is not None:
+            path, problem = mismatch
+            self._refuse_observation(agent, f" {'/'.join(map(str, path))!r}" if path else "", problem, space)
 
 
 def close_quietly(env: Any) -> None:

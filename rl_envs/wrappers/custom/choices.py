@@ -12,11 +12,11 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from rl_envs.core.spec import Array
-from rl_envs.wrappers.custom.actions import MaskMisfit
+from rl_envs.wrappers.custom.actions import MaskMismatch
 from rl_envs.wrappers.custom.declaration import Declaration
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK
 from rl_envs.wrappers.custom.turn_based import ACTS_NOW, WAITS
-from rl_envs.wrappers.custom.values import Misfit, in_words, integer
+from rl_envs.wrappers.custom.values import Mismatch, integer, short_repr
 
 Refuse: TypeAlias = Callable[[str, str], NoReturn]
 """Raises the error with environment and env step: what is wrong, and how to fix it."""
@@ -79,9 +79,9 @@ class Choices:
         known = self._informs.setdefault(agent, informs and (is_first or self.are_in_infos))
         self.can_be_illegal |= known
         if informs != known:
-            said = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
+            problem = f"their first {MASK} after reset" if informs else f"no {MASK} and had one before"
             self._refuse(
-                f"the infos of {self._declared.ids[agent]!r} have {said}",
+                f"the infos of {self._declared.ids[agent]!r} have {problem}",
                 "let its infos have one at reset, and at every step at which it acts, or never",
             )
 
@@ -99,12 +99,12 @@ class Choices:
     def _mask(self, agent: int, mask: Any) -> Array:
         try:
             return self._declared.action_layout.mask(agent, mask)
-        except MaskMisfit as misfit:
-            part = f" of {'/'.join(map(str, misfit.path))!r}" if misfit.path else ""
+        except MaskMismatch as mismatch:
+            part = f" of {'/'.join(map(str, mismatch.path))!r}" if mismatch.path else ""
             self._refuse(
-                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {in_words(misfit.given)} for "
+                f"the {MASK}{part} of {self._declared.ids[agent]!r} is {short_repr(mismatch.given)} for "
                 f"{self._declared.actions[agent]} actions",
-                f"let it be {misfit.form}",
+                f"let it be {mismatch.form}",
             )
 
     def coordination(self, agent: int, given: Any) -> int:
@@ -112,11 +112,11 @@ class Choices:
         count = self._count
         try:
             chosen = integer(given)
-        except Misfit:
+        except Mismatch:
             chosen = -1
         if not 0 <= chosen < count:
             self._refuse(
-                f"coordination in the infos of {self._declared.ids[agent]!r} is {in_words(given)}, and there are "
+                f"coordination in the infos of {self._declared.ids[agent]!r} is {short_repr(given)}, and there are "
                 f"{count} coordination_sets",
                 f"let it be an integer from 0 to {count - 1}",
             )

@@ -17,7 +17,7 @@ from rl_envs.core.spec import Array
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.actions import ActionLayout
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout
-from rl_envs.wrappers.custom.values import in_words, space_in_words
+from rl_envs.wrappers.custom.values import short_repr, space_repr
 
 MakeEnv = Callable[[], Any]
 """Builds one PettingZoo parallel environment, or a Gymnasium environment for `from_gymnasium`."""
@@ -76,8 +76,8 @@ class Declaration:
                 other = _space(env, method, name)
                 if not same_space(one, other):
                     raise CustomEnvError(
-                        f"{env_name(env)}.{method}({name!r}) is {space_in_words(other)} and was "
-                        f"{space_in_words(one)}: let it be the same in every copy of the environment and at every call"
+                        f"{env_name(env)}.{method}({name!r}) is {space_repr(other)} and was "
+                        f"{space_repr(one)}: let it be the same in every copy of the environment and at every call"
                     )
 
     @property
@@ -95,13 +95,12 @@ class Declaration:
                 own = own[step]  # type: ignore[index]
             if path is not None and not self.action_layout.can_have_mask(index, own):
                 raise CustomEnvError(
-                    f"the {MASK} of {name!r} is {space_in_words(own)} for {count} actions: let it be "
-                    f"MultiBinary({count})"
+                    f"the {MASK} of {name!r} is {space_repr(own)} for {count} actions: let it be MultiBinary({count})"
                 )
             phrases = space.spaces.get(ACTION_TEXTS) if isinstance(space, spaces.Dict) else None
             if phrases is not None and not (isinstance(phrases, spaces.Tuple) and len(phrases) == count):
                 raise CustomEnvError(
-                    f"{ACTION_TEXTS} of {name!r} is {space_in_words(phrases)} for {count} actions: let it be a Tuple "
+                    f"{ACTION_TEXTS} of {name!r} is {space_repr(phrases)} for {count} actions: let it be a Tuple "
                     f"of {count} Text spaces"
                 )
 
@@ -115,7 +114,7 @@ class Declaration:
         for name, own, count in zip(self.ids, found, self.actions, strict=True):
             if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(one, str) for one in own):
                 raise CustomEnvError(
-                    f"{env_name(env)}.{ACTION_TEXTS} is {in_words(own)} for {name!r}: let it be a list of texts"
+                    f"{env_name(env)}.{ACTION_TEXTS} is {short_repr(own)} for {name!r}: let it be a list of texts"
                 )
             if len(own) != count:
                 raise CustomEnvError(
@@ -127,7 +126,7 @@ class Declaration:
     def _require_plain(self, env: Any, name: str) -> None:
         if not self.action_layout.is_plain:
             raise CustomEnvError(
-                f"{env_name(env)}.{name} speaks of one number an action, and the actions have several parts: let every "
+                f"{env_name(env)}.{name} needs one number per action, and the actions have several parts: let every "
                 f"action_space be Discrete, or leave {name} out"
             )
 
@@ -149,7 +148,7 @@ class Declaration:
             or not np.isin(sets, (0, 1)).all()
         ):
             raise CustomEnvError(
-                f"{env_name(env)}.coordination_sets is {in_words(given)}: let it be an array of 0 and 1 of shape "
+                f"{env_name(env)}.coordination_sets is {short_repr(given)}: let it be an array of 0 and 1 of shape "
                 f"(K, {', '.join(map(str, wanted))}), with K sets and an axis for the actions of each agent"
             )
         return sets.astype(bool)
@@ -180,7 +179,7 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     for name in names:
         if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
             raise CustomEnvError(
-                f"{env_name(env)} has an agent that is called {in_words(name)}: let possible_agents, and the keys of "
+                f"{env_name(env)} has an agent that is called {short_repr(name)}: let possible_agents, and the keys of "
                 "all that reset and step return, be strings"
             )
     called = list(map(str, names))
@@ -230,8 +229,8 @@ def described(error: BaseException) -> str:
     steps = [] if isinstance(error, SyntaxError) else traceback.extract_tb(error.__traceback__)  # that says it itself
     is_theirs = steps and not steps[-1].filename.startswith(_HERE)
     place = f" ({Path(steps[-1].filename).name}, line {steps[-1].lineno})" if is_theirs else ""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}{f': {said}' if said else ''}{place}"
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}{f': {message}' if message else ''}{place}"
 
 
 def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
@@ -273,7 +272,7 @@ def _space(env: Any, method: str, name: str) -> spaces.Space:
         raise raised(env, f"{method}({name!r})", error) from error
     if not isinstance(space, spaces.Space):
         raise CustomEnvError(
-            f"{env_name(env)}.{method}({name!r}) is {in_words(space)}: let it return a space of gymnasium.spaces"
+            f"{env_name(env)}.{method}({name!r}) is {short_repr(space)}: let it return a space of gymnasium.spaces"
         )
     return space
 

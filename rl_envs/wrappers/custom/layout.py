@@ -21,17 +21,17 @@ from rl_envs.core.spec import Array, ArraySpec, EntitySpec
 from rl_envs.wrappers.custom.values import (
     Bounds,
     Convert,
-    Misfit,
+    Mismatch,
     are_within,
-    bounds_misfit,
+    bounds_mismatch,
     box_range,
-    in_words,
     of_bits,
     of_box,
     of_discrete,
     of_multidiscrete,
-    range_misfit,
-    space_in_words,
+    range_mismatch,
+    short_repr,
+    space_repr,
     text,
     texts,
 )
@@ -89,10 +89,10 @@ class Leaf:
         """Array or text in an agent's observation."""
         try:
             return self.convert(self.of(observation) if self.path else observation)
-        except Misfit as error:
-            raise LeafMisfit(self, str(error)) from None
+        except Mismatch as error:
+            raise LeafMismatch(self, str(error)) from None
         except (KeyError, IndexError, TypeError):
-            raise LeafMisfit(self, f"is missing in {in_words(observation)}") from None
+            raise LeafMismatch(self, f"is missing in {short_repr(observation)}") from None
 
     @property
     def window(self) -> tuple[slice, ...]:
@@ -102,14 +102,14 @@ class Leaf:
     def check_range(self, value: Array) -> None:
         """Refuse numbers outside of the bounds."""
         if self.bounds is not None and not are_within(value, self.bounds):
-            raise LeafMisfit(self, range_misfit(value, *self.bounds), not np.isfinite(value).all())
+            raise LeafMismatch(self, range_mismatch(value, *self.bounds), not np.isfinite(value).all())
 
 
-class LeafMisfit(Misfit):
+class LeafMismatch(Mismatch):
     """A value is not of the space of its leaf."""
 
-    def __init__(self, leaf: Leaf, said: str, is_not_finite: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, leaf: Leaf, problem: str, is_not_finite: bool = False) -> None:
+        super().__init__(problem)
         self.leaf, self.is_not_finite = leaf, is_not_finite
 
 
@@ -287,7 +287,7 @@ def _refuse_collisions(found: Mapping[str, Sequence[Leaf]]) -> None:
 def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Convert]:
     meaning = f"{key} of the environment"
     if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiub":
-        if (wrong := bounds_misfit(space)) is not None:
+        if (wrong := bounds_mismatch(space)) is not None:
             raise CustomEnvError(f"the observation {key!r} of {agent!r}: its space {wrong}: correct observation_space")
         is_wide = space.dtype.kind == "f" and space.dtype.itemsize > 4
         dtype = np.dtype(np.float32) if is_wide else np.dtype(space.dtype)
@@ -299,7 +299,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     width = spaces.flatdim(space) if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else 0
     if width > _MAX_WIDTH:
         raise CustomEnvError(
-            f"the observation {key!r} of {agent!r} is {space_in_words(space)}, and as one-hot vectors it would have "
+            f"the observation {key!r} of {agent!r} is {space_repr(space)}, and as one-hot vectors it would have "
             f"{width} entries: let it be a Box of numbers, or a MultiDiscrete of smaller parts"
         )
     if isinstance(space, spaces.Discrete):
@@ -307,7 +307,7 @@ def _numbers(space: spaces.Space, agent: str, key: str) -> tuple[ArraySpec, Conv
     if isinstance(space, spaces.MultiDiscrete):
         return ArraySpec((int(space.nvec.sum()),), "uint8", 0, 1, f"{meaning}, one-hot"), of_multidiscrete(space)
     raise CustomEnvError(
-        f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_in_words(space)}), which is "
+        f"the observation {key!r} of {agent!r} is a {type(space).__name__} space ({space_repr(space)}), which is "
         "not understood: Box of numbers, Discrete, MultiDiscrete, MultiBinary, Text, Dict and Tuple are; wrap the "
         "environment so that it gives those"
     )

@@ -174,7 +174,7 @@ def _games(sent: tuple[MakeEnv, Declaration], count: int) -> EnvCopies:
 def play(descriptor: int) -> None:
     """Answer requests from the pipe with this file descriptor until the other side closes."""
     pipe = Connection(descriptor)
-    watch(lambda said: pipe.send(EnvRaisedError(said)))
+    watch(lambda message: pipe.send(EnvRaisedError(message)))
     games = None
     try:
         pickled, count = pipe.recv()

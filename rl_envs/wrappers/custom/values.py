@@ -1,6 +1,6 @@
 """Conversion of a custom environment's values to arrays, one converter per kind of space.
 
-A converter raises `Misfit` if a value is not in its space: another shape, another kind of number (a float for
+A converter raises `Mismatch` if a value is not in its space: another shape, another kind of number (a float for
 integers), a number beyond the space or the type, a text that is too long. Bounds of boxes and NaN are checked for many
 agents at once (`Layout`). Python numbers and lists, NumPy scalars and arrays with one entry are accepted.
 """
@@ -25,11 +25,11 @@ _KINDS = {"f": "fiub", "i": "iub", "u": "iub", "b": "iub"}
 _MAX_LENGTH = 120
 
 
-class Misfit(ValueError):
+class Mismatch(ValueError):
     """A value is not in its space; the message is a predicate: `has shape (4,)`."""
 
 
-def in_words(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A short description of a value in one line."""
     if isinstance(value, np.ndarray):
         numbers = f", {_clipped(value.tolist())}" if value.size <= 8 else ""
@@ -37,7 +37,7 @@ def in_words(value: Any) -> str:
     return f"{_clipped(value)} ({type(value).__name__})"
 
 
-def space_in_words(space: Any) -> str:
+def space_repr(space: Any) -> str:
     """A space in one line."""
     return _clipped(space)
 
@@ -54,11 +54,11 @@ def number(value: Any) -> float:
     """A reward: one number, also as an array with one entry."""
     single = value if isinstance(value, float) else _single(value)
     if not isinstance(single, (bool, int, float, np.floating)):
-        raise Misfit(f"is {in_words(value)}")
+        raise Mismatch(f"is {short_repr(value)}")
     try:
         return float(single)
     except OverflowError:
-        raise Misfit(f"is {in_words(value)}, which is too large") from None
+        raise Mismatch(f"is {short_repr(value)}, which is too large") from None
 
 
 def flag(value: Any) -> bool:
@@ -66,7 +66,7 @@ def flag(value: Any) -> bool:
     single = _single(value)
     if isinstance(single, (bool, int)) and single in (0, 1):
         return bool(single)
-    raise Misfit(f"is {in_words(value)}")
+    raise Mismatch(f"is {short_repr(value)}")
 
 
 def integer(value: Any) -> int:
@@ -74,7 +74,7 @@ def integer(value: Any) -> int:
     single = _single(value)
     if isinstance(single, (bool, int)):
         return int(single)
-    raise Misfit(f"is {in_words(value)}")
+    raise Mismatch(f"is {short_repr(value)}")
 
 
 def _single(value: Any) -> Any:
@@ -90,13 +90,13 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
     """A value as an array of this shape."""
     given = to_array(value)
     if given is None:
-        raise Misfit(f"is {in_words(value)}, which is no array")
+        raise Mismatch(f"is {short_repr(value)}, which is no array")
     if given.dtype.kind not in kinds:
-        raise Misfit(f"is {in_words(value)}")
+        raise Mismatch(f"is {short_repr(value)}")
     if given.shape != shape:
         if given.size == 1 == math.prod(shape):  # a number for an array of one, or the other way round
             return given.reshape(shape)
-        raise Misfit(f"has shape {given.shape}")
+        raise Mismatch(f"has shape {given.shape}")
     return given
 
 
@@ -123,7 +123,7 @@ def of_box(space: spaces.Box, dtype: np.dtype[Any]) -> Convert:
         if given.dtype == dtype:
             return given
         if limits is not None and given.size and not (limits[0] <= given.min() and given.max() <= limits[1]):
-            raise Misfit(f"holds {given.min()} to {given.max()}")
+            raise Mismatch(f"holds {given.min()} to {given.max()}")
         with np.errstate(over="ignore"):  # what becomes infinite is refused with its range
             return given.astype(dtype)
 
@@ -136,7 +136,7 @@ def of_bits(shape: tuple[int, ...]) -> Convert:
     def convert(value: Any) -> Array:
         given = as_numbers(value, shape, "fiub")
         if not ((given == 0) | (given == 1)).all():
-            raise Misfit(f"is {in_words(value)}")
+            raise Mismatch(f"is {short_repr(value)}")
         return given.astype(np.uint8)
 
     return convert
@@ -149,7 +149,7 @@ def of_discrete(space: spaces.Discrete) -> Convert:
     def convert(value: Any) -> Array:
         place = integer(value) - start
         if not 0 <= place < count:
-            raise Misfit(f"is {in_words(value)}")
+            raise Mismatch(f"is {short_repr(value)}")
         row = np.zeros(count, np.uint8)
         row[place] = 1
         return row
@@ -165,7 +165,7 @@ def of_multidiscrete(space: spaces.MultiDiscrete) -> Convert:
     def convert(value: Any) -> Array:
         places = as_numbers(value, shape, "iub").ravel().astype(np.int64) - start
         if not ((places >= 0) & (places < sizes)).all():
-            raise Misfit(f"is {in_words(value)}")
+            raise Mismatch(f"is {short_repr(value)}")
         row = np.zeros(total, np.uint8)
         row[first + places] = 1
         return row
@@ -180,11 +180,11 @@ def text(value: Any, space: spaces.Text) -> str:
     somebody has who names none.
     """
     if not isinstance(value, str):
-        raise Misfit(f"is {in_words(value)}")
+        raise Mismatch(f"is {short_repr(value)}")
     if not space.min_length <= len(value) <= space.max_length:
-        raise Misfit(f"has {len(value)} characters: {_clipped(str(value))}")
+        raise Mismatch(f"has {len(value)} characters: {_clipped(str(value))}")
     if space.character_set != _DEFAULT_CHARSET and (strange := set(value) - space.character_set):
-        raise Misfit(f"has the character {min(strange)!r}: {_clipped(str(value))}")
+        raise Mismatch(f"has the character {min(strange)!r}: {_clipped(str(value))}")
     return str(value)
 
 
@@ -194,7 +194,7 @@ _DEFAULT_CHARSET = frozenset(alphanumeric)
 def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
     """The texts of a Tuple of Text spaces."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(space):
-        raise Misfit(f"is {in_words(value)}")
+        raise Mismatch(f"is {short_repr(value)}")
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]
 
 
@@ -203,30 +203,32 @@ def num_entries(space: spaces.Space) -> int | None:
     return len(space.spaces) if isinstance(space, (spaces.Dict, spaces.Tuple)) else None
 
 
-def structure_misfit(space: spaces.Space, value: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:
+def structure_mismatch(
+    space: spaces.Space, value: Any, path: tuple[Any, ...] = ()
+) -> tuple[tuple[Any, ...], str] | None:
     """Path to a part of a nested value that has other entries than its space, and what is there; None without one."""
     inner: Iterable[tuple[Any, spaces.Space, Any]]
     if isinstance(space, spaces.Dict):
         if not isinstance(value, Mapping):
-            return path, f"is {in_words(value)}"
+            return path, f"is {short_repr(value)}"
         if set(value) != set(space.spaces):
             more, less = sorted(map(str, value.keys() - set(space))), sorted(map(str, set(space) - value.keys()))
-            said = [f"lacks {', '.join(less)}"] * bool(less) + [f"has {', '.join(more)}, too"] * bool(more)
-            return path, " and ".join(said)
+            problems = [f"lacks {', '.join(less)}"] * bool(less) + [f"has {', '.join(more)}, too"] * bool(more)
+            return path, " and ".join(problems)
         inner = ((name, one, value[name]) for name, one in space.items())
     elif isinstance(space, spaces.Tuple):
         is_array = isinstance(value, np.ndarray) and value.ndim
         if isinstance(value, str) or not (isinstance(value, Sequence) or is_array):
-            return path, f"is {in_words(value)}"
+            return path, f"is {short_repr(value)}"
         if len(value) != len(space):
             return path, f"has {len(value)} entries"
         inner = ((place, one, value[place]) for place, one in enumerate(space))
     else:
         return None
-    return next((found for name, one, own in inner if (found := structure_misfit(one, own, (*path, name)))), None)
+    return next((found for name, one, own in inner if (found := structure_mismatch(one, own, (*path, name)))), None)
 
 
-def bounds_misfit(space: spaces.Box) -> str | None:
+def bounds_mismatch(space: spaces.Box) -> str | None:
     """Reason why no number can lie within a box; None where one can."""
     if np.isnan(space.low).any() or np.isnan(space.high).any():
         return "has bounds that are not numbers (NaN)"
@@ -235,7 +237,7 @@ def bounds_misfit(space: spaces.Box) -> str | None:
     return None
 
 
-def range_misfit(value: Array, low: Any, high: Any) -> str:
+def range_mismatch(value: Array, low: Any, high: Any) -> str:
     """Description of what lies outside of the bounds, or is not finite."""
     with np.errstate(invalid="ignore"):
         wrong = ~((value >= low) & (value <= high))

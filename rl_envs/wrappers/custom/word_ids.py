@@ -33,7 +33,7 @@ class TextNumbers(Protocol):
     def tokens(self, text: str, length: int) -> Array:
         """Ids of a text, [length] int32, padded with 0; ValueError if it is longer."""
 
-    def text_of(self, tokens: Array) -> str:
+    def decode(self, tokens: Array) -> str:
         """The text that had these numbers."""
 
 
@@ -57,7 +57,7 @@ class Characters:
         row[: len(text)] = [ord(character) + 1 for character in text]
         return row
 
-    def text_of(self, tokens: Array) -> str:
+    def decode(self, tokens: Array) -> str:
         """The text that has these numbers."""
         return "".join(chr(number - 1) for number in np.asarray(tokens).tolist() if number)
 
@@ -92,7 +92,7 @@ class WordIds:
             self._texts.setdefault(row.tobytes(), text)
         return self._rows[text, length]
 
-    def text_of(self, tokens: Array) -> str:
+    def decode(self, tokens: Array) -> str:
         """The text that had these tokens, as the environment wrote it; an empty one for tokens never seen."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 

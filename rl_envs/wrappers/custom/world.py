@@ -20,7 +20,7 @@
 Seeds. Every episode is reset with its own seed from the world's counters, so an environment that respects seeds plays
 the same episodes in any process and any batch. A snapshot is the seed and the actions of the present episode; `restore`
 replays them. If that does not give the same observations, the environment has unseeded randomness: its episode begins
-anew, `restarted` marks the world, and a warning is logged.
+again, `restarted` marks the world, and a warning is logged.
 """  # noqa: E501 (a table row is one line)
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PettingZooWorld(World):
     """B custom environments; the table above documents them.
 
     Attributes:
-        words: Tokenizer of texts; `words.text_of(tokens)` inverts it.
+        words: Tokenizer of texts; `words.decode(tokens)` inverts it.
         action_texts: `[N][A]`, the environment's attribute `action_texts`, or None; texts that change from step to step
             are an observation of this name.
         bounds: Observation key -> declared lowest and highest value of each entry, numbers or [N, *shape]; without the
@@ -108,17 +108,17 @@ class PettingZooWorld(World):
         self._declared: Declaration = checked.declared
         self._seen: Frame | None = None
         self._takes_turns = ACTS_NOW in checked.declared.layout.spec
-        self._has_said_limit, self._agents_leave = False, bool(self._arguments["agents_leave"])
+        self._has_warned, self._agents_leave = False, bool(self._arguments["agents_leave"])
         self.words: TextNumbers = word_ids or WordIds(vocabulary)
         self.agents, self.action_spec = self._declared.agents, self._declared.action_layout.spec
         self.action_texts, layout = self._declared.action_texts, self._declared.layout
         self.bounds, self.entity_spec = layout.bounds, layout.entity_spec
-        declares = self._declared.limit
-        self.max_episode_steps = declares[1] if declares else DEFAULT_MAX_EPISODE_STEPS
+        own_limit = self._declared.limit
+        self.max_episode_steps = own_limit[1] if own_limit else DEFAULT_MAX_EPISODE_STEPS
         if limit is not None:
             self.max_episode_steps = whole("max_episode_steps", limit, 1)
         if self.max_episode_steps > EPISODE_STEPS_LIMIT:
-            whose = "" if limit is not None or declares is None else f"the environment's {declares[0]}, "
+            whose = "" if limit is not None or own_limit is None else f"the environment's {own_limit[0]}, "
             raise CustomEnvError(
                 f"{whose}max_episode_steps = {self.max_episode_steps:,} is more than the {EPISODE_STEPS_LIMIT:,} "
                 "env steps of an episode whose actions can be kept: choose fewer (max_episode_steps, "
@@ -196,7 +196,7 @@ class PettingZooWorld(World):
         if self._declared.coordination is not None:
             present = seen.coordination[rows, None].astype(np.int32)
             observations["coordination"] = np.repeat(present, self.num_agents, axis=1)
-        return observations | {key: self._rows_of(key, rows) for key in self.text_spec}
+        return observations | {key: self._select_rows(key, rows) for key in self.text_spec}
 
     def _blank_state(self, num_worlds: int) -> Arrays:
         kind: Any = np.float32
@@ -247,9 +247,9 @@ class PettingZooWorld(World):
 
     def _say_limit(self) -> None:
         """Warn once that episodes are cut at a limit that was not set by the user."""
-        if self._has_said_limit or self._arguments["max_episode_steps"] is not None:
+        if self._has_warned or self._arguments["max_episode_steps"] is not None:
             return
-        self._has_said_limit = True
+        self._has_warned = True
         limit = self._declared.limit
         why = "declares no time limit" if limit is None else f"declares {limit[0]} = {limit[1]} and went on after it"
         logger.warning(
@@ -337,7 +337,7 @@ class PettingZooWorld(World):
             raise RuntimeError("this world has no game yet: call reset(seed) or restore(state) before step")
         return self._seen
 
-    def _rows_of(self, key: str, rows: Array) -> Array:
+    def _select_rows(self, key: str, rows: Array) -> Array:
         """[K, N] int32, rows of the texts under a key."""
         spec, texts = self.text_spec[key], self._present().texts[key]
         tokens: list[Array] = []

@@ -10,7 +10,7 @@ import pytest
 
 from cluster.testing.local_cluster import LocalCluster, wait_until
 from cluster.testing.processes import MARK, marked
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
 ENDS = [signal.SIGTERM, signal.SIGHUP]
@@ -53,10 +53,10 @@ def test_a_signal_ends_all_processes_of_a_cluster_and_removes_its_files(number):
     name = ""
     try:
         name, home = parts(process.stdout.readline())
-        wait_until(lambda: len(marked(name)) == 4, PATIENCE_SECONDS, "two nodes with a child each")
+        wait_until(lambda: len(marked(name)) == 4, TIMEOUT_SECONDS, "two nodes with a child each")
         process.send_signal(number)
         process.send_signal(number)  # an impatient one must not cut the first one's work off
-        assert process.wait(PATIENCE_SECONDS) == 128 + number
+        assert process.wait(TIMEOUT_SECONDS) == 128 + number
         assert marked(name) == []
         assert not home.exists()
     finally:
@@ -93,14 +93,14 @@ def test_a_signal_ends_a_local_cluster_of_ray(number, tmp_path):
             preexec_fn=hears_hangups,
         )
     try:
-        wait_until(lambda: "# two nodes" in (tmp_path / "log").read_text(), PATIENCE_SECONDS, "no cluster")
+        wait_until(lambda: "# two nodes" in (tmp_path / "log").read_text(), TIMEOUT_SECONDS, "no cluster")
         home = (tmp_path / "log").read_text().split("files in ")[1].split(";")[0]
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         of_cluster = {environment_of(int(pid)) for pid in children} - {mark}
         (cluster,) = {one.partition("/")[0] for one in of_cluster}
         assert len(marked(cluster)) >= 10
         process.send_signal(number)
-        assert process.wait(PATIENCE_SECONDS) == 128 + number
+        assert process.wait(TIMEOUT_SECONDS) == 128 + number
         assert marked(cluster) == []
         assert not Path(home).exists()
     finally:

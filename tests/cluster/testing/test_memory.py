@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from cluster.testing.memory import OBJECT_STORE, Sample, name_of, read_samples, sample, trends, write_samples
+from cluster.testing.memory import OBJECT_STORE, Sample, process_name, read_samples, sample, trends, write_samples
 from cluster.testing.soak import main, report
 from tune_experiments.core.errors import UserError
 
@@ -98,4 +98,4 @@ def test_memory_that_this_process_takes_is_its_own():
     ],
 )
 def test_processes_have_names_that_do_not_change_with_what_they_do(command, name):
-    assert name_of(command) == name
+    assert process_name(command) == name

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from cluster.testing.local_cluster import LocalCluster, wait_until
-from cluster.testing.processes import MARK, command_of, is_alive, kill_marked, listeners, marked
-from tests.patience import PATIENCE_SECONDS
+from cluster.testing.processes import MARK, command_line, is_alive, kill_marked, listeners, marked
 from tests.private_ray import SETTING_OF_TITLE
+from tests.timeouts import TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="looks into /proc")
 
@@ -27,10 +27,10 @@ def test_only_processes_with_the_mark_are_found_and_killed():
     name = f"test_{os.getpid()}"
     ours, other_node, other_cluster = start(f"{name}/worker_1"), start(f"{name}/worker_10"), start(f"{name}0/worker_1")
     try:
-        wait_until(lambda: set(marked(name)) == {ours.pid, other_node.pid}, PATIENCE_SECONDS, "two processes")
-        assert WAITS in command_of(ours.pid)
+        wait_until(lambda: set(marked(name)) == {ours.pid, other_node.pid}, TIMEOUT_SECONDS, "two processes")
+        assert WAITS in command_line(ours.pid)
         assert kill_marked(f"{name}/worker_1") == 1
-        assert ours.wait(PATIENCE_SECONDS) < 0
+        assert ours.wait(TIMEOUT_SECONDS) < 0
         assert is_alive(other_node.pid)
         assert is_alive(other_cluster.pid)
         assert kill_marked(name) == 1
@@ -47,8 +47,8 @@ def test_children_that_left_their_parent_and_their_session_are_found_too():
     name = f"orphans_{os.getpid()}"
     child = f"[sys.executable, '-c', '{WAITS}'], start_new_session=True"
     parent = start(name, f"import subprocess, sys; subprocess.Popen({child})")
-    parent.wait(PATIENCE_SECONDS)
-    wait_until(lambda: len(marked(name)) == 1, PATIENCE_SECONDS, "the orphan")
+    parent.wait(TIMEOUT_SECONDS)
+    wait_until(lambda: len(marked(name)) == 1, TIMEOUT_SECONDS, "the orphan")
     assert kill_marked(name) == 1
 
 
@@ -60,7 +60,7 @@ def test_a_ray_process_that_sets_its_title_keeps_the_mark():
     code = f"{SETTING_OF_TITLE.format(title=title)}; import time; time.sleep(100_000)"
     process = cluster.start_process("head", [sys.executable, "-c", code])
     try:
-        wait_until(lambda: command_of(process.pid) == title, PATIENCE_SECONDS, "its title")
+        wait_until(lambda: command_line(process.pid) == title, TIMEOUT_SECONDS, "its title")
         assert marked(cluster.mark("head")) == [process.pid]
         assert cluster.nodes() == ["head"]
         assert cluster.kill_node("head") == 1

@@ -75,7 +75,7 @@ def test_every_value_of_a_space_is_shown_as_it_is(space, seed):
         if key in world.text_spec:
             tokens = world.texts[key].look_up(seen[key])[0, 0]
             texts = (own,) if isinstance(own, str) else own
-            assert [world.words.text_of(one) for one in np.atleast_2d(tokens)] == list(texts)
+            assert [world.words.decode(one) for one in np.atleast_2d(tokens)] == list(texts)
         elif isinstance(leaf, spaces.Box):
             np.testing.assert_array_equal(seen[key][0, 0], own.astype(seen[key].dtype))
         elif isinstance(leaf, spaces.MultiBinary):

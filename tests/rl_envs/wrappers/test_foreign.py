@@ -124,7 +124,7 @@ def test_texts_are_the_numbers_of_their_words():
     assert tokens[0] == 1
     assert tokens[1] > 1
     assert not tokens[2:].any()
-    assert world.words.text_of(tokens) == "step 0"
+    assert world.words.decode(tokens) == "step 0"
 
 
 def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():

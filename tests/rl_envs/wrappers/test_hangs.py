@@ -9,8 +9,8 @@ import pytest
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo, hangs
-from tests.patience import PATIENCE_SECONDS
 from tests.rl_envs.wrappers.odd_games import Signal
+from tests.timeouts import TIMEOUT_SECONDS
 
 
 def test_the_present_call_is_known_with_its_line_and_none_after_it():
@@ -52,9 +52,9 @@ def test_a_process_that_is_watched_says_where_it_hangs_and_ends(tmp_path, monkey
     script.write_text(textwrap.dedent(PROGRAM))
     line = 1 + next(number for number, text in enumerate(PROGRAM.splitlines()) if text.endswith("# here"))
     monkeypatch.setenv("PYTHONPATH", ":".join(path for path in ("", *sys.path) if path))
-    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "2")
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "2")
     command = [sys.executable, str(script)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     assert ended.returncode == 1
     assert ended.stdout.startswith("told: ")
     assert all(word in ended.stdout for word in ("step", "2 s", f"hanging_game.py, line {line}"))
@@ -62,7 +62,7 @@ def test_a_process_that_is_watched_says_where_it_hangs_and_ends(tmp_path, monkey
 
 @pytest.mark.processes
 def test_a_worker_process_that_hangs_answers_with_the_sentence(monkeypatch):
-    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "2")
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "2")
     world = from_pettingzoo(Asleep, 2, num_processes=1)
     try:
         world.reset(0)

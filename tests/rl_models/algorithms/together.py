@@ -7,7 +7,7 @@ import torch
 
 from rl_models.algorithms.optimiser import optimiser_tensors
 from rl_models.batch import Learners, to_batch
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 
 class Together:
@@ -15,7 +15,7 @@ class Together:
 
     def __init__(self, size):
         self._barrier = threading.Barrier(
-            size, timeout=PATIENCE_SECONDS
+            size, timeout=TIMEOUT_SECONDS
         )  # of a learner that sums less often than the others
         self._parts = [None] * size
 

@@ -13,7 +13,7 @@ from unittest import mock
 
 import openai
 
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 TASK = "X-Task"
 """Header with the task of a client in this process."""
@@ -78,7 +78,7 @@ class Loopback:
                     step = script(body, len(outer.requests) - 1)
                 if step.is_late:
                     outer.end_time(self.headers[TASK])
-                    outer.stopping.wait(PATIENCE_SECONDS)
+                    outer.stopping.wait(TIMEOUT_SECONDS)
                     return
                 with contextlib.suppress(OSError):  # the client has given up, as it should
                     self._send(step)

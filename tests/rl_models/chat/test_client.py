@@ -9,7 +9,7 @@ import pytest
 
 from rl_models.chat.client import ChatClient, Question
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 SILENT = """
 import os
@@ -37,7 +37,7 @@ def test_an_interrupted_run_does_not_wait_for_answers_that_never_come():
         try:
             assert [process.stdout.readline() for _ in range(2)] == [b"asked\n"] * 2
             process.send_signal(signal.SIGINT)
-            rest, error = process.communicate(timeout=PATIENCE_SECONDS)
+            rest, error = process.communicate(timeout=TIMEOUT_SECONDS)
         finally:
             process.kill()
     assert process.returncode != 0
@@ -53,7 +53,7 @@ def test_a_failure_of_our_own_is_raised_and_the_rest_is_not_asked():
             asked.append(request)
             if len(asked) == 1:
                 raise OSError("the disk is full")
-            is_over.wait(PATIENCE_SECONDS)
+            is_over.wait(TIMEOUT_SECONDS)
             return ChatReply("fine")
 
     request = ChatRequest(model="m", messages=(Message("user", "a"),))

@@ -11,7 +11,7 @@ import pytest
 
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
 from rl_models.chat.record import Recorded, RecordError, Replay
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 
 def request(text, **changes):
@@ -90,7 +90,7 @@ def test_half_a_line_that_another_still_writes_is_not_cut_off(tmp_path, monkeypa
         monkeypatch.setattr(fcntl, "flock", told)
         thread = threading.Thread(target=Recorded, args=(path, Scripted()))
         thread.start()
-        assert waits.wait(PATIENCE_SECONDS)
+        assert waits.wait(TIMEOUT_SECONDS)
         other.write(line[9:])
     thread.join()
     assert Replay(path).complete(request("b")) == ChatReply("one")

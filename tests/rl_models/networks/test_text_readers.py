@@ -77,7 +77,7 @@ def test_a_frozen_encoder_gives_states_and_learns_nothing(tmp_path):
     save_bert(tmp_path)
     tokens, states = ModelTokens(str(tmp_path)), TokenStates(str(tmp_path))
     row = tokens.tokens("the dog", 9)
-    assert tokens.text_of(row) == "the dog"
+    assert tokens.decode(row) == "the dog"
     assert not tokens.tokens("", 9).any()
     found = states(torch.from_numpy(row)[None])
     length = int((row != 0).sum())

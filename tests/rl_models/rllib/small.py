@@ -12,8 +12,8 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import TrainingPlan, Workers
-from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.training.small import cordial, rooms, team
+from tests.timeouts import TIMEOUT_SECONDS
 
 
 def build_team(components=3):
@@ -76,6 +76,6 @@ def train_until_learned(one, env_steps):
     """Train until so many env steps were learned from; the last numbers logged."""
     row, start = {}, time.monotonic()
     while one.progress().env_steps < env_steps:
-        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {one.progress()}"
+        assert time.monotonic() - start < TIMEOUT_SECONDS, f"stuck at {one.progress()}"
         row |= one.train()
     return row

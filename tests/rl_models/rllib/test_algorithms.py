@@ -19,8 +19,8 @@ from rl_models.schedule import Progress, Schedule
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.patience import PATIENCE_SECONDS
 from tests.rl_models.rllib.small import build_team, make_rooms, plan, train_until_learned
+from tests.timeouts import TIMEOUT_SECONDS
 
 LOGGED = (
     "episode/return",
@@ -218,7 +218,7 @@ def test_a_learner_that_is_behind_loses_no_shard_of_an_update(algorithm):
         group.update(episodes_refs=[fragment, fragment], async_update=True, timesteps={})
     assert group.get_stats()["learner_group_ts_dropped_lifetime"] == 0
     while two.progress().updates < updates:
-        assert time.monotonic() - start < PATIENCE_SECONDS, f"stuck at {two.progress()}"
+        assert time.monotonic() - start < TIMEOUT_SECONDS, f"stuck at {two.progress()}"
     assert two.progress().env_steps == updates * 60
     assert_equal_replicas(two)
 

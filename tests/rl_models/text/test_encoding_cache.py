@@ -103,7 +103,7 @@ def test_a_damaged_file_is_encoded_again_and_alone(damage, tmp_path, encode):
 
 
 def test_a_process_that_is_stopped_while_it_encodes_stops_no_other(tmp_path, monkeypatch, encode):
-    monkeypatch.setattr("rl_models.text.encoding_cache.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("rl_models.text.encoding_cache.TIMEOUT_SECONDS", 0.01)
 
     def encode_meanwhile(texts):
         EncodingCache("tiny", tmp_path).get([*texts, "more"], encode)

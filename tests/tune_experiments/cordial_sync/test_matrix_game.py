@@ -10,7 +10,7 @@ import torch
 from rl_envs.matrix_game.payoff import payoff_tensor, value_against_adversary, values_by_reply
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tune_experiments.matrix_game import (
     EXPERIMENT,
     LAPTOP,
@@ -118,7 +118,7 @@ def test_a_stopped_trial_goes_on_as_if_never_stopped(tmp_path, method):
     with pytest.raises(Stopped):
         Trial(EXPERIMENT, config, method, 0, tmp_path / "cut").run(stop_late)
     assert read_test_results(tmp_path / "cut") is None
-    kept = load_checkpoint(newest_whole_checkpoint(tmp_path / "cut/checkpoints")).state["progress"]["env_steps"]
+    kept = load_checkpoint(newest_complete_checkpoint(tmp_path / "cut/checkpoints")).state["progress"]["env_steps"]
     assert 0 < kept < 800
     continued, rows = train(tmp_path / "cut", config, method)
     assert rows[0]["env_steps"] == kept + 160

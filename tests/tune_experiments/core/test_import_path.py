@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rl_envs.wrappers import from_pettingzoo
-from tests.patience import PATIENCE_SECONDS
-from tune_experiments.core.import_path import current_folder_last
+from tests.timeouts import TIMEOUT_SECONDS
+from tune_experiments.core.import_path import append_current_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 HIDING = ("random", "statistics", "torch", "tyro", "pettingzoo")
@@ -43,24 +43,24 @@ def test_the_current_folder_comes_after_all_others(own_folder, first):
     implicit = str(own_folder if first == "the current folder" else ROOT / "tune_experiments")
     others = list(sys.path)
     sys.path.insert(0, implicit)
-    current_folder_last()
-    current_folder_last()
+    append_current_folder()
+    append_current_folder()
     assert sys.path == [*others, str(own_folder)]
 
 
 def test_the_folder_that_holds_our_packages_stays_where_it_is(monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", [str(ROOT), "/elsewhere"])
-    current_folder_last()
+    append_current_folder()
     assert sys.path == [str(ROOT), "/elsewhere"]
     monkeypatch.setattr(sys, "path", [str(ROOT / "tune_experiments"), "/elsewhere"])
-    current_folder_last()
+    append_current_folder()
     assert sys.path == ["/elsewhere", str(ROOT)]
 
 
 @pytest.mark.processes
 def test_processes_of_environments_look_where_this_one_does(own_folder):
-    current_folder_last()
+    append_current_folder()
     from play import parallel_env  # in the current folder
 
     world = from_pettingzoo(parallel_env, 2, num_processes=2)
@@ -78,6 +78,6 @@ def test_a_command_finds_the_environment_of_the_current_folder(own_folder, how):
     command = [sys.executable, *(script if word == "SCRIPT" else word for word in how)]
     flags = ["--env", "play:parallel_env", "--env-arguments", '{"no_such_argument": 1}', "--preset", "smoke"]
     known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([*command, *flags], capture_output=True, text=True, env=known, timeout=PATIENCE_SECONDS)
+    done = subprocess.run([*command, *flags], capture_output=True, text=True, env=known, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 2, done.stderr
     assert "play:parallel_env" in done.stderr and "no_such_argument" in done.stderr, "it was found, and called"

@@ -27,8 +27,8 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 
-MESSENGER_ROWS = messenger_config.RowName.__args__
-RTFM_ROWS = tuple(row for row in rtfm_config.RowName.__args__ if row != "qmix")
+MESSENGER_ROWS = messenger_config.MethodName.__args__
+RTFM_ROWS = tuple(row for row in rtfm_config.MethodName.__args__ if row != "qmix")
 
 
 OFTEN = ("txt2pi", "endi_num", "endi_dis", "endi_dis_balance", "endi_kl", "endi_reg", "endi_dis_matching")

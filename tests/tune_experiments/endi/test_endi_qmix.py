@@ -7,7 +7,7 @@ import pytest
 
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_policy import QmixPolicy
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner
@@ -69,7 +69,7 @@ def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, 
     one = config(qmix=QmixSettings(hidden_size=8, cell_features=(8, 8), exploration_env_steps=128))
     monkeypatch.setattr("rl_models.rllib.team_algorithm.TeamAlgorithm", local)
     Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
-    checkpoint = load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints"))
+    checkpoint = load_checkpoint(newest_complete_checkpoint(tmp_path / "checkpoints"))
     assert len(checkpoint.tensors["replay"]["reward"]) == 16
     played = load_policy(tmp_path)
     world = played.make_world(3)

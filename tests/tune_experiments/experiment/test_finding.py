@@ -16,7 +16,7 @@ from tune_experiments import furnmove_communication, load_policy, matrix_game, t
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_experiment, find_stored, module_texts, trusted_modules, trusting
+from tune_experiments.experiment.finding import find_experiment, find_stored, module_names, trusted_modules, trusting
 from tune_experiments.play.trial_figures import trained_teams
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
@@ -202,7 +202,7 @@ class Outer:
     ],
 )
 def test_a_module_is_found_wherever_a_configuration_may_hold_one(data):
-    assert list(module_texts({"plain": "evil"} | data, [Outer])) == [("evil", True)]
+    assert list(module_names({"plain": "evil"} | data, [Outer])) == [("evil", True)]
 
 
 @pytest.mark.parametrize("name", ["evil-one:X", "évil:X", "evil:X.y", "evil:", ":X"])

@@ -101,14 +101,14 @@ def test_a_callback_that_fails_ends_tunes_session(tmp_path):
     stops = StopWhenOver(TrialDisplay(Progress({}), watch))
     assert not stops.stop_all()
     (tmp_path / "checkpoints/checkpoint_000010").mkdir(parents=True)
-    watch.look(is_due=True)
+    watch.poll(is_due=True)
     assert stops.stop_all() and isinstance(watch.failure, ZeroDivisionError)
 
 
 def test_a_callbacks_error_is_told_also_where_tune_fails_while_it_ends_the_session(ray_session, tmp_path, monkeypatch):
     def ends_badly(requests, budgets, *, watch, **_):
         Trial(EXPERIMENT, dataclasses.replace(SMOKE, **SMALL), "sync", 0, Path(requests[0]["folder"])).run(
-            lambda row: watch.look(is_due=True), 640
+            lambda row: watch.poll(is_due=True), 640
         )
         raise RuntimeError("an actor died while it was stopped")
 
@@ -121,16 +121,16 @@ def test_a_watch_tells_each_thing_once_also_of_a_trial_that_starts_again(tmp_pat
     notes, config = Diary(), dataclasses.replace(SMOKE, **SMALL)
 
     def train(until=None):
-        Trial(EXPERIMENT, config, "sync", 0, tmp_path).run(lambda row: watch.look(is_due=True), until)
+        Trial(EXPERIMENT, config, "sync", 0, tmp_path).run(lambda row: watch.poll(is_due=True), until)
 
     watch = TrialWatch({"sync-seed0": tmp_path}, [notes])
     train(640)
     train()
-    watch.look(is_due=True)
+    watch.poll(is_due=True)
     steps = [step for what, _, step in notes.events if what == "validation"]
     assert steps == [row["env_steps"] for row in read_metrics(tmp_path / "metrics.jsonl")]
     checkpoints = [path for what, _, path in notes.events if what == "checkpoint"]
     assert len(checkpoints) == len(set(checkpoints)) == 5
     late = TrialWatch({"sync-seed0": tmp_path}, [again := Diary()])
-    late.look(is_due=True)
+    late.poll(is_due=True)
     assert again.events == [], "what there was before is not new"

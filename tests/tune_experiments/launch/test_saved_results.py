@@ -112,7 +112,7 @@ def test_a_file_of_more_than_50_kB_is_refused(run, monkeypatch, tmp_path, capsys
 @pytest.mark.long
 def test_every_kept_file_is_small_and_gives_the_tables_of_the_results_pages():
     pages, files = sorted(RESULTS.glob("*.md")), sorted(RESULTS.glob(f"*{saved_results.SUFFIX}"))
-    stale = [page.name for page in pages if saved_results.with_tables(page) != page.read_text()]
+    stale = [page.name for page in pages if saved_results.render_document(page) != page.read_text()]
     assert stale == [], "write python -m tune_experiments table --document docs/results/*.md"
     assert [path.name for path in files if path.stat().st_size > saved_results.MAX_BYTES] == []
 

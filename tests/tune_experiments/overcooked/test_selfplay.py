@@ -20,7 +20,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.evaluation import evaluate, play_team
-from tune_experiments.overcooked.trials import Row, make_plan, plan
+from tune_experiments.overcooked.trials import MethodParts, make_plan, plan
 
 EXPERIMENT = find_experiment("overcooked_selfplay")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -127,7 +127,9 @@ def test_the_paper_preset_makes_600_updates_of_12000_env_steps_in_minibatches_of
 
 
 def test_a_row_of_ones_own_needs_only_what_it_has_of_its_own():
-    row = Row(is_shaped=False, build_policy=lambda config, seed: uniform_team(2, 5 * 4), world={"actions": "adjacent"})
+    row = MethodParts(
+        is_shaped=False, build_policy=lambda config, seed: uniform_team(2, 5 * 4), world={"actions": "adjacent"}
+    )
     _, fragment = play(make_plan(SMOKE, row, 0))
     assert fragment.steps["actions"].max() > 5 and "legal" in fragment.obs
 

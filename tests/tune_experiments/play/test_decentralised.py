@@ -17,7 +17,7 @@ import torch
 
 from cluster.testing.local_cluster import wait_until
 from rl_models.training.checkpoint import save_checkpoint
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_json import config_to_json
@@ -64,7 +64,7 @@ def stage(sync):
     world = loaded.experiment.test_world(loaded.config, 1)
 
     def start(checkpoint=sync):
-        episode = PlayedEpisode(checkpoint, SEED, 0, timeout_seconds=PATIENCE_SECONDS)
+        episode = PlayedEpisode(checkpoint, SEED, 0, timeout_seconds=TIMEOUT_SECONDS)
         return separate_agents(episode, world.num_agents, ("view",))
 
     return world, world.reset(SEED), start
@@ -121,7 +121,7 @@ def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
     pipes = [{}, {}, {}]
     for one, other in itertools.combinations(range(3), 2):
         pipes[one][other], pipes[other][one] = multiprocessing.Pipe()
-    channels = [MessageChannel(agent, pipes[agent], PATIENCE_SECONDS) for agent in range(3)]
+    channels = [MessageChannel(agent, pipes[agent], TIMEOUT_SECONDS) for agent in range(3)]
     said = [torch.full((1, 1, 4), float(agent)) for agent in range(3)]
     with ThreadPoolExecutor(3) as threads:
         heard = list(threads.map(lambda channel, message: channel.exchange(message), channels, said))
@@ -193,7 +193,7 @@ def test_an_agent_that_dies_or_hangs_is_named_and_all_processes_end(stage, agent
     _, obs, start = stage
     with start() as team:
         team.act(obs)
-        team.timeout_seconds = PATIENCE_SECONDS if kind == signal.SIGKILL else 0.5
+        team.timeout_seconds = TIMEOUT_SECONDS if kind == signal.SIGKILL else 0.5
         os.kill(team.processes[agent].pid, kind)
         with pytest.raises(UserError, match=rf"agent {agent} .*env step 2"):
             team.act(obs)
@@ -227,10 +227,10 @@ def test_control_c_leaves_nobody_behind(sync):
     with subprocess.Popen(command, cwd=ROOT, start_new_session=True, preexec_fn=hears, **pipes) as run:
         assert run.stdout.readline().startswith("2 processes")
         os.killpg(run.pid, signal.SIGINT)
-        _, complaints = run.communicate(timeout=PATIENCE_SECONDS)
+        _, complaints = run.communicate(timeout=TIMEOUT_SECONDS)
     assert run.returncode == 130
     assert complaints == "interrupted\n"
-    wait_until(lambda: not group_is_alive(run.pid), PATIENCE_SECONDS, "somebody was left behind")
+    wait_until(lambda: not group_is_alive(run.pid), TIMEOUT_SECONDS, "somebody was left behind")
 
 
 def group_is_alive(group):

@@ -9,7 +9,7 @@ import pytest
 from cluster.testing.local_cluster import wait_until
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from tests.browser import chromium, tab  # noqa: F401 (fixtures)
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments import load_policy
 from tune_experiments.play.game.human_data import load_episode
@@ -26,12 +26,12 @@ def serving(game):
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(PATIENCE_SECONDS)
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(TIMEOUT_SECONDS)
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(PATIENCE_SECONDS)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(TIMEOUT_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(PATIENCE_SECONDS)
+        thread.join(TIMEOUT_SECONDS)
         loop.close()
 
 

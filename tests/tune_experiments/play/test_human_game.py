@@ -28,7 +28,7 @@ def game(tmp_path):
     found = HumanGame(load_policy("pretrained/overcooked_selfplay"), "chef_1", SEED, tmp_path / "kept")
     yield found
     with contextlib.suppress(RuntimeError):
-        found.leave()
+        found.close()
 
 
 def messenger(tmp_path):
@@ -37,7 +37,7 @@ def messenger(tmp_path):
 
 def play_to_the_end(game, action=0):
     for _ in range(1000):
-        game.choose(action)
+        game.act(action)
         if game.view()["ended"] is not None:
             return
     raise AssertionError("the episode does not end")
@@ -59,12 +59,12 @@ def test_a_direction_has_its_arrow_and_every_key_one_action():
 
 def test_the_person_does_what_it_chooses_and_the_team_the_rest(game):
     for action in (0, 3, STAY, 5):
-        game.choose(action)
+        game.act(action)
     with pytest.raises(RefusedError, match="6"):
-        game.choose(6)
+        game.act(6)
     view = game.view()
     assert view["you"] == "agent_1" and view["step"] == 4 and view["done"]["agent_1"] == "interact"
-    game.leave()
+    game.close()
     kept = load_episode(game.saved[0])
     assert kept.actions[:, 1].tolist() == [0, 3, STAY, 5]
     assert len(set(kept.actions[:, 0].tolist())) > 0 and kept.about["human_agent"] == 1
@@ -88,18 +88,18 @@ def test_a_kept_episode_is_played_again_from_its_start_with_the_same_rewards_and
 
 def test_another_episode_begins_elsewhere_and_an_unfinished_one_is_kept(tmp_path):
     game = messenger(tmp_path)
-    game.choose(0)
-    game.again()
+    game.act(0)
+    game.new_episode()
     assert game.view()["step"] == 0 and len(game.saved) == 1
     assert load_episode(game.saved[0]).about["metrics"] == {}
-    game.choose(0)
-    game.leave()
+    game.act(0)
+    game.close()
     starts = [load_episode(path).start["entity_places"].tolist() for path in game.saved]
     assert len(starts) == 2 and starts[0] != starts[1]
 
 
 def test_nothing_is_kept_of_a_game_that_nobody_played(game, tmp_path):
-    game.leave()
+    game.close()
     assert not (tmp_path / "kept").exists()
 
 
@@ -108,7 +108,7 @@ def test_what_is_not_possible_is_refused_and_changes_nothing(tmp_path):
     legal = [action["legal"] for action in game.view()["actions"]]
     assert not all(legal)
     with pytest.raises(RefusedError, match="available"):
-        game.choose(legal.index(False))
+        game.act(legal.index(False))
     assert game.view()["step"] == 0
 
 
@@ -125,15 +125,15 @@ def test_an_episode_that_cannot_be_kept_is_over_all_the_same(tmp_path, monkeypat
     with pytest.raises(RefusedError, match="saved"):
         play_to_the_end(game)
     with pytest.raises(RefusedError, match="is over"):
-        game.choose(0)
-    game.leave()
+        game.act(0)
+    game.close()
 
 
 @pytest.mark.parametrize("row", ["sama", "selfplay"])
 def test_a_team_of_any_kitchen_is_played_with_in_its_own(row, tmp_path):
     tasks = ("cramped_room", "coordination_ring")
     found = HumanGame(untrained("sama_overcooked", f"{row}-{tasks[1]}", methods=(row,), tasks=tasks), "0", 0, tmp_path)
-    found.choose(next(number for number, action in enumerate(found.view()["actions"]) if action["legal"]))
+    found.act(next(number for number, action in enumerate(found.view()["actions"]) if action["legal"]))
     assert found.view()["step"] == 1 and found.world.kitchen.height == 5
 
 
@@ -283,8 +283,8 @@ def test_a_port_that_is_taken_is_refused_with_one_sentence(game):
 
 
 def test_the_game_names_no_folder_to_the_player(game, tmp_path):
-    game.choose(0)
-    game.again()  # ends and saves the episode
+    game.act(0)
+    game.new_episode()  # ends and saves the episode
     assert str(Path(tmp_path)) not in json.dumps(game.view())
 
 
@@ -293,15 +293,15 @@ def test_the_team_does_what_a_typed_message_asks_for_and_the_message_is_kept(tmp
     likely = {}
     for food in ("tomato", "lettuce"):
         heard = game.view()["heard"]
-        game.choose(0, f"Bob, please bring the {food}.")
-        game.again()
+        game.act(0, f"Bob, please bring the {food}.")
+        game.new_episode()
         kept = load_episode(game.saved[-1])
         assert kept.about["messages"] == [f"Bob, please bring the {food}."] and kept.obs["messages"].shape[:2] == (1, 2)
         (episode,) = read_data(game.saved[-1].with_suffix(".html").read_text())["teams"][0]["episodes"]
         said = [episode["texts"][agent["message"]] for agent in episode["steps"][0]["agents"]]
         assert said == [f"Bob, please bring the {food}.", heard["agent_1"]]
         likely[food] = dict(map(tuple, episode["steps"][0]["agents"][1]["likely"]))
-    game.leave()
+    game.close()
     for food, other in (("tomato", "lettuce"), ("lettuce", "tomato")):
         assert likely[food][f"get_{food}"] > likely[other].get(f"get_{food}", 0)
 

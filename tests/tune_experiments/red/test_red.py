@@ -18,7 +18,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.cloning import Cloning, compute_log_prob, drawn_rows
 from tune_experiments.red.commanded_rts import TEXTS
 from tune_experiments.red.config import CloningSettings, make_world
-from tune_experiments.red.decisions import CLONED_SCRIPTS, Decisions, aim_in_words, decisions_of_scripts
+from tune_experiments.red.decisions import CLONED_SCRIPTS, Decisions, decisions_of_scripts, describe_aim
 from tune_experiments.red.scripted import play_scripted, unit_commands
 from tune_experiments.red.trials import build_policy, learning_rate, plan
 
@@ -90,10 +90,10 @@ def test_every_cloned_decision_is_legal_and_its_words_say_what_is_done(agents):
 
 
 def test_aims_are_told_in_phrases():
-    assert aim_in_words(np.array([C_UNIT, 0, 0, ARCHER, 0, 0, 0]), False) == "build archer"
-    assert aim_in_words(np.array([C_BUILDING, 0, 0, 0, STABLE, 0, 0]), True) == "build stable"
-    assert aim_in_words(np.array([C_GATHER, 0, 0, 0, 0, 0, 0]), True) in PHRASES
-    assert aim_in_words(np.array([C_MOVE, 0, 0, 0, 0, 0, 7]), True) == "send one peasant to scout"
+    assert describe_aim(np.array([C_UNIT, 0, 0, ARCHER, 0, 0, 0]), False) == "build archer"
+    assert describe_aim(np.array([C_BUILDING, 0, 0, 0, STABLE, 0, 0]), True) == "build stable"
+    assert describe_aim(np.array([C_GATHER, 0, 0, 0, 0, 0, 0]), True) in PHRASES
+    assert describe_aim(np.array([C_MOVE, 0, 0, 0, 0, 0, 7]), True) == "send one peasant to scout"
 
 
 def test_every_phrase_of_a_commander_is_among_the_cloned_decisions():

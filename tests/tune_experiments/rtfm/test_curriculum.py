@@ -10,7 +10,7 @@ import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.schedule import Schedule
-from rl_models.training.checkpoint import CheckpointError, get_checkpoint_path, newest_whole_checkpoint
+from rl_models.training.checkpoint import CheckpointError, get_checkpoint_path, newest_complete_checkpoint
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.rtfm.curriculum_runs import (
     ENDS,
@@ -231,7 +231,9 @@ def test_a_row_is_of_the_moment_of_its_checkpoint_and_the_last_one_is_validated(
     run(tmp_path, declared, game="calm")
     assert [row["env_steps"] for row in log_of(tmp_path)] == [BATCH, 3 * BATCH]
     assert "valid/sum" in log_of(tmp_path)[-1]
-    assert newest_whole_checkpoint(tmp_path / "checkpoints") == get_checkpoint_path(tmp_path / "checkpoints", 3 * BATCH)
+    assert newest_complete_checkpoint(tmp_path / "checkpoints") == get_checkpoint_path(
+        tmp_path / "checkpoints", 3 * BATCH
+    )
 
 
 def test_a_budget_smaller_than_a_fragment_is_one_update(tmp_path):

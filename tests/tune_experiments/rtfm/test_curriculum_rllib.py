@@ -13,7 +13,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.checkpoint import load_state, newest_whole_checkpoint
+from rl_models.training.checkpoint import load_state, newest_complete_checkpoint
 from rl_models.training.collector import Collector
 from tests.tune_experiments.rtfm.curriculum_runs import (
     ENDS,
@@ -80,7 +80,7 @@ def rllib_stages(objective, runners=0):
 
 def stage_ends(folder):
     """Env steps at which the two stages ended."""
-    state = load_state(newest_whole_checkpoint(folder / "checkpoints"))
+    state = load_state(newest_complete_checkpoint(folder / "checkpoints"))
     return state["curriculum"]["ended"][0]["env_steps"], state["progress"]["env_steps"]
 
 

@@ -19,7 +19,7 @@ from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
 from tune_experiments.rtfm.columns import REFERENCES
 from tune_experiments.rtfm.config import RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
-from tune_experiments.rtfm.stages import ROWS
+from tune_experiments.rtfm.stages import METHODS as CURRICULA
 from tune_experiments.rtfm.stages import plan as plan_of_stages
 from tune_experiments.rtfm.tables import transfer_table, win_rate_table
 from tune_experiments.rtfm.transfer import plan as plan_of_row
@@ -204,7 +204,7 @@ def test_the_best_player_of_the_computed_rules_meets_the_dragon_so_often_in_the_
 
 
 def test_every_stage_is_harder_than_the_one_before_and_only_cells_of_table_2_end_before_the_full_game():
-    for row, games in ROWS.items():
+    for row, games in CURRICULA.items():
         way = plan_of_stages(CURRICULUM["paper"], row, 0)
         assert [stage.name for stage in way.stages] == list(games)
         tasks = [stage.plan.make_world.args[0] for stage in way.stages]
@@ -223,7 +223,7 @@ def test_the_paper_presets_rows_fill_every_cell_of_table_2_once():
 
     lines = []
     for number, row in enumerate(CURRICULUM["paper"].methods):
-        games = ROWS[row]
+        games = CURRICULA[row]
         lines += [line(row, "train_6x6", number / 100, f"after {game}") for game in games if game != "full"]
         lines += [line(row, f"{split}_6x6", number / 100) for split in ("train", "eval")]
         lines += [line(row, "eval_6x6", number / 100, "shuffled")]

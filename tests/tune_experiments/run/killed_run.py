@@ -11,8 +11,8 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cluster.testing.local_cluster import wait_until
-from tests.patience import PATIENCE_SECONDS
 from tests.private_ray import setup_hook_variable
+from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.run.halting import HALTED, HALTS_AT
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.experiment.finding import find_experiment
@@ -65,13 +65,13 @@ def kill_in_the_middle(out, tries=3):
     with (out.parent / f"{out.name}.killed.log").open("w") as log:
         process = start(out, log, **halting)
         try:
-            wait_until(lambda: halted.exists() or process.poll() is not None, PATIENCE_SECONDS, "it did not halt")
+            wait_until(lambda: halted.exists() or process.poll() is not None, TIMEOUT_SECONDS, "it did not halt")
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             for pid in survivors(out):  # Ray's own processes have left the group
                 os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not survivors(out), PATIENCE_SECONDS, "somebody has survived")
+    wait_until(lambda: not survivors(out), TIMEOUT_SECONDS, "somebody has survived")
     if not halted.exists():
         assert tries > 1 and "Ray did not start" in Path(log.name).read_text(), f"it ended on its own: {log.name}"
         kill_in_the_middle(out, tries - 1)

@@ -22,7 +22,7 @@ HIDDEN = {".secret/key": b"k", ".git/config": b"g", ".env": b"e"}
 def short_manifest(monkeypatch):
     """Asking git and the driver each time would make these tests slow."""
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
-    monkeypatch.setattr(remote_claim, "SETTLES_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(remote_claim, "PROPAGATION_SECONDS", 0.0)
 
 
 def put(store, files):

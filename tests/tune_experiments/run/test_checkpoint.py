@@ -15,7 +15,7 @@ from rl_models.training import checkpoint_files
 from rl_models.training.checkpoint import (
     CheckpointError,
     load_checkpoint,
-    newest_whole_checkpoint,
+    newest_complete_checkpoint,
     prune,
     save_checkpoint,
 )
@@ -59,7 +59,7 @@ def test_a_truncated_file_is_refused_and_skipped(tmp_path, name, caplog):
     (new / name).write_bytes((new / name).read_bytes()[:-9])
     with pytest.raises(CheckpointError, match=name):
         load_checkpoint(new)
-    assert newest_whole_checkpoint(tmp_path) == newest_whole_checkpoint(tmp_path) == old
+    assert newest_complete_checkpoint(tmp_path) == newest_complete_checkpoint(tmp_path) == old
     (warning,) = caplog.messages
     assert str(old) in warning and str(new) in warning
 
@@ -141,7 +141,7 @@ def test_a_full_disk_at_any_point_leaves_the_previous_checkpoint_newest(tmp_path
     monkeypatch.setattr(checkpoint_files, call, full)
     with pytest.raises(CheckpointError, match="No space left"):
         save(tmp_path, 2)
-    assert newest_whole_checkpoint(tmp_path) == old
+    assert newest_complete_checkpoint(tmp_path) == old
     assert [path.name for path in tmp_path.iterdir()] == [old.name]
 
 
@@ -155,7 +155,7 @@ def test_a_process_killed_in_the_middle_of_a_save_leaves_the_previous_checkpoint
         os._exit(0)
     os.waitpid(child, 0)
     assert len(list(tmp_path.iterdir())) == 2, "the torn directory is there"
-    assert newest_whole_checkpoint(tmp_path) == old
+    assert newest_complete_checkpoint(tmp_path) == old
     newer = save(tmp_path, 3)
     prune(tmp_path, keep=5)
     assert sorted(tmp_path.iterdir()) == [old, newer]
@@ -175,7 +175,7 @@ def test_a_damaged_checkpoint_makes_room_and_is_not_lost(tmp_path):
     (damaged / "notes.txt").write_text("mine")
     new = save(tmp_path, 1)
     prune(tmp_path, keep=1)
-    assert newest_whole_checkpoint(tmp_path) == new
+    assert newest_complete_checkpoint(tmp_path) == new
     (aside,) = set(tmp_path.iterdir()) - {new}
     assert aside.name.startswith(".")
     assert {path.name for path in aside.iterdir()} == {"notes.txt", "runner_0.safetensors", "weights.safetensors"}
@@ -185,8 +185,8 @@ def test_steps_are_ordered_as_numbers_and_foreign_names_ignored(tmp_path):
     save(tmp_path, 999_999)
     newest = save(tmp_path, 1_000_000)
     (tmp_path / "checkpoint_best").mkdir()
-    assert newest_whole_checkpoint(tmp_path) == newest
-    assert newest_whole_checkpoint(tmp_path / "nowhere") is None
+    assert newest_complete_checkpoint(tmp_path) == newest
+    assert newest_complete_checkpoint(tmp_path / "nowhere") is None
 
 
 def test_prune_never_deletes_the_newest_whole_one(tmp_path):
@@ -194,7 +194,7 @@ def test_prune_never_deletes_the_newest_whole_one(tmp_path):
     for path in paths[2:]:
         (path / "state.json").unlink()
     prune(tmp_path, keep=1)
-    assert newest_whole_checkpoint(tmp_path) == paths[1]
+    assert newest_complete_checkpoint(tmp_path) == paths[1]
     assert not paths[0].exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_whole_checkpoint
+from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan, play
 from tune_experiments.experiment.curriculum import Curriculum
@@ -79,7 +79,7 @@ def test_a_validation_that_gives_no_number_chooses_nothing(tmp_path):
     values = iter([np.nan, 2.0, np.nan, 3.0, 1.0, np.nan])
     declared = dataclasses.replace(chosen_plan(), validate=lambda policy: {"fit": np.array([next(values)])})
     run(tmp_path, declared)
-    state = load_state(newest_whole_checkpoint(tmp_path / "checkpoints"))
+    state = load_state(newest_complete_checkpoint(tmp_path / "checkpoints"))
     assert state["choice"] == {"value": 3.0, "env_steps": 4 * BATCH}
 
 
@@ -90,14 +90,14 @@ def test_of_equally_good_weights_the_first_are_chosen_or_the_last(chooses_last, 
         chosen_plan(), validate=lambda policy: {"fit": np.array([next(values)])}, chooses_last=chooses_last
     )
     run(tmp_path, declared)
-    state = load_state(newest_whole_checkpoint(tmp_path / "checkpoints"))
+    state = load_state(newest_complete_checkpoint(tmp_path / "checkpoints"))
     assert state["choice"]["env_steps"] == chosen * BATCH
 
 
 def test_the_best_validated_weights_are_handed_on_and_not_the_last(whole):
     best = best_of(whole, 0, STEPS * BATCH)
     assert best == 3 * BATCH
-    state = load_state(newest_whole_checkpoint(whole / "checkpoints"))
+    state = load_state(newest_complete_checkpoint(whole / "checkpoints"))
     assert [(end["env_steps"], end["chosen"]) for end in state["curriculum"]["ended"]] == [(STEPS * BATCH, best)]
 
 

@@ -48,7 +48,7 @@ def curriculum(rule=RULE):
 def train(one, env_steps, **metrics):
     """A row of the log of the present stage."""
     one.progress = Progress(env_steps, env_steps // 10, env_steps // 5)
-    one.take({f"valid/{name}": value for name, value in metrics.items()})
+    one.record({f"valid/{name}": value for name, value in metrics.items()})
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,20 @@ def test_a_plain_plan_is_one_stage_that_shows_nothing_of_it():
     one = CurriculumState(plan())
     train(one, 100)
     assert one.is_over
-    assert (one.curves(), one.live()) == ({}, {})
+    assert (one.log_entries(), one.progress_entries()) == ({}, {})
     assert one.state() == {"progress": vars(one.progress), "validated_at": 0}
 
 
 def test_the_live_line_shows_what_training_can_take_at_most():
     one = curriculum()
-    assert one.live() == {"stage": "1/2 easy", "budget_env_steps": 150}
+    assert one.progress_entries() == {"stage": "1/2 easy", "budget_env_steps": 150}
     train(one, 40, win_rate=0.9)
     train(one, 60, win_rate=0.9)
-    assert one.live()["notice"] == one.verdict()
-    assert one.curves() == {"curriculum/stage": 1, "curriculum/stage_env_steps": 60, "curriculum/passed": 1.0}
+    assert one.progress_entries()["notice"] == one.verdict()
+    assert one.log_entries() == {"curriculum/stage": 1, "curriculum/stage_env_steps": 60, "curriculum/passed": 1.0}
     one.next_stage()
-    assert one.live() == {"stage": "2/2 hard", "budget_env_steps": 110}
-    assert one.curves()["curriculum/passed"] is None
+    assert one.progress_entries() == {"stage": "2/2 hard", "budget_env_steps": 110}
+    assert one.log_entries()["curriculum/passed"] is None
 
 
 def test_a_course_is_found_again_from_what_a_checkpoint_says():

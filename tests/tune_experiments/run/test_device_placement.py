@@ -33,7 +33,7 @@ from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trained_partners import Partner
 from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
-from tune_experiments.run.placement import Gpus, assign_gpus, least_gpus, trials_that_fit
+from tune_experiments.run.placement import Gpus, assign_gpus, min_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.frozen_lake.trials import plan as lake_plan
@@ -294,7 +294,7 @@ def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus,
     assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(expected))
     reserved = sum(place["GPU"] for place in placement_bundles(workers, found))
     assert reserved * trials <= max(has_gpus, workers.gpus) + 1e-9
-    assert least_gpus(workers, has_gpus) * trials <= has_gpus + 1e-9
+    assert min_gpus(workers, has_gpus) * trials <= has_gpus + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_trials_own_process_has_a_gpu_wherever_there_is_one(workers, has_gpus,
     ],
 )
 def test_a_trial_needs_a_gpu_for_each_of_several_learners_and_a_share_beside_its_runners(workers, has_gpus, expected):
-    assert least_gpus(workers, has_gpus) == pytest.approx(expected)
+    assert min_gpus(workers, has_gpus) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -321,11 +321,11 @@ def test_a_trial_needs_a_gpu_for_each_of_several_learners_and_a_share_beside_its
     ],
 )
 def test_as_many_trials_begin_as_ray_can_place(workers, has_gpus, expected):
-    least = least_gpus(workers, has_gpus)
+    least = min_gpus(workers, has_gpus)
     most = min(8, int(has_gpus / least + 1e-9)) if least else 8
     assert trials_that_fit(workers, has_gpus, most) == expected
 
 
 def test_several_learners_are_not_put_on_one_gpu():
     with pytest.raises(UserError, match=r"--workers.gpus-per-learner"):
-        least_gpus(Workers(learners=2, gpus_per_learner=0.5), 1)
+        min_gpus(Workers(learners=2, gpus_per_learner=0.5), 1)

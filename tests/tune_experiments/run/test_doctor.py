@@ -23,7 +23,7 @@ def rows(speed, runner_speed, busy, count=3):
 
 def test_times_of_those_who_take_turns_add_up():
     found = diagnose(rows(speed=100, runner_speed=125, busy=0.1), ALONE, takes_turns=True)
-    assert (found.whole, found.sampling, found.learning) == pytest.approx((10, 8, 1))
+    assert (found.total, found.sampling, found.learning) == pytest.approx((10, 8, 1))
     assert found.other == pytest.approx(1)
     assert found.bottleneck == "sampling"
 

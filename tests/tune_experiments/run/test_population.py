@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint, save_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint, save_checkpoint
 from tests.tune_experiments.search.pretended import CONFIG, OBJECTIVE
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.play.loading import chosen_checkpoint
@@ -40,7 +40,7 @@ class Paused(Exception):
     """What Tune does with a trial that it pauses in the middle of a report."""
 
 
-def train(request, handed=None, reports=100):
+def train(request, tune_checkpoint=None, reports=100):
     """Train as Tune lets it; the reports until it is paused."""
     told = []
 
@@ -50,7 +50,7 @@ def train(request, handed=None, reports=100):
             raise Paused
 
     with contextlib.suppress(Paused):
-        train_member(request, handed, lambda part: train_request(part, NO_GPUS, lambda row: None), tell)
+        train_member(request, tune_checkpoint, lambda part: train_request(part, NO_GPUS, lambda row: None), tell)
     return told
 
 
@@ -59,7 +59,7 @@ def pause(request):
 
 
 def weights(folder):
-    return load_checkpoint(newest_whole_checkpoint(folder / "checkpoints")).tensors
+    return load_checkpoint(newest_complete_checkpoint(folder / "checkpoints")).tensors
 
 
 @pytest.mark.long
@@ -67,14 +67,14 @@ def test_a_member_that_is_paused_or_killed_tells_each_generation_once_and_trains
     whole = train(member(tmp_path, "whole", of="whole"))
     assert [row[GENERATION] for row, _ in whole] == list(range(1, 8))
     first = train(member(tmp_path), reports=3)
-    handed = tmp_path / "tune/loser/checkpoint_000002"
-    handed.parent.mkdir(parents=True)
-    first[-1][1].rename(handed)
+    tune_checkpoint = tmp_path / "tune/loser/checkpoint_000002"
+    tune_checkpoint.parent.mkdir(parents=True)
+    first[-1][1].rename(tune_checkpoint)
     (tmp_path / "loser/checkpoints").mkdir()
-    for path in handed.iterdir():  # Tune has copied it
+    for path in tune_checkpoint.iterdir():  # Tune has copied it
         path.rename(tmp_path / "loser/checkpoints" / path.name)
-    save_checkpoint(handed, 192, {}, {})
-    second = train(member(tmp_path), handed, reports=2)
+    save_checkpoint(tune_checkpoint, 192, {}, {})
+    second = train(member(tmp_path), tune_checkpoint, reports=2)
     third = train(member(tmp_path, first=5))  # another session of Tune's, in which generation 5 is judged again
     assert [row[GENERATION] for row, _ in (*first, *second, *third)] == [1, 2, 3, 4, 5, 5, 6, 7]
     assert third[0][0] == second[-1][0]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rl_models.training.checkpoint import newest_whole_checkpoint, prune, save_checkpoint
-from tests.patience import PATIENCE_SECONDS
+from rl_models.training.checkpoint import newest_complete_checkpoint, prune, save_checkpoint
+from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.run.remote_runs import (
     CONFIG,
     HIDDEN,
@@ -33,7 +33,7 @@ from tests.tune_experiments.run.remote_runs import (
     visible,
 )
 from tune_experiments.core.errors import StoreUnavailableError, UserError
-from tune_experiments.core.storage_uri import below
+from tune_experiments.core.storage_uri import join_path
 from tune_experiments.launch import launch
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.results.trial_log import read_metrics
@@ -43,9 +43,9 @@ from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
 
 def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
-    assert below("s3://bucket/run?region=eu-west-1", TRIAL) == f"s3://bucket/run/{TRIAL}?region=eu-west-1"
-    assert below("gs://anonymous@bucket/run/", TRIAL) == f"gs://anonymous@bucket/run/{TRIAL}"
-    assert below("/shared/what?", TRIAL) == f"/shared/what?/{TRIAL}"
+    assert join_path("s3://bucket/run?region=eu-west-1", TRIAL) == f"s3://bucket/run/{TRIAL}?region=eu-west-1"
+    assert join_path("gs://anonymous@bucket/run/", TRIAL) == f"gs://anonymous@bucket/run/{TRIAL}"
+    assert join_path("/shared/what?", TRIAL) == f"/shared/what?/{TRIAL}"
 
 
 def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(tmp_path):
@@ -62,12 +62,12 @@ def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(
     (checkpoints / "checkpoint_000007" / "state.json").unlink()
     (checkpoints / "checkpoint_000006" / "w.safetensors").write_bytes(b"")
     with synced_folder(copy_at(tmp_path / "store")) as (again, _):
-        assert newest_whole_checkpoint(again / "checkpoints").name == "checkpoint_000005"
+        assert newest_complete_checkpoint(again / "checkpoints").name == "checkpoint_000005"
         assert {path.name for path in again.iterdir()} == {"checkpoints"}, "no hidden file"
         there = {path.name for path in (again / "checkpoints").iterdir()}
         assert there == {f"checkpoint_{step:06d}" for step in (1, 2, 3, 5, 6)}
         save_checkpoint(again / "checkpoints", 6, {"w": {"a": np.ones(2)}}, {})
-    assert newest_whole_checkpoint(checkpoints).name == "checkpoint_000006"
+    assert newest_complete_checkpoint(checkpoints).name == "checkpoint_000006"
 
 
 def test_curves_of_a_run_that_was_continued_twice_have_every_point_once(tmp_path):
@@ -116,10 +116,10 @@ def test_a_copy_that_was_cut_off_holds_no_checkpoint_that_looks_whole(tmp_path, 
     monkeypatch.setattr(copy, "write", breaks)
     assert not copy.push()
     assert len(sent) == 2
-    assert newest_whole_checkpoint(store / "checkpoints") is None
+    assert newest_complete_checkpoint(store / "checkpoints") is None
     monkeypatch.setattr(copy, "write", write)
     assert copy.push(), "the next call sends the rest"
-    assert newest_whole_checkpoint(store / "checkpoints") is not None
+    assert newest_complete_checkpoint(store / "checkpoints") is not None
 
 
 def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_it_succeeds(tmp_path, monkeypatch):
@@ -128,7 +128,7 @@ def test_what_was_done_is_kept_when_the_work_fails_and_waits_for_the_store_when_
         (folder / "metrics.jsonl").write_text("row\n")
         raise ZeroDivisionError
     assert contents(store) == {"metrics.jsonl": b"row\n"}
-    monkeypatch.setattr(remote_sync, "RETRIES_AFTER_SECONDS", 0.01)
+    monkeypatch.setattr(remote_sync, "RETRY_SECONDS", 0.01)
     write, calls = RemoteSync.write, []
 
     def away_at_first(self, name, content):
@@ -167,8 +167,8 @@ def stays_away(*_):
 )
 @pytest.mark.parametrize("opens", [synced_folder, lambda uri: open_run(Path(uri), CONFIG, "matrix_game", (0,))])
 def test_a_folder_that_the_store_does_not_take_is_kept_and_named(opens, ends, error, tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_sync, "RETRIES_AFTER_SECONDS", 0.01)
-    monkeypatch.setattr(remote_sync, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(remote_sync, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(remote_sync, "TIMEOUT_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "machine"))
     (tmp_path / "machine").mkdir()
     uri = copy_at(tmp_path / "store")
@@ -225,8 +225,8 @@ def test_a_run_sends_its_own_files_and_leaves_those_of_its_trials_alone(tmp_path
 
 
 def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
-    monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", TIMEOUT_SECONDS)
     uri = copy_at(tmp_path)
     with open_run(Path(uri), CONFIG, "matrix_game", (0,)) as (first, _):
         before = visible(contents(tmp_path))
@@ -240,8 +240,8 @@ def test_a_second_run_is_refused_while_the_first_one_lives(tmp_path, monkeypatch
 
 
 def test_a_run_that_was_killed_is_continued_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
-    monkeypatch.setattr(remote_claim, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(remote_claim, "TIMEOUT_SECONDS", 0.05)
     run_in(tmp_path, 0)
     claim(tmp_path, beat=12)
     run_in(tmp_path, 3)
@@ -259,7 +259,7 @@ def test_of_two_runs_that_begin_at_once_the_one_whose_claim_stands_goes_on(tmp_p
 
 @pytest.mark.parametrize("is_over", [False, True])
 def test_a_run_whose_claim_was_taken_over_sends_nothing_more(is_over, tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_claim, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(remote_claim, "HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     store = tmp_path / "store"
     with (

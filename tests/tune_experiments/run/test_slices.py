@@ -11,7 +11,7 @@ import pytest
 
 from rl_models.algorithms.impala import Impala
 from rl_models.rllib.workers import Workers
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tests.tune_experiments.rtfm.curriculum_runs import checkpoint, log_of, points_of, run
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan, three_stages
 from tune_experiments import matrix_game
@@ -177,7 +177,7 @@ def test_a_run_without_ray_needs_none_installed(tmp_path):
     """From the command to the table, with runners and a learner that it does without."""
     flags = "--preset smoke --local --env two_step_game-v0 --methods ippo --workers.runners 2 --workers.learners 1"
     words = [sys.executable, "-c", NO_RAY, *flags.split(), "--out", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--workers.runners 2" in done.stdout
     assert {row.method for row in read(tmp_path / "results.jsonl")} == {"ippo", "random"}

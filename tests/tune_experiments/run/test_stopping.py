@@ -16,7 +16,7 @@ import pytest
 
 from cluster.testing.local_cluster import wait_until
 from cluster.testing.processes import MARK, kill_marked, marked
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
@@ -60,7 +60,7 @@ def test_where_tune_does_not_run_yet_the_first_signal_ends_all(number):
 
 def wait_until_it_trains(process, run):
     logs = "trials/*/metrics.jsonl"
-    wait_until(lambda: any(run.glob(logs)) or process.poll() is not None, PATIENCE_SECONDS, "it does not train")
+    wait_until(lambda: any(run.glob(logs)) or process.poll() is not None, TIMEOUT_SECONDS, "it does not train")
     assert process.poll() is None
 
 
@@ -79,7 +79,7 @@ def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
             wait_until_it_trains(process, run)
             send = os.kill if gets_it == "the run alone" else os.killpg
             send(process.pid, signal.SIGTERM)
-            assert process.wait(PATIENCE_SECONDS) == 130, log.read_text()
+            assert process.wait(TIMEOUT_SECONDS) == 130, log.read_text()
         finally:
             process.kill()
     said = log.read_text()
@@ -108,8 +108,8 @@ def test_a_run_that_has_begun_ray_itself_ends_whole(what, tmp_path):
             os.close(os.dup2(os.open(os.devnull, os.O_RDONLY), terminal))
         else:
             process.send_signal(signal.SIGHUP if "SIGHUP" in what else signal.SIGTERM)
-        assert process.wait(PATIENCE_SECONDS) == 130
-        wait_until(lambda: marked(mark) == [], PATIENCE_SECONDS, f"processes are left: {marked(mark)}")
+        assert process.wait(TIMEOUT_SECONDS) == 130
+        wait_until(lambda: marked(mark) == [], TIMEOUT_SECONDS, f"processes are left: {marked(mark)}")
     finally:
         process.kill()
         process.wait()

@@ -9,7 +9,7 @@ from rl_models.training.checkpoint import CheckpointError
 from tune_experiments.core.errors import StoreUnavailableError, UserError
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
-from tune_experiments.run.trial_errors import ERROR_FILE, find_refusal
+from tune_experiments.run.trial_errors import ERROR_FILE, find_permanent_failure
 
 
 def raised(error, cause=None):
@@ -30,13 +30,13 @@ TOLD = [UserError("write --x 3"), CustomEnvError("write --x 3"), LanguageModelEr
 @pytest.mark.parametrize("error", TOLD)
 @pytest.mark.parametrize("how", [raised, of_another_process, lambda error: raised(RuntimeError("dead"), error)])
 def test_a_sentence_is_told_alone_wherever_it_was_raised(tmp_path, error, how):
-    assert find_refusal(how(error), tmp_path) == "write --x 3"
+    assert find_permanent_failure(how(error), tmp_path) == "write --x 3"
     assert not (tmp_path / ERROR_FILE).exists()
 
 
 @pytest.mark.parametrize("how", [raised, of_another_process])
 def test_an_error_of_code_is_one_sentence_with_its_place_and_keeps_its_traceback(tmp_path, how):
-    said = find_refusal(how(IndexError("7 is too large\nand more")), tmp_path)
+    said = find_permanent_failure(how(IndexError("7 is too large\nand more")), tmp_path)
     assert "IndexError: 7 is too large" in said and "test_trial_errors.py" in said and "\n" not in said
     assert str(tmp_path / ERROR_FILE) in said
     assert "IndexError" in (tmp_path / ERROR_FILE).read_text()
@@ -52,7 +52,7 @@ def test_an_error_of_code_is_one_sentence_with_its_place_and_keeps_its_traceback
     ],
 )
 def test_what_may_pass_is_tried_again(tmp_path, error):
-    assert find_refusal(raised(error), tmp_path) is None
+    assert find_permanent_failure(raised(error), tmp_path) is None
 
 
 @pytest.mark.parametrize("error", [UserError("write --x 3"), ValueError("odd"), OSError("away")])

@@ -8,26 +8,26 @@ from types import SimpleNamespace
 import pytest
 
 from rl_models.training.checkpoint_files import CheckpointError
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.run import trial_storage
-from tune_experiments.run.trial_storage import await_folder, only_writer, patient_storage
+from tune_experiments.run.trial_storage import lock_folder, wait_for_folder, waiting_for_storage
 from tune_experiments.run.tune_display import TrialDisplay
 
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch):
-    monkeypatch.setattr(trial_storage, "LOOKS_AFTER_SECONDS", 0.02)
+    monkeypatch.setattr(trial_storage, "POLL_SECONDS", 0.02)
 
 
 def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere .*--out"):
-        await_folder(tmp_path / "nowhere", print, timeout_seconds=0)
+        wait_for_folder(tmp_path / "nowhere", print, timeout_seconds=0)
 
 
 def test_asking_a_folder_leaves_it_as_it_was(tmp_path):
     mine = tmp_path / f".probe_{os.getpid()}"
     mine.write_text("mine")
-    await_folder(tmp_path, print, timeout_seconds=0)
+    wait_for_folder(tmp_path, print, timeout_seconds=0)
     assert list(tmp_path.iterdir()) == [mine] and mine.read_text() == "mine"
 
 
@@ -41,7 +41,7 @@ def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path, monkey
             folder.mkdir()
 
     monkeypatch.setattr(trial_storage.time, "sleep", pause)
-    await_folder(folder, said.append, PATIENCE_SECONDS)
+    wait_for_folder(folder, said.append, TIMEOUT_SECONDS)
     assert len(looked) == 3
     assert len(said) == 1
     assert str(folder) in said[0]
@@ -57,7 +57,7 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
     )
     said = []
     free.insert(0, 10_000_000)  # at the start there was room
-    with pytest.raises(CheckpointError, match="No space"), patient_storage(tmp_path, said.append, PATIENCE_SECONDS):
+    with pytest.raises(CheckpointError, match="No space"), waiting_for_storage(tmp_path, said.append, TIMEOUT_SECONDS):
         raise CheckpointError("No space left on device")
     assert free == [10_000_000], "it looked until there was room for another checkpoint"
     assert said == [said[0]]
@@ -87,9 +87,9 @@ def test_a_trial_that_starts_again_says_why_unless_it_said_that_it_waits(last_ro
 
 
 def _holds(folder, has_begun, may_end):
-    with only_writer(folder, print):
+    with lock_folder(folder, print):
         has_begun.set()
-        may_end.wait(PATIENCE_SECONDS)
+        may_end.wait(TIMEOUT_SECONDS)
 
 
 @pytest.mark.processes
@@ -98,12 +98,12 @@ def test_one_process_writes_into_a_trials_folder_at_a_time(tmp_path):
     has_begun, may_end = context.Event(), context.Event()
     other = context.Process(target=_holds, args=(tmp_path, has_begun, may_end))
     other.start()
-    assert has_begun.wait(PATIENCE_SECONDS)
+    assert has_begun.wait(TIMEOUT_SECONDS)
     said = []
-    with pytest.raises(TimeoutError, match="another process"), only_writer(tmp_path, said.append, 0.1):
+    with pytest.raises(TimeoutError, match="another process"), lock_folder(tmp_path, said.append, 0.1):
         pass
     assert len(said) == 1
     other.kill()  # the system takes the lock back, however its owner ends
     other.join()
-    with only_writer(tmp_path, print, 5):
+    with lock_folder(tmp_path, print, 5):
         pass

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.run import tune_display
@@ -19,17 +19,17 @@ def test_a_waiting_trial_says_now_and_then_what_for_unless_it_ran_or_has_its_pla
     monkeypatch.setattr(tune_display, "missing_capacity", lambda: asked.append(answer) or answer)
     pending = PendingTrials()
     for minute, needed in ((0, {"first": NEEDED}), (2, {}), (2.5, {"first": NEEDED}), (5, {"first": NEEDED})):
-        assert pending.look(needed, 60 * minute) is None, "it has run meanwhile"
+        assert pending.poll(needed, 60 * minute) is None, "it has run meanwhile"
     assert asked == [], "the cluster is not asked at every look"
-    trial, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 5.5 * 60)
+    trial, sentence = pending.poll({"first": NEEDED, "second": NEEDED}, 5.5 * 60)
     assert trial == "first"
     for said in ("3 minutes", "3 CPU and 1 GPU", "1 of its 4 CPU free and 0 of its 1 GPU free"):
         assert said in sentence
-    assert pending.look({"first": NEEDED, "second": NEEDED}, 8.4 * 60) is None
-    _, sentence = pending.look({"first": NEEDED, "second": NEEDED}, 8.5 * 60)
+    assert pending.poll({"first": NEEDED, "second": NEEDED}, 8.4 * 60) is None
+    _, sentence = pending.poll({"first": NEEDED, "second": NEEDED}, 8.5 * 60)
     assert "6 minutes" in sentence and "1 others" in sentence
     monkeypatch.setattr(tune_display, "missing_capacity", lambda: None)
-    assert pending.look({"first": NEEDED}, 60 * 60) is None, "it has its place and starts slowly"
+    assert pending.poll({"first": NEEDED}, 60 * 60) is None, "it has its place and starts slowly"
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
         return found
 
     def leave():
-        has_said.wait(PATIENCE_SECONDS)
+        has_said.wait(TIMEOUT_SECONDS)
         remove_placement_group(others)
 
     monkeypatch.setattr(tune_display, "WAITING_SECONDS", 0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.testing.local_cluster import wait_until
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.matrix_game import SMOKE
 from tune_experiments.run import remote_claim, run_folder, tuning
 from tune_experiments.run.remote_sync import open_run
@@ -83,7 +83,7 @@ def test_offline_rows_and_configuration_are_kept_in_the_folder_of_the_trial(tmp_
     def is_whole():
         return all(word in written.read_bytes() for word in words)
 
-    wait_until(is_whole, PATIENCE_SECONDS, f"{written} lacks rows")  # a process of its own writes them
+    wait_until(is_whole, TIMEOUT_SECONDS, f"{written} lacks rows")  # a process of its own writes them
 
 
 def test_rows_go_to_the_trials_own_run(wandb):
@@ -107,7 +107,7 @@ def test_rows_go_to_the_trials_own_run(wandb):
 def test_runs_that_have_nothing_in_common_but_a_place_are_two_runs_there(wandb, tmp_path, monkeypatch):
     """By what Tune calls in a trial's process; one that is continued is the same run, its folder or store knows it."""
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {})
-    monkeypatch.setattr(remote_claim, "SETTLES_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(remote_claim, "PROPAGATION_SECONDS", 0.0)
     monkeypatch.setattr(tuning, "Trial", lambda *of: types.SimpleNamespace(run=lambda report, until: report(ROWS[0])))
     monkeypatch.setattr("ray.tune.report", lambda row: None)
 

@@ -61,7 +61,7 @@ def roll(layout, worlds=64, steps=60, seed=0):
     world.state["reached"][:] = True
     for _ in range(steps):
         for b, n in np.argwhere((numbers.random((worlds, 2)) < 0.05) | world.state["reached"]).tolist():
-            scene = Scene(ways, world.in_words(b))
+            scene = Scene(ways, world.describe_state(b))
             able = [one.text for one in domain.kinds.values() if cost(scene, n, one) < FAR]
             world.command([b], [[str(numbers.choice(able))] * 2], [n])
         before, words = {name: value.copy() for name, value in world.state.items()}, texts(world)

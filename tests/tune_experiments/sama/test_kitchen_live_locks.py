@@ -36,9 +36,9 @@ def reachable(layout, count):
             world.reset(step)
             world.state["reached"][:] = True
         for b, n in np.argwhere(world.state["reached"] | (numbers.random((WORLDS, 2)) < 0.05)).tolist():
-            commands = planned(domain, world.in_words(b))
+            commands = planned(domain, world.describe_state(b))
             if numbers.random() < RANDOM_COMMANDS:
-                scene = Scene(ways, world.in_words(b))
+                scene = Scene(ways, world.describe_state(b))
                 able = [one.text for one in domain.kinds.values() if cost(scene, n, one) < FAR]
                 commands = [str(numbers.choice(able))] * 2
             world.command([b], [commands], [n])
@@ -48,7 +48,7 @@ def reachable(layout, count):
         world.step(np.where(is_random, anywhere, execute(world)))
         step += 1
         if step % 20 == 0:
-            found |= dict.fromkeys(map(world.in_words, range(WORLDS)))
+            found |= dict.fromkeys(map(world.describe_state, range(WORLDS)))
     return list(found)[:count]
 
 
@@ -86,7 +86,7 @@ def unserved(layout, states):
     for _ in range(300):
         over = np.flatnonzero((world.state["reached"].all(1) | (in_round >= ROUND)) & ~served)
         for b in over.tolist():
-            world.command([b], [planned(domain, world.in_words(b))])
+            world.command([b], [planned(domain, world.describe_state(b))])
             in_round[b] = 0
         world.step(execute(world))
         in_round += 1

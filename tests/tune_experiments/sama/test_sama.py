@@ -125,7 +125,7 @@ def test_a_snapshot_holds_what_chefs_are_told():
 def test_a_round_pays_each_sub_goal_once_shares_it_and_ends_when_both_are_reached():
     start = CommandedKitchen()
     start.reset(0)
-    world = SubgoalKitchen(1, pairs=[(start.in_words(0), (WAIT, DISH))], share=0.25, max_episode_steps=30)
+    world = SubgoalKitchen(1, pairs=[(start.describe_state(0), (WAIT, DISH))], share=0.25, max_episode_steps=30)
     world.reset(0)
     world.auto_resets = False
     paid = np.zeros(2)

@@ -8,7 +8,7 @@ import pytest
 
 from rl_envs.overcooked.text import read_states
 from rl_models.schedule import Progress
-from rl_models.training.checkpoint import load_checkpoint, newest_whole_checkpoint
+from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tune_experiments import load_policy
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.finding import find_experiment
@@ -92,7 +92,7 @@ def test_training_goes_on_in_met_states_and_a_broken_trial_with_the_same_ones(ra
 
     def run(until=None):
         Trial(experiment, config, METHOD, 0, tmp_path).run(said.append, until)
-        return load_checkpoint(newest_whole_checkpoint(tmp_path / "checkpoints")).tensors
+        return load_checkpoint(newest_complete_checkpoint(tmp_path / "checkpoints")).tensors
 
     broken = run(until=960)
     assert read_test_results(tmp_path) is None

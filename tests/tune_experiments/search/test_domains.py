@@ -85,7 +85,7 @@ def test_a_field_has_one_domain_and_a_grid_no_range():
 
 def test_a_grid_needs_no_number():
     _, options = parse({"laptop": Config()}, ["--search-by", "grid", "--search-over", "epochs=grid:1,2"], "")
-    assert (options.searches, options.search) == (True, None)
+    assert (options.is_search, options.search) == (True, None)
 
 
 def test_a_path_may_be_written_like_a_flag():

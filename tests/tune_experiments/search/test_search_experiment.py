@@ -199,7 +199,7 @@ def test_a_grid_has_fewer_settings_for_a_method_that_does_not_use_all_of_its_fie
     config, options = parse(PRESETS, words, "caption", (0,))
     search = search_run.Search(FURNMOVE, config, options)
     with RunFolder.open(tmp_path / "run", config_to_json(config), FURNMOVE.name, seeds=(0,)) as folder:
-        (part,) = search.parts(folder)
+        (part,) = search.sessions(folder)
     names = [request["name"] for request in part.requests]
     assert sum(name.startswith("sync") for name in names) == 3 and sum(name.startswith("marg") for name in names) == 1
 

@@ -8,7 +8,7 @@ import pytest
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import hangs
 from rl_envs.wrappers.custom.build import named_env
-from tests.patience import PATIENCE_SECONDS
+from tests.timeouts import TIMEOUT_SECONDS
 
 GAME = """
 import time
@@ -30,9 +30,9 @@ EXPERIMENT.check(dataclasses.replace(SMOKE, env="hanging_game:Hangs", env_argume
 def test_an_environment_that_hangs_before_a_run_ends_it_with_call_and_line(tmp_path, monkeypatch):
     (tmp_path / "hanging_game.py").write_text(GAME)
     monkeypatch.setenv("PYTHONPATH", ":".join(("", str(tmp_path), *filter(None, sys.path))))
-    monkeypatch.setenv(hangs.PATIENCE_VARIABLE, "1")
+    monkeypatch.setenv(hangs.TIMEOUT_VARIABLE, "1")
     command = [sys.executable, "-c", PROGRAM]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     assert ended.returncode == 1
     assert all(word in ended.stderr for word in ("reset", "1 s", "hanging_game.py, line 7"))
 

@@ -11,7 +11,7 @@ from rl_envs import World, make
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo
 from rl_models.policy import TeamPolicy
-from rl_models.training.checkpoint import newest_whole_checkpoint
+from rl_models.training.checkpoint import newest_complete_checkpoint
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.testing.broken_worlds import BROKEN
@@ -20,7 +20,7 @@ from tests.tune_experiments.teams import games
 from tune_experiments import load_policy
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import UNNAMED, find_stored, modules_named
+from tune_experiments.experiment.finding import UNNAMED, find_stored, imported_modules
 from tune_experiments.run.environment_probe import probe
 from tune_experiments.teams.environment_names import find_name
 from tune_experiments.teams.trials import plan
@@ -240,7 +240,7 @@ def test_a_stored_run_imports_an_environment_only_if_the_caller_names_its_module
             find_stored("train", data, (), tmp_path / "config.json")
     allow = [] if module is None else [module]
     assert find_stored("train", data, allow, tmp_path / "config.json")[1].env == env
-    assert modules_named(EXPERIMENT, small(env)) == ["tune_experiments.train", *allow]
+    assert imported_modules(EXPERIMENT, small(env)) == ["tune_experiments.train", *allow]
 
 
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
@@ -274,7 +274,7 @@ def test_a_class_from_a_module_trains_under_its_name(tmp_path):
     )
     assert (run.config.env, run.config.arguments()) == (f"{GAMES}:Departing", {"dtype": "uint8"})
     assert run.config.agents_leave, "as the episode before the run has shown"
-    checkpoint = newest_whole_checkpoint(run.trials["qmix"][0] / "checkpoints")
+    checkpoint = newest_complete_checkpoint(run.trials["qmix"][0] / "checkpoints")
     with pytest.raises(UserError, match=f"--allow {GAMES}"):
         load_policy(checkpoint)
     assert isinstance(load_policy(checkpoint, allow=[GAMES]).make_world(1), World)

@@ -116,7 +116,7 @@ def test_phrases_are_those_of_the_moment_and_one_that_is_not_there_is_not_legal(
 
 
 def test_fixed_phrases_and_messages_of_a_world_of_ones_own():
-    game = TextGame(("a", "b"), [GameText("note", 4)], [["up", "down"], ["left", ""]], Characters().text_of)
+    game = TextGame(("a", "b"), [GameText("note", 4)], [["up", "down"], ["left", ""]], Characters().decode)
     code = np.concatenate([[0, 1], Characters().tokens("hi!", 4)])
     assert game.situation == ("agent", "note")
     assert game.action_prompt(code, ["go", ""]) == "You are b.\nhi!\nYou hear: go\nAction:"

@@ -32,7 +32,7 @@ from tune_experiments.run import tuning
 from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.stage_training import restart_notice
-from tune_experiments.teams.config import Q_ROWS, Config, QmixSettings
+from tune_experiments.teams.config import Q_METHODS, Config, QmixSettings
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.teams.worlds import make_world
 
@@ -60,7 +60,7 @@ def test_every_row_learns_and_every_weight_gets_gradient(game, row):
     assert same == []
 
 
-@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] not in Q_ROWS])
+@pytest.mark.parametrize(("game", "row"), [case for case in CASES if case[1] not in Q_METHODS])
 def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
     trial, policy, fragment = played(SEEN[game], row, length=9)
     batch = trial.objective.prepare(to_batch(fragment))
@@ -149,7 +149,7 @@ def test_every_row_that_cannot_play_is_refused_before_the_run_by_name():
         config = dataclasses.replace(SMOKE, env=DEPARTING.env, methods=("ippo", row))
         with pytest.raises(UserError, match=f"{row}.*{config.env}.*{lacking}"):
             EXPERIMENT.check(config)
-    EXPERIMENT.check(dataclasses.replace(DEPARTING, methods=ROWS[:5] + Q_ROWS))
+    EXPERIMENT.check(dataclasses.replace(DEPARTING, methods=ROWS[:5] + Q_METHODS))
     EXPERIMENT.check(dataclasses.replace(MEETING, methods=ROWS))
 
 

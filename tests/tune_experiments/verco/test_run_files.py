@@ -17,7 +17,7 @@ from tune_experiments.run.trial import Trial
 from tune_experiments.verco import run_files
 from tune_experiments.verco.config import LANGUAGE_MODEL
 from tune_experiments.verco.evaluation import make_world, play_team
-from tune_experiments.verco.run_files import keep_model
+from tune_experiments.verco.run_files import save_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
 CONFIG = dataclasses.replace(SMOKE, methods=("base",), test_episodes=2, valid_episodes=2)
@@ -48,18 +48,18 @@ def test_a_team_without_the_model_beside_it_falls_back_on_the_cache(trained, tmp
 
 def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained):
     before = (trained / LANGUAGE_MODEL / "model.safetensors").read_bytes()
-    keep_model(dataclasses.replace(CONFIG, corpus=dataclasses.replace(CONFIG.corpus, env_steps=6)), "verco", trained)
+    save_model(dataclasses.replace(CONFIG, corpus=dataclasses.replace(CONFIG.corpus, env_steps=6)), "verco", trained)
     assert (trained / LANGUAGE_MODEL / "model.safetensors").read_bytes() == before
 
 
 def test_a_trial_that_goes_on_elsewhere_needs_no_model_of_that_machine(trained, monkeypatch):
     monkeypatch.setattr(run_files, "small_model", _none)
-    keep_model(CONFIG, "verco", trained)
+    save_model(CONFIG, "verco", trained)
 
 
 @pytest.mark.parametrize(("method", "model"), [("symbolic_ppo", ""), ("api", ""), ("verco", "somebody/model")])
 def test_teams_without_a_small_model_keep_none(method, model, tmp_path):
-    keep_model(dataclasses.replace(CONFIG, model=model), method, tmp_path)
+    save_model(dataclasses.replace(CONFIG, model=model), method, tmp_path)
     assert not list(tmp_path.iterdir())
 
 

@@ -24,13 +24,13 @@ from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, evaluate
 from tune_experiments.verco.replay import replay
 from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
 from tune_experiments.verco.teacher_messages import get_writer, make_taught_world
-from tune_experiments.verco.trials import ROWS, plan
+from tune_experiments.verco.trials import METHODS, plan
 
 EXPERIMENT = find_experiment("verco_salad")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
 
 
-LEARNING = [name for name, row in ROWS.items() if row.learns]
+LEARNING = [name for name, row in METHODS.items() if row.learns]
 
 
 def cooking(method, config=SMOKE):
@@ -107,7 +107,7 @@ def test_cooking_changes_the_action_adapter_and_the_critic_and_no_message(method
     changed = changed_by(lambda: learner.update([fragment]), policy.state_dict)
     assert changed and not any(".message." in name for name in changed)
     assert any(name.startswith("value_head.") for name in changed)
-    assert any(".action." in name for name in changed) or ROWS[method].is_symbolic
+    assert any(".action." in name for name in changed) or METHODS[method].is_symbolic
 
 
 def test_a_language_team_learns_with_the_paper_presets_update():

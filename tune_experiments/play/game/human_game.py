@@ -1,7 +1,6 @@
 """A game in which a person is one agent of a trained team, step by step and without a server.
 
-The team chooses for all its agents; what the person chooses replaces its agent's action, and what the person writes its
-agent's message.
+The policy acts for all agents; the person's action and message replace those of one agent.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.drawing import Missing, describe_drawings, tried
+from tune_experiments.core.drawing import Missing, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
@@ -61,7 +60,7 @@ class RefusedError(ValueError):
 
 
 class HumanGame:
-    """One team, one person, episode after episode.
+    """Episodes of one team with one person.
 
     Attributes:
         agent: index of the person's agent.
@@ -74,7 +73,7 @@ class HumanGame:
         Raises:
             UserError: no such agent, factored actions, or a folder that cannot be written.
         """
-        _refuse_no_folder(folder)
+        _check_writable(folder)
         self.world = loaded.make_world(1)
         if isinstance(self.world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
@@ -96,7 +95,7 @@ class HumanGame:
 
     # ------------------------------------------------------------------------------------------------------ playing
 
-    def choose(self, action: int, message: str = "") -> None:
+    def act(self, action: int, message: str = "") -> None:
         """Take an action and send a message, or refuse it; while the agent is busy, any action is ignored."""
         if self._ended is not None:
             raise RefusedError("The episode is over.")
@@ -107,13 +106,13 @@ class HumanGame:
         obs, message = self._with_message(message[:MAX_MESSAGE])
         actions = np.array(self._loaded.act(obs, self._first))
         actions[0, self.agent] = action
-        self._recorder.choose(obs, actions)
+        self._recorder.record_actions(obs, actions)
         self._obs_rows.append({key: value[0] for key, value in obs.items()})
         self._actions.append(actions[0].copy())
         self._messages.append(message)
         self._obs, reward, terminated, truncated, info = self.world.step(actions)
         self._rewards.append(reward[0])
-        self._recorder.reward(reward[0])
+        self._recorder.record_rewards(reward[0])
         over = self._first = terminated | truncated
         if over[0]:
             self._finish(episode_metrics(info, 0), bool(terminated[0]))
@@ -122,13 +121,13 @@ class HumanGame:
         else:
             self._generate_messages()
 
-    def again(self) -> None:
+    def new_episode(self) -> None:
         """Start the next episode; an unfinished one is saved."""
         if self._ended is None and self._actions:
             self._finish({})
         self._begin(self.world.next_episode(np.array([0])), np.ones(1, bool))
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Save an unfinished episode and close the world."""
         with self._stack:
             if self._ended is None and self._actions:
@@ -146,7 +145,7 @@ class HumanGame:
         step = self._recorder.episode.steps[-1] if self._actions else None
         done = {} if step is None else {name: one.action for name, one in zip(agents, step.agents, strict=True)}
         missing, draw = self._recorder.episode.missing, self._spectator.picture_for
-        picture = tried(missing, "pictures", lambda: checked_drawing(draw, self.world, 0, self.agent), None)
+        picture = attempt_part(missing, "pictures", lambda: checked_drawing(draw, self.world, 0, self.agent), None)
         return {
             "team": trial_name(self._loaded.method, self._loaded.seed),
             "caption": self._loaded.experiment.caption,
@@ -186,7 +185,7 @@ class HumanGame:
         self._generate_messages()
 
     def _finish(self, metrics: dict[str, float], terminated: bool | None = None) -> None:
-        episode = self._recorder.end(metrics, terminated)
+        episode = self._recorder.finish(metrics, terminated)
         self._ended = {name: round(value, 3) for name, value in metrics.items()}
         try:
             self.saved.append(self._keep(episode))
@@ -281,7 +280,7 @@ def _png(picture: Any) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def _refuse_no_folder(folder: Path) -> None:
+def _check_writable(folder: Path) -> None:
     """Refuse a folder that cannot be written, before the game starts."""
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):

@@ -75,7 +75,7 @@ class GameServer:
             await self._runner.cleanup()
         async with self._lock:
             try:
-                await asyncio.to_thread(self.game.leave)
+                await asyncio.to_thread(self.game.close)
             except RefusedError as refusal:
                 raise UserError(str(refusal)) from refusal
 
@@ -146,23 +146,23 @@ def _parse_request(text: str) -> Callable[[HumanGame], None]:
     try:
         asked: Any = json.loads(text)
         if asked == {"again": True}:
-            return HumanGame.again
+            return HumanGame.new_episode
         action, message = asked["action"], asked.get("message", "")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise RefusedError("The request is not valid.") from error
     if type(action) is not int or type(message) is not str:
         raise RefusedError("The request is not valid.")
-    return lambda game: game.choose(action, message)
+    return lambda game: game.act(action, message)
 
 
-async def serve(game: HumanGame, port: int, say: Callable[[str], None]) -> None:
+async def serve(game: HumanGame, port: int, print_fn: Callable[[str], None]) -> None:
     """Serve a game until the command is stopped."""
     server = GameServer(game)
     try:
         await server.start(port)
-        say(f"open {server.address} in a browser on this machine; press Control-C to end the game")
+        print_fn(f"open {server.address} in a browser on this machine; press Control-C to end the game")
         await asyncio.Event().wait()
     finally:
         await server.stop()
         for path in game.saved:
-            say(f"wrote {path}.html, {path.name}.safetensors and {path.name}.json")
+            print_fn(f"wrote {path}.html, {path.name}.safetensors and {path.name}.json")

@@ -1,4 +1,4 @@
-"""Learning curves from the logs of trials: one panel a metric, one colour a method.
+"""Learning curves from the logs of trials: one panel per metric, one colour per method.
 
 A Cordial Sync, figures 4, 8 and 9: solid lines are training episodes, dashed lines validation. The dashed partner of
 `episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`. A key that begins with `valid/` has a panel of its

@@ -23,7 +23,7 @@ def joint_policy(
     classes: Mapping[str, Sequence[int]],
     remark: str = "",
 ) -> Figure:
-    """Draw the frequencies of pairs of actions, one panel a method; four or more panels form a grid.
+    """Draw the frequencies of pairs of actions, one panel per method; four or more panels form a grid.
 
     Args:
         policies: method -> `[A, A] float`, the share of each pair; rows agent 1, columns agent 2. Sums to one.

@@ -52,7 +52,7 @@ class LakeConfig(
             joint_ratio=False, learning_rate=2e-3, entropy_coef=0.03, final_entropy_coef=0.003, num_epochs=4
         )
     )
-    """How both methods learn, by PPO with a ratio for each agent."""
+    """Learner of both methods, PPO with a ratio for each agent."""
 
     def __post_init__(self) -> None:
         """Check values."""

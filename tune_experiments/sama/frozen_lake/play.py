@@ -42,7 +42,7 @@ class LakePlay(PlayAdapter[CommandedLake]):
     def states(self, worlds: Sequence[int]) -> list[str]:
         """States as text; with an agent in a hole, the state at the round's start."""
         is_lost = self.is_lost()
-        return [self._start(index) if is_lost[index] else self.world.in_words(index) for index in worlds]
+        return [self._start(index) if is_lost[index] else self.world.describe_state(index) for index in worlds]
 
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
         """Send both agents to cells, or let them stay."""

@@ -130,7 +130,7 @@ def evaluate(config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: 
 
 def planner_names(config: LakeConfig) -> list[str]:
     """Planners of the tests: rules, and the configured planner with each kind of knowledge."""
-    others = [] if config.planner == "offline" else [f"{config.planner} {told}" for told in _TOLD]
+    others = [] if config.planner == "offline" else [f"{config.planner} {variant}" for variant in _TOLD]
     return [*PLANNERS, *others]
 
 

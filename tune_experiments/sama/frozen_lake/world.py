@@ -34,7 +34,7 @@ class CommandedLake(FrozenLakeSpread):
         self.state["reached"][rows] = False
         self._judge()
 
-    def in_words(self, index: int) -> str:
+    def describe_state(self, index: int) -> str:
         """State of world `index` as text."""
         state = self.state
         return describe(self.lake, state["cells"][index], state["target"][index], int(state["episode_length"][index]))

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from pydantic import NonNegativeInt, PositiveInt
 
 from rl_envs.minirts.opponents import get_opponent
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.team_paths import stored_path
 from tune_experiments.red.config import RedConfig
@@ -66,9 +66,9 @@ class RtsConfig(PlannerConfig):
         """Check values."""
         super().__post_init__()
         object.__setattr__(self, "team", stored_path(self.team))
-        check_some(self, "tests")
+        check_distinct(self, "tests")
         if "rewards" in self.tests:
-            self.refuse_scored("--tests rewards")
+            self.check_not_scored("--tests rewards")
         if self.min_round_steps > self.round_steps:
             raise UserError(
                 f"--min-round-steps must be at most --round-steps, which is {self.round_steps}, "

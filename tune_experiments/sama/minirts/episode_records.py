@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from rl_models.planners.rounds import PlanningLoop
-from tune_experiments.core.drawing import tried
+from tune_experiments.core.drawing import attempt_part
 from tune_experiments.play.episode import AgentStep, Episode, Step, state_digest
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.spectator import Note
@@ -61,6 +61,6 @@ class _Recorder:
         entries, self._read = loop.planner.caller.transcript.entries_since(self._read)
         notes = tuple(Note(title, body) for title, body in entries)
         agents = tuple(AgentStep(phrase or "nothing") for phrase in world.latest_commands(0))
-        picture = tried(self.episode.missing, "pictures", lambda: world.render(0), None)
+        picture = attempt_part(self.episode.missing, "pictures", lambda: world.render(0), None)
         step = Step(picture, agents, notes=notes, rewards=(0.0,) * world.num_agents)
         self.episode.steps.append(step)

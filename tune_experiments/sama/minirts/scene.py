@@ -26,7 +26,7 @@ NEAR = 9
 """Distance in cells at which an enemy fighter threatens a building."""
 
 
-def in_words(view: View, decision: int) -> str:
+def describe_scene(view: View, decision: int) -> str:
     """A state as text: a view of the whole team (`text.team_view`) and the number of decisions before this one."""
     return f"{describe(view)}\n{last_line(decision, view['enemy_average'])}"
 

@@ -23,7 +23,7 @@ from rl_envs.minirts.text import team_view
 from tune_experiments.play.captions import Line, with_lines
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.sama.minirts.config import Sight
-from tune_experiments.sama.minirts.scene import in_words
+from tune_experiments.sama.minirts.scene import describe_scene
 
 _CLOCK = ("key", "episode", "step")
 
@@ -75,7 +75,7 @@ class PlannedRts(CommandedRts):
             if self.sight == "types":
                 view["enemy_average"] = np.zeros(NUM_TYPES)
                 view["enemy_average"][self.enemies_trained(int(world))] = 1
-            found.append(in_words(view, int(self.state["episode_length"][world])))
+            found.append(describe_scene(view, int(self.state["episode_length"][world])))
         return found
 
     def snapshot_game(self, world: int) -> GameSnapshot:

@@ -98,7 +98,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         if not set(config.methods) - set(sama_trials.UNPLANNED):
             return notes
         counting = "soups within the env steps of all rounds, undone ones too; the paper leaves undone ones out"
-        return [f"planner: {_planner_in_words(config)}", *notes, counting]
+        return [f"planner: {_describe_planner(config)}", *notes, counting]
 
     def as_loaded(self, config: SamaConfig) -> SamaConfig:
         """See `planner_config.as_loaded`; frozen encodings are in the user's cache."""
@@ -114,7 +114,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         return episode_records.video(loaded, seed)
 
     def episodes(
-        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, most_steps: int = MAX_STEPS
+        self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Episodes with the planner, its goals and reflections; without planner the game itself.
 
@@ -125,8 +125,8 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         if row == sama_trials.SCRIPTED:
             raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")
         if row in sama_trials.UNPLANNED:
-            return super().episodes(loaded, seed, episodes, most_steps)
-        return [episode_records.record(loaded, seed + number, most_steps) for number in range(episodes)]
+            return super().episodes(loaded, seed, episodes, max_steps)
+        return [episode_records.record(loaded, seed + number, max_steps) for number in range(episodes)]
 
     def curve_groups(self, trials: Trials) -> Mapping[str, Trials]:
         """One figure a kitchen."""
@@ -149,7 +149,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         return sama_trials.make_rounds(config, layout, num_worlds, sees_commands=row != sama_trials.BLIND)
 
 
-def _planner_in_words(config: SamaConfig) -> str:
+def _describe_planner(config: SamaConfig) -> str:
     """Description of the planner of a run."""
     if config.planner == "scored":
         return f"scores of the language model {config.model.name}, which only scores; the paper's writes its plans"

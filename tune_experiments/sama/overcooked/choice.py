@@ -20,7 +20,7 @@ _OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5
 """Bonus for each onion already in the pot, and for the one that starts the cooking."""
 _HANDED_OVER = 0.5
 """Share of the work done for a thing on the middle counter."""
-_TIDY, _AT_HAND = 0.02, 0.0001
+_TIDY, _TRUSTED = 0.02, 0.0001
 """Values of empty hands or a free counter if nothing else can be done, and of waiting at the middle counter."""
 _TURNS = 2
 """Env steps from a pot to the hatch in addition to the distance."""
@@ -89,7 +89,7 @@ class _Work:
             return _FILL * self._aptitude(chef)
         if one.kind == "serve":
             return _SERVE
-        return _AT_HAND if one.target == MIDDLE_COUNTER else 0.0
+        return _TRUSTED if one.target == MIDDLE_COUNTER else 0.0
 
     def _aptitude(self, chef: int) -> float:
         """Suitability of a chef for serving, from 0 to 1 for the shortest way from a pot to the hatch."""

@@ -18,7 +18,7 @@ from rl_models.configuration import MAY_GAIN, UnitInterval
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
-from tune_experiments.core.checks import check_some
+from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
@@ -30,10 +30,10 @@ from tune_experiments.sama.planner_config import (
     PlannerConfig,
 )
 
-__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "ModelSettings", "RowName", "SamaConfig"]
+__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "MethodName", "ModelSettings", "SamaConfig"]
 
 Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
-RowName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
+MethodName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class SamaConfig(
 ):
     """One run."""
 
-    methods: tuple[RowName, ...] = ("sama", "blind", "mappo", "selfplay")
+    methods: tuple[MethodName, ...] = ("sama", "blind", "mappo", "selfplay")
     """Methods of the table: `sama`; `blind`, the same without commands; `code`, the same with rewards that the
     planner's model writes; `mappo`, the same network that learns the game itself, without text and planner; `selfplay`,
     of overcooked_selfplay; `scripted`, scripted chefs with the planner, without training."""
@@ -73,7 +73,7 @@ class SamaConfig(
     learner: LearnerConfig = field(
         default_factory=lambda: learner_config(gamma=0.95, value_coef=0.5, entropy_coef=0.03, final_entropy_coef=0.003)
     )
-    """How the methods that learn sub-goals learn (PPO)."""
+    """PPO settings of the methods that learn sub-goals."""
     share: UnitInterval = 0.5
     """Share of the reward, from 0 to 1, for a chef when the other has reached its sub-goal; 1 is a team's
     reward."""
@@ -99,14 +99,14 @@ class SamaConfig(
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
-        check_some(self, "tasks")
+        check_distinct(self, "tasks")
         for task in self.tasks:
             if task not in LAYOUTS:
                 raise UserError(f"--tasks must be some of {', '.join(LAYOUTS)}, not {task!r}")
         if not self.network.channels:
             raise UserError("--network.channels must be one or more widths")
         if "code" in self.methods:
-            self.refuse_scored("--methods code")
+            self.check_not_scored("--methods code")
 
     def domain(self, task: str) -> GameDomain:
         """A kitchen."""

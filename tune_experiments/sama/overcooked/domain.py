@@ -16,7 +16,7 @@ import rl_envs.overcooked
 from rl_envs.core.spec import Array
 from rl_envs.overcooked.goals import reached
 from rl_envs.overcooked.kitchen import Kitchen
-from rl_envs.overcooked.text import WITH_ARTICLE, describe, pot_in_words
+from rl_envs.overcooked.text import WITH_ARTICLE, describe, describe_pot
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
 from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.overcooked.choice import choices, value_per_step
@@ -182,7 +182,7 @@ def _usable(ways: Reachability, room: Array) -> list[str]:
 def _situation(scene: Scene) -> str:
     """The step, and one sentence about pots and counters."""
     pots = "; ".join(
-        f"{name}: {pot_in_words(pot.contents)}" for name, pot in zip(scene.ways.pots, scene.pots, strict=True)
+        f"{name}: {describe_pot(pot.contents)}" for name, pot in zip(scene.ways.pots, scene.pots, strict=True)
     )
     middle = scene.ways.cells[MIDDLE_COUNTER]
     parts = [

@@ -42,14 +42,14 @@ class PlannerSpectator(Spectator):
         return self.notes(world, index)
 
 
-def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
+def record(loaded: LoadedPolicy, seed: int, max_steps: int) -> Episode:
     """An episode of a team with its planner, with the steps of undone rounds."""
     config, (row, layout) = loaded.config, split_method(loaded.method)
     loop = make_planning_loop(config, layout, seed, loaded.trial_folder)
-    limit = min(config.max_episode_steps, most_steps)
+    limit = min(config.max_episode_steps, max_steps)
     world = CommandedKitchen(1, layout=layout, sees_commands=row != BLIND, max_episode_steps=limit)
     with contextlib.closing(world), loaded.showing_attention():
-        cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", most_steps)
+        cook = _Cook(loaded, PlannerSpectator(loaded, loop), f"seed {seed}", max_steps)
         found = PlannedPlay(KitchenPlay(world), cook, loop, config.round_steps).run(seed)
         warn_about_fallbacks(loop, config)
         is_cut = cook.is_cut or limit < config.max_episode_steps
@@ -59,8 +59,8 @@ def record(loaded: LoadedPolicy, seed: int, most_steps: int) -> Episode:
 class _Cook:
     """Executor that records the chefs."""
 
-    def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, most_steps: int) -> None:
-        self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, most_steps
+    def __init__(self, loaded: LoadedPolicy, spectator: Spectator, title: str, max_steps: int) -> None:
+        self._loaded, self._spectator, self._title, self._most = loaded, spectator, title, max_steps
         self._recorder: EpisodeRecorder | None = None
         self._paid: Sequence[float] = ()
         self.is_cut = False
@@ -76,7 +76,7 @@ class _Cook:
         uniforms = world.chance.policy_uniforms(1 + world.num_agents)
         actions: Array = loaded.act(obs, uniforms=uniforms)
         if len(self._recorder.episode.steps) < self._most:
-            self._recorder.choose(obs, actions)
+            self._recorder.record_actions(obs, actions)
         else:
             self.is_cut = True
         self._paid = world.state["episode_return"][0].tolist()
@@ -85,14 +85,14 @@ class _Cook:
     def end(self, metrics: dict[str, float]) -> Episode:
         """The record of the whole episode."""
         assert self._recorder is not None
-        self._recorder.reward([0.0] * len(self._paid))
-        return self._recorder.end(metrics)
+        self._recorder.record_rewards([0.0] * len(self._paid))
+        return self._recorder.finish(metrics)
 
     def _pay(self, world: CommandedKitchen) -> None:
         """Record the reward of the last step; 0 for a step whose round was undone."""
         assert self._recorder is not None
         now = world.state["episode_return"][0].tolist()
-        self._recorder.reward([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
+        self._recorder.record_rewards([max(0.0, after - before) for after, before in zip(now, self._paid, strict=True)])
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
@@ -101,13 +101,13 @@ def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
     if row in UNPLANNED:
         return record_episode(policy, seed)[: _VIDEO_STEPS + 1]
     frames: list[np.ndarray] = []
-    told: list[list[Caption]] = []
+    captions: list[list[Caption]] = []
     texts = command_texts(layout)
 
     def watch(world: CommandedKitchen, loop: PlanningLoop) -> None:
         if len(frames) <= _VIDEO_STEPS:
             frames.append(world.render(0))
-            told.append(agent_captions(world, [texts[command] for command in world.state["commands"][0]]))
+            captions.append(agent_captions(world, [texts[command] for command in world.state["commands"][0]]))
 
     planned_episodes(policy.config, policy.method, policy.policy, 1, policy.trial_folder, watch)
-    return with_captions(frames, told)
+    return with_captions(frames, captions)

@@ -47,7 +47,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     row, _ = trials.split_method(method)
     if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, trials.SCRIPTED):
         return first
-    config = trials.configure_row(config, row)
+    config = trials.configure_method(config, row)
     again = dataclasses.replace(
         trials.plan(fine_tuning_settings(config), method, seed, trial_folder),
         make_algorithm=functools.partial(FineTuning, config, method, seed, trial_folder),

@@ -74,7 +74,7 @@ class MeetingKitchen(CommandedKitchen):
         first = rows[self.chance.episode[rows] == 0].tolist()
         self.state["reached"][rows] = True
         for one in self._commanders if first else ():
-            self._follow(one, one.loop.begin({row: self.in_words(row) for row in first}))
+            self._follow(one, one.loop.begin({row: self.describe_state(row) for row in first}))
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         result = super()._advance(actions, recorded)
@@ -86,7 +86,7 @@ class MeetingKitchen(CommandedKitchen):
             # Failures of another team's chef do not count for this planner.
             ends = {
                 world: RoundEnd(
-                    self.in_words(world),
+                    self.describe_state(world),
                     tuple(bool(reached[world, chef]) or chef not in one.chefs for chef in range(NUM_CHEFS)),
                 )
                 for world in over.tolist()

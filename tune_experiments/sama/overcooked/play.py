@@ -37,7 +37,7 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
 
     def states(self, worlds: Sequence[int]) -> list[str]:
         """The environment's sentences."""
-        return [self.world.in_words(index) for index in worlds]
+        return [self.world.describe_state(index) for index in worlds]
 
     def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
         """Command both chefs."""

@@ -95,7 +95,7 @@ def check_out(out: Path) -> None:
     """
     check_for_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
-        raise UserError(f"{out} has results without {KIND}, the description of their tests; give --out a new folder")
+        raise UserError(f"{out} has results without {KIND}, the description of their tests; use a new --out folder")
 
 
 def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
@@ -112,7 +112,7 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
     if changed := first_differences(read_json(path), kind):
         raise UserError(
             f"{out} holds tests of another kind ({'; '.join(changed)}); "
-            "repeat the old flags to continue them or give --out another folder"
+            "repeat the old flags to continue them or use another --out folder"
         )
 
 

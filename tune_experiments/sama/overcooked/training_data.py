@@ -45,7 +45,7 @@ def prepare_training_data(planner: Planner, layout: str, states: int, source: Re
     domain = get_domain(layout)
     kitchen = CommandedKitchen(layout=layout)
     kitchen.reset(seed)
-    found = generate_states(planner.caller, domain, planner.manual, [kitchen.in_words(0)], states, seed)
+    found = generate_states(planner.caller, domain, planner.manual, [kitchen.describe_state(0)], states, seed)
     pairs = _pairs(planner, found)
     designed = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
     return TrainingData(tuple(pairs), tuple(builtin_rewards(domain, designed)))
@@ -77,11 +77,11 @@ def random_play(layout: str, seed: int) -> Transitions:
     world.restore(read_states(world.kitchen, get_domain(layout).diverse_states(_TRIAL_WORLDS, seed)))
     numbers, before, after, texts = np.random.default_rng(seed), [], [], []
     for _ in range(_TRIAL_STEPS):
-        words = [world.in_words(index) for index in range(_TRIAL_WORLDS)]
+        words = [world.describe_state(index) for index in range(_TRIAL_WORLDS)]
         before.append({name: value.copy() for name, value in world.state.items()})
         world.step(numbers.integers(world.kitchen.size, size=(_TRIAL_WORLDS, 2)))
         after.append({name: value.copy() for name, value in world.state.items()})
-        texts += [(old, world.in_words(index)) for index, old in enumerate(words)]
+        texts += [(old, world.describe_state(index)) for index, old in enumerate(words)]
     previous, current = (
         {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
         for moments in (before, after)

@@ -69,9 +69,9 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         return _unplanned(config, row, layout, seed)
     if row == SCRIPTED:
         return _scripted(config, layout, seed)
-    config = configure_row(config, row)
+    config = configure_method(config, row)
     return dataclasses.replace(
-        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.MethodParts(), seed),
         make_world=functools.partial(make_rounds, config, layout, sees_commands=row != BLIND),
         build_policy=functools.partial(commanded_team, config, layout, seed, trial_folder),
         validate=functools.partial(validate, config, layout, row != BLIND),
@@ -80,7 +80,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
     )
 
 
-def configure_row(config: SamaConfig, row: str) -> SamaConfig:
+def configure_method(config: SamaConfig, row: str) -> SamaConfig:
     """The settings with the reward source of a method."""
     return dataclasses.replace(config, reward_source="code") if row == CODE else config
 
@@ -153,7 +153,7 @@ def make_symbol_kitchen(
     return SymbolKitchen(num_worlds, first_world, **world_arguments(settings) | arguments)
 
 
-UNPLANNED = {SELF_PLAY: overcooked.ROWS[SELF_PLAY], MAPPO: overcooked.Row(make_world=make_symbol_kitchen)}
+UNPLANNED = {SELF_PLAY: overcooked.METHODS[SELF_PLAY], MAPPO: overcooked.MethodParts(make_world=make_symbol_kitchen)}
 """Methods that learn the game itself with shaped rewards, and are tested without a planner."""
 
 
@@ -189,7 +189,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
     """Plan without training; its policy is not used."""
     return dataclasses.replace(
-        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.Row(), seed),
+        overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.MethodParts(), seed),
         make_world=functools.partial(make_rounds, config, layout),
         build_policy=lambda: TeamWithSeed(uniform_team(NUM_CHEFS, 1), seed),
         validate=lambda policy: {},

@@ -79,8 +79,8 @@ class CommandedKitchen(SymbolKitchen):
         self._sees_commands, self._done = sees_commands, len(sentences) - 1
         self._number = {text: number for number, text in enumerate(sentences)}
         domain = get_domain(layout)
-        self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._in_words)
-        if any(one.was_asked_for for one in rewards or ()):
+        self._book = RewardBook(rewards or builtin_rewards(domain), domain, domain.tests, self._describe_states)
+        if any(one.is_requested for one in rewards or ()):
             self.metric_names = (*self.metric_names, *FALLEN_BACK)
         # Sentences and tests have the same order, so they share numbers.
         assert self._book.texts == sentences[:-1]
@@ -101,11 +101,11 @@ class CommandedKitchen(SymbolKitchen):
             self.state["reached"][rows, chef] = False
             self.state["targets"][rows, chef] = NO_TARGET
 
-    def in_words(self, index: int) -> str:
+    def describe_state(self, index: int) -> str:
         """State of world `index` as text, `describe` of its world."""
         return describe(self.kitchen, self.state, index)
 
-    def _in_words(self, state: Arrays) -> list[str]:
+    def _describe_states(self, state: Arrays) -> list[str]:
         return [describe(self.kitchen, state, index) for index in range(len(state["held"]))]
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:

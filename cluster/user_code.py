@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tune_experiments.core.errors import UserError, one_line
 
-__all__ = ["ROOT", "OwnCode", "own_code"]
+__all__ = ["ROOT", "UserCode", "user_code"]
 
 ROOT = Path(__file__).resolve().parents[1]
 UPLOADED = ("cluster", "examples", "rl_envs", "rl_models", "tune_experiments")
@@ -29,14 +29,14 @@ _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _INSTALLED = ("site-packages", "dist-packages")
 
 
-class OwnCode(NamedTuple):
+class UserCode(NamedTuple):
     """Files and folders to upload, and names of distributions that the nodes must have."""
 
     uploads: list[str]
     installed: list[str]
 
 
-def own_code(modules: Iterable[str]) -> OwnCode:
+def user_code(modules: Iterable[str]) -> UserCode:
     """The code of these modules, which are imported; other texts are ignored.
 
     Raises:
@@ -61,7 +61,7 @@ def own_code(modules: Iterable[str]) -> OwnCode:
             beside, elsewhere = _imports(module, place)
             uploads |= dict.fromkeys(map(str, [place, *beside]))
             waiting += elsewhere
-    return OwnCode(list(uploads), sorted(_distributions(installed)))
+    return UserCode(list(uploads), sorted(_distributions(installed)))
 
 
 def _distributions(packages: set[str]) -> set[str]:

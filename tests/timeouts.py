@@ -4,5 +4,5 @@ A test waits for an event, such as a file, a line of output or a lock that is as
 comes. The bound only ends a test whose event never comes; it says nothing about speed, and none is asserted.
 """
 
-PATIENCE_SECONDS = 1200.0
+TIMEOUT_SECONDS = 1200.0
 """Below the `--timeout 1500` of a run beside busy loops; in an ordinary run pytest's own limit comes first."""
