@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -24,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree, backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from rl_envs.core.array_library import TorchArrays
 from rl_models.runtime.cuda_graph import INDEXING, WAITS
 
 NAME = "emulated"
@@ -202,7 +204,8 @@ class EmulatedCapture:
         before, (_counts.copies, _counts.syncs) = (_counts.copies, _counts.syncs), (0, 0)
         _tape = self._steps
         try:
-            self.outputs = work()
+            with mock.patch.object(TorchArrays, "is_capturing", return_value=True):
+                self.outputs = work()
         finally:
             _tape = None
             _counts.copies, _counts.syncs = before

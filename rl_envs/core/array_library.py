@@ -65,6 +65,10 @@ class ArrayLibrary:
         """The array in the host's memory."""
         return array
 
+    def is_capturing(self) -> bool:
+        """Whether a graph is being captured, in which the host can neither read nor write arrays."""
+        return False
+
     def take(self, table: Array, indices: Any, axis: int | None = None) -> Array:
         """Entries of a table, flat or along the first axis, at integers of any dtype or at rows of `find_rows`."""
         return table.take(indices, axis)
@@ -127,6 +131,10 @@ class TorchArrays(ArrayLibrary):
     def to_numpy(self, array: Any) -> Array:
         """See `ArrayLibrary`."""
         return array.cpu().numpy()
+
+    def is_capturing(self) -> bool:
+        """See `ArrayLibrary`."""
+        return self._device.type == "cuda" and bool(self._torch.cuda.is_current_stream_capturing())
 
     def astype(self, array: Any, dtype: Any) -> Array:
         """See `ArrayLibrary`."""

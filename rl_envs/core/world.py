@@ -17,6 +17,7 @@ import numpy as np
 from rl_envs.core.actions import check_recorded, checked_actions
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.chance import Chance
+from rl_envs.core.errors import ArraysError
 from rl_envs.core.metrics import MetricRange
 from rl_envs.core.spec import (
     Actions,
@@ -57,7 +58,8 @@ class World(ABC):
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
         story: what the agents must do and how they win, in a few sentences.
-        array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too.
+        array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too; it raises
+            `ArraysError` for other arguments that torch does not offer, and training then steps it in NumPy.
         starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
         auto_resets: whether an ended world begins its next episode within the same step, or at `next_episode`.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode; None if it is exact.
@@ -89,7 +91,7 @@ class World(ABC):
             xp: array library of state, actions and results, one of `array_libraries`.
         """
         if xp.name not in self.array_libraries:
-            raise ValueError(f"arrays={xp.name!r} is not offered by {type(self).__name__}: leave it out")
+            raise ArraysError(f"arrays={xp.name!r} is not offered by {type(self).__name__}: leave it out")
         self.xp = xp
         self.num_worlds = whole("num_worlds", num_worlds, 1)
         self.first_world = whole("first_world", first_world, 0)

@@ -147,13 +147,84 @@ def test_a_step_on_an_emulated_device_is_captured_once_and_replayed(num_agents):
             same(plain.step(chosen)[0], {key: value.cpu() for key, value in capture.outputs.items()})
 
 
+class Replayed:
+    """Worlds in NumPy and on the device, whose episodes take one step; the device's step is captured."""
+
+    def __init__(self, prepared):
+        arguments = {"rooms": ROOMS, "max_episode_steps": 1}
+        self.plain = make("furnmove-v0", 2, **arguments)
+        self.world = make("furnmove-v0", 2, arrays="torch", device=str(DEVICE), **arguments)
+        for world in (self.plain, self.world):
+            world.reset(0)
+        if prepared:
+            self.world.prepare(prepared)
+        self.actions = torch.full((2, 2), PASS, device=DEVICE)
+        self.capture = EmulatedCapture(self.step, DEVICE)
+
+    def step(self):
+        return self.world.step(self.actions)[0]
+
+    def play(self, steps, step):
+        for _ in range(steps):
+            step()
+            self.plain.step(np.full((2, 2), PASS))
+            same(self.plain.snapshot(), self.world.snapshot())
+
+
+def test_replays_and_plain_steps_may_take_turns():
+    with emulated_device():
+        games = Replayed(10)
+        for _ in range(2):
+            games.play(10, games.capture.replay)
+            games.play(70, games.step)
+            games.play(10, games.capture.replay)
+            games.world.prepare(10)
+
+
+def test_more_steps_than_a_captured_step_can_take_are_refused():
+    with emulated_device():
+        games = Replayed(10)
+        with pytest.raises(RuntimeError, match="prepare"):
+            games.world.prepare(60)
+        games.world.prepare(10)
+        games.play(10, games.capture.replay)
+
+
+def test_a_new_game_may_prepare_more_than_the_captured_step_of_the_last_one():
+    with emulated_device():
+        games = Replayed(10)
+        for world in (games.plain, games.world):
+            world.reset(1)
+        games.world.prepare(60)
+        again = EmulatedCapture(games.step, DEVICE)
+        games.play(60, again.replay)
+
+
+def test_a_step_can_be_captured_when_all_that_was_prepared_is_played():
+    with emulated_device():
+        games = Replayed(0)
+        games.play(32, games.step)
+        again = EmulatedCapture(games.step, DEVICE)
+        games.world.prepare(0)
+        games.play(1, again.replay)
+
+
+def test_a_step_that_is_captured_before_its_starts_are_drawn_is_refused():
+    with emulated_device():
+        games = Replayed(1)
+        games.world.restore(games.plain.snapshot())
+        with pytest.raises(RuntimeError, match="prepare"):
+            EmulatedCapture(games.step, DEVICE)
+        games.play(2, games.step)
+
+
 def test_more_replays_than_were_prepared_are_refused():
     with emulated_device():
         world = make("furnmove-v0", 2, arrays="torch", device=str(DEVICE), rooms=ROOMS, max_episode_steps=1)
         world.reset(0)
         world.prepare(2)
         capture = EmulatedCapture(lambda: world.step(torch.full((2, 2), PASS, device=DEVICE))[0], DEVICE)
-        for _ in range(4):
+        for _ in range(36):
             capture.replay()
         with pytest.raises(RuntimeError, match="prepare"):
             world.prepare(2)
