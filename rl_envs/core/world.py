@@ -206,9 +206,9 @@ class World(ABC):
         info |= {"final_obs": observations, "episode": self._ended(self._all_rows)}
         if self.auto_resets:
             self.chance.next_episode_where(ended)
-            if self._first is None or not self.starts_alike:
-                self._first = self._starts_of_all()
-            state, seen = self._first
+            state, seen = first = self._first or self._starts_of_all()
+            if self.starts_alike and not self.xp.is_capturing():  # what a capture computes is there at a replay only
+                self._first = first
             for name, value in self.state.items():
                 self.xp.copyto(value, state[name], where=_like(ended, value))
             if self.starts_alike:
@@ -296,8 +296,11 @@ class World(ABC):
     def prepare(self, steps: int) -> None:  # noqa: B027 (most worlds need nothing)
         """Prepare on the host what the next env steps need of it, in torch, where a captured step cannot ask for it.
 
+        A captured step is valid until `reset` or `restore`; capture it anew after these.
+
         Args:
-            steps: number of env steps until the next call. A step that is not captured calls this itself if necessary.
+            steps: number of replays until the next call, the largest before the capture. A step that is not captured
+                calls this itself if necessary, also between replays.
         """
 
     def render(self, index: int = 0) -> Array:

@@ -87,8 +87,7 @@ class PreparedStarts:
             RuntimeError: an episode has begun whose start was not drawn, or the ring of a captured step is too short.
         """
         episode, drawn = self._xp.to_numpy(chance.episode), self._chance.episode
-        self._steps = self._steps if steps is None else steps
-        steps = self._steps + STEPS_AHEAD
+        steps = (self._steps if steps is None else steps) + STEPS_AHEAD
         if chance.key is not self._key:  # another game, for which a step must be captured anew
             self._key, self._chance.key = chance.key, self._xp.to_numpy(chance.key).view(np.uint64)
             self._is_captured, is_anew = False, True
@@ -101,6 +100,7 @@ class PreparedStarts:
                 )
             self._allocate(len(episode), steps + 1)
             is_anew = True
+        self._steps = steps - STEPS_AHEAD
         if is_anew:
             drawn[...] = episode
         elif (episode >= drawn).any():
