@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -24,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree, backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from rl_envs.core.array_library import TorchArrays
 from rl_models.runtime.cuda_graph import INDEXING, WAITS
 
 NAME = "emulated"
@@ -189,6 +191,10 @@ def _views(tree: Any) -> Any:
         return _pytree.tree_map(view, tree)
 
 
+_UNWRITTEN = 99
+"""What the results of a capture hold before its first replay, where a GPU's memory holds anything."""
+
+
 class EmulatedCapture:
     """What `cuda_graph.Capture` is on a GPU: all operations with their addresses, and nothing of Python.
 
@@ -202,17 +208,24 @@ class EmulatedCapture:
         before, (_counts.copies, _counts.syncs) = (_counts.copies, _counts.syncs), (0, 0)
         _tape = self._steps
         try:
-            self.outputs = work()
+            with mock.patch.object(TorchArrays, "is_capturing", return_value=True):
+                self.outputs = work()
         finally:
             _tape = None
             _counts.copies, _counts.syncs = before
             _undo()
+        with _disable_current_modes(), torch.no_grad(), torch._C._AutoDispatchBelowAutograd():
+            for _, args, kwargs, results in self._steps:
+                read = _storages((args, kwargs))
+                for one in _pytree.tree_leaves(results):
+                    if isinstance(one, Tensor) and _storage(one) not in read:
+                        one.fill_(_UNWRITTEN)
 
     def replay(self) -> None:
         """Compute all again, and write it where it was."""
         with _disable_current_modes(), torch.no_grad(), torch._C._AutoDispatchBelowAutograd():
             for compute, args, kwargs, results in self._steps:
-                read = {_storage(one) for one in _pytree.tree_leaves((args, kwargs)) if isinstance(one, Tensor)}
+                read = _storages((args, kwargs))
                 found = _pytree.tree_leaves(compute(*args, **kwargs))
                 for result, new in zip(_pytree.tree_leaves(results), found, strict=True):
                     if isinstance(result, Tensor) and _storage(new) not in read:  # else it is there already
@@ -231,6 +244,10 @@ def _undo() -> None:
         while _changed:
             changed, before = _changed.pop()
             changed.copy_(before)
+
+
+def _storages(tree: Any) -> set[int]:
+    return {_storage(one) for one in _pytree.tree_leaves(tree) if isinstance(one, Tensor)}
 
 
 def _storage(tensor: Tensor) -> int:

@@ -65,6 +65,10 @@ class ArrayLibrary:
         """The array in the host's memory."""
         return array
 
+    def is_capturing(self) -> bool:
+        """Whether a graph is being captured, in which the host can neither read nor write arrays."""
+        return False
+
     def take(self, table: Array, indices: Any, axis: int | None = None) -> Array:
         """Entries of a table, flat or along the first axis, at integers of any dtype or at rows of `find_rows`."""
         return table.take(indices, axis)
@@ -101,12 +105,9 @@ class TorchArrays(ArrayLibrary):
 
         try:
             found = torch.device(device)
-            if found.type != "cuda" or torch.cuda.is_available():
-                torch.empty(0, device=found)  # torch may report a device that is absent
+            torch.empty(0, device=found)  # torch may report a device that is absent
         except (RuntimeError, TypeError, AssertionError):
-            raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda', not {device!r}") from None
-        if found.type == "cuda" and not torch.cuda.is_available():
-            raise ValueError(f"device={device!r} needs a GPU and there is none: leave it out, or write device='cpu'")
+            raise ValueError(f"device must be 'cpu', or 'cuda' where there is a GPU, not {device!r}") from None
         self.device, self._torch, self._device = device, torch, found
         self.can_read_values = found.type == "cpu"
         self.bool, self.uint8, self.int8, self.int16 = torch.bool, torch.uint8, torch.int8, torch.int16
@@ -127,6 +128,10 @@ class TorchArrays(ArrayLibrary):
     def to_numpy(self, array: Any) -> Array:
         """See `ArrayLibrary`."""
         return array.cpu().numpy()
+
+    def is_capturing(self) -> bool:
+        """See `ArrayLibrary`."""
+        return self._device.type == "cuda" and bool(self._torch.cuda.is_current_stream_capturing())
 
     def astype(self, array: Any, dtype: Any) -> Array:
         """See `ArrayLibrary`."""

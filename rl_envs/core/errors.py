@@ -5,7 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["CustomEnvError", "EnvRaisedError", "did_you_mean", "installing"]
+__all__ = ["ArraysError", "CustomEnvError", "EnvRaisedError", "did_you_mean", "installing"]
+
+
+class ArraysError(ValueError):
+    """A world does not offer its argument `arrays` together with its other arguments; in NumPy it can be built."""
 
 
 class CustomEnvError(ValueError):

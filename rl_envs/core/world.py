@@ -17,6 +17,7 @@ import numpy as np
 from rl_envs.core.actions import check_recorded, checked_actions
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
 from rl_envs.core.chance import Chance
+from rl_envs.core.errors import ArraysError
 from rl_envs.core.metrics import MetricRange
 from rl_envs.core.spec import (
     Actions,
@@ -57,7 +58,8 @@ class World(ABC):
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
         story: what the agents must do and how they win, in a few sentences.
-        array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too.
+        array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too; it raises
+            `ArraysError` for other arguments that torch does not offer, and training then steps it in NumPy.
         starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
         auto_resets: whether an ended world begins its next episode within the same step, or at `next_episode`.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode; None if it is exact.
@@ -89,7 +91,7 @@ class World(ABC):
             xp: array library of state, actions and results, one of `array_libraries`.
         """
         if xp.name not in self.array_libraries:
-            raise ValueError(f"arrays={xp.name!r} is not offered by {type(self).__name__}: leave it out")
+            raise ArraysError(f"arrays={xp.name!r} is not offered by {type(self).__name__}: leave it out")
         self.xp = xp
         self.num_worlds = whole("num_worlds", num_worlds, 1)
         self.first_world = whole("first_world", first_world, 0)
@@ -204,9 +206,9 @@ class World(ABC):
         info |= {"final_obs": observations, "episode": self._ended(self._all_rows)}
         if self.auto_resets:
             self.chance.next_episode_where(ended)
-            if self._first is None or not self.starts_alike:
-                self._first = self._starts_of_all()
-            state, seen = self._first
+            state, seen = first = self._first or self._starts_of_all()
+            if self.starts_alike and not self.xp.is_capturing():  # what a capture computes is there at a replay only
+                self._first = first
             for name, value in self.state.items():
                 self.xp.copyto(value, state[name], where=_like(ended, value))
             if self.starts_alike:
@@ -294,8 +296,11 @@ class World(ABC):
     def prepare(self, steps: int) -> None:  # noqa: B027 (most worlds need nothing)
         """Prepare on the host what the next env steps need of it, in torch, where a captured step cannot ask for it.
 
+        A captured step is valid until `reset` or `restore`; capture it anew after these.
+
         Args:
-            steps: number of env steps until the next call. A step that is not captured calls this itself if necessary.
+            steps: number of replays until the next call, the largest before the capture. A step that is not captured
+                calls this itself if necessary, also between replays.
         """
 
     def render(self, index: int = 0) -> Array:

@@ -30,6 +30,7 @@ import numpy as np
 
 from rl_envs.core.array_library import Rows, get_array_library
 from rl_envs.core.chance import Chance
+from rl_envs.core.errors import ArraysError
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.story import module_story
@@ -40,7 +41,7 @@ from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES
 from rl_envs.furnmove.maps import CompiledRooms, RoomMaps
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
-from rl_envs.furnmove.prepared_starts import STEPS_AHEAD, PreparedStarts
+from rl_envs.furnmove.prepared_starts import PreparedStarts
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.rules import Rules
@@ -194,12 +195,6 @@ class FurnMove(World):
         if self._prepared is not None:
             self._load_rooms(self._prepared.refill(self.chance, steps))
 
-    def next_episode(self, worlds: Array | None = None) -> Arrays:
-        """See `World`."""
-        if self._prepared is not None:
-            self._prepared.forget()
-        return super().next_episode(worlds)
-
     def _make_renderer(self) -> FrameRenderer:
         from rl_envs.furnmove.frame_renderer import FrameRenderer  # only frames need Numba
 
@@ -207,7 +202,8 @@ class FurnMove(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state, xp = self.state, self.xp
-        self._prepare_step()
+        while self._prepared is not None and not self._prepared.has_step(self.chance):
+            self._load_rooms(self._prepared.refill(self.chance))
         time = xp.astype(state["episode_length"], xp.int64).clip(0, self.max_episode_steps - 1)
         self._path[self._all_rows, time] = xp.astype(state["tv"][:, :2], xp.int16)
         moved, failed = self._rules.play(state, self._slots(slice(None)), actions)
@@ -217,13 +213,6 @@ class FurnMove(World):
         reward = STEP_PENALTY + FAILURE_PENALTY * xp.astype(failed, xp.float64)
         reward += self._closer_reward * xp.astype(closer, xp.float64)[:, None]
         return reward, *self._endings(state["best_distance"] <= 1, self._bootstrap_at_limit)
-
-    def _prepare_step(self) -> None:
-        """Have the starts that this step can take."""
-        if self._prepared is not None:
-            if not self._prepared.steps_left:
-                self.prepare(STEPS_AHEAD)
-            self._prepared.steps_left -= 1
 
     def _distance(self) -> Array:
         """[B] int16, Manhattan distance of TV and stand centres in cells."""
@@ -260,7 +249,8 @@ class FurnMove(World):
         state["best_distance"][kept] = state["start_distance"][kept] = self._distance()[kept]
 
     def _start(self, rows: Array) -> None:
-        self.prepare(0)
+        if self._prepared is not None:
+            self._load_rooms(self._prepared.refill(self.chance, is_anew=True))
         super()._start(rows)
         if not self.xp.has_fixed_shapes:
             self._load_rooms(self.state["room"][rows], rows)
@@ -300,8 +290,6 @@ class FurnMove(World):
 
     def restore(self, state: Arrays) -> Arrays:
         """See `World`; in images the path of the TV begins here."""
-        if self._prepared is not None:
-            self._prepared.forget()
         observations = super().restore(state)
         self._path[...] = self.state["tv"][:, None, :2]
         return observations
@@ -369,7 +357,7 @@ def _check_for_torch(num_agents: int, num_rooms: int, observations: Sequence[str
     }
     for needed, holds in offered.items():
         if not holds:
-            raise ValueError(f"arrays='torch' needs {needed}: change them, or write arrays='numpy'")
+            raise ArraysError(f"arrays='torch' needs {needed}: change them, or write arrays='numpy'")
 
 
 def check_observations(observations: Sequence[str]) -> None:

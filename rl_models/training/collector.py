@@ -297,7 +297,7 @@ class Collector:
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=False)
             self.graphed.refresh_weights(self.device)
         network, texts = self.policy.network, self.world.texts
-        has_texts = bool(texts) or isinstance(network, OwnsTexts)
+        has_texts = bool(texts) or (isinstance(network, OwnsTexts) and bool(network.own_texts))
         self._texts = TextEncodings(network, texts, self.device) if has_texts else None
 
     def _begin_texts(self) -> list[str]:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import State, TeamPolicy
+from rl_models.runtime.added_observations import noise_shape
 from rl_models.runtime.cuda_graph import Inputs, Outputs
 from rl_models.runtime.device import to_host
 from rl_models.team_world import TeamWorld
@@ -31,7 +32,7 @@ from rl_models.training.collector import (
 Tensors: TypeAlias = dict[str, Any]
 """Name -> tensor, where the protocols of worlds, collectors and fragments have arrays."""
 
-_STEP, _OBS, _EPISODE, _ENDED = "step", "obs/", "episode/", "ended"
+_STEP, _OBS, _EPISODE, _ENDED, _STOPS = "step", "obs/", "episode/", "ended", "stops"
 
 
 class DeviceRollout:
@@ -50,7 +51,8 @@ class DeviceRollout:
             ValueError: the team reads texts, sends messages or draws noise, or is on another device than the world.
         """
         self._collector = collector
-        if collector._has_noise or collector._texts is not None or collector._speech is not None:
+        has_noise = collector._has_noise and noise_shape(collector.policy.network, obs) is not None
+        if has_noise or collector._texts is not None or collector._speech is not None:
             raise ValueError("arrays='torch' is for teams without texts, messages and noise: leave it out for this one")
         place, team = next(iter(obs.values())).device.type, collector.device.type
         if place != team:
@@ -194,9 +196,18 @@ class DeviceCollector(Collector):
         return self._value_tensor(self._inputs(all_deciding(obs) | {IS_FIRST: is_first}, state))
 
     def _keep_episodes(self) -> None:
-        """Copy the metrics of all ended episodes to the host at once."""
+        """Copy the metrics of all ended episodes to the host at once.
+
+        Raises:
+            ValueError: a world truncates episodes before its limit, so that final observations are missing.
+        """
         kept = {name: value for name, value in self._kept.items() if name == _ENDED or name.startswith(_EPISODE)}
-        if found := ended_episodes(kept):
+        arrays = to_host(kept | {_STOPS: self._stops})
+        if (arrays.pop(_STOPS) > self._most_stops).any():
+            raise ValueError(
+                "arrays='torch' is for environments that truncate no episode before max_episode_steps: leave it out"
+            )
+        if found := ended_episodes(arrays):
             self.episodes.append(found)
 
 
@@ -204,10 +215,10 @@ def ended_episodes(metrics: Tensors, most: int | None = None) -> dict[str, Array
     """Metrics of the episodes that ended, in the order in which they did, name -> [K, ...]; empty if none did.
 
     Args:
-        metrics: `ended` [B, T] bool and `episode/NAME` [B, T, ...], which come to the host in one copy.
+        metrics: `ended` [B, T] bool and `episode/NAME` [B, T, ...], on the host.
         most: number of first episodes of each world that count; None for all.
     """
-    arrays = {name: value.numpy() for name, value in to_host(metrics).items()}
+    arrays = {name: value.numpy() for name, value in metrics.items()}
     ended = arrays.pop(_ENDED)
     counts = ended if most is None else ended & (ended.cumsum(1) <= most)
     steps, worlds = np.nonzero(counts.T)
@@ -222,7 +233,7 @@ def play_episodes(collector: Collector, seed: int, episodes_per_world: int) -> d
     rollout = DeviceRollout(collector, obs, is_first, collector.policy.initial_state(world.num_worlds))
     played = [rollout.step()[1] for _ in range(episodes_per_world * world.max_episode_steps)]
     metrics = {name: torch.stack([each[name] for each in played], 1) for name in played[0]}
-    return ended_episodes(metrics, episodes_per_world)
+    return ended_episodes(to_host(metrics), episodes_per_world)
 
 
 def _replace(places: Tensors, values: Tensors) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rl_envs import World
+from rl_envs.core.errors import ArraysError
 from rl_models.runtime.device import building_device
 
 _World = TypeVar("_World", bound=World)
@@ -17,11 +18,11 @@ def build_on_device(world: type[World], build: Callable[..., _World]) -> _World:
 
     Args:
         world: their class.
-        build: `(**place) -> environments`, where `place` is empty or an array library and a device. A ValueError with
-            the latter, such as for frames that are drawn on the CPU, means that they cannot be there.
+        build: `(**place) -> environments`, where `place` is empty or an array library and a device. With the latter it
+            raises `ArraysError` where they cannot be there, such as for frames, which are drawn on the CPU.
     """
     device = building_device()
     if device.type != "cpu" and "torch" in world.array_libraries:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ArraysError):
             return build(arrays="torch", device=str(device))
     return build()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from rl_envs import make
+from rl_envs.furnmove import prepared_starts
 from rl_envs.furnmove.splits import RoomStream, split_rooms
 from rl_envs.furnmove.starts import make_starts
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
@@ -147,13 +148,95 @@ def test_a_step_on_an_emulated_device_is_captured_once_and_replayed(num_agents):
             same(plain.step(chosen)[0], {key: value.cpu() for key, value in capture.outputs.items()})
 
 
+class Replayed:
+    """A world in NumPy and on the device, whose episodes take one step; the device's step is captured."""
+
+    def __init__(self, prepared):
+        arguments = {"rooms": ROOMS, "num_agents": 1, "max_episode_steps": 1}
+        self.plain = make("furnmove-v0", **arguments)
+        self.world = make("furnmove-v0", arrays="torch", device=str(DEVICE), **arguments)
+        for world in (self.plain, self.world):
+            world.reset(0)
+        if prepared:
+            self.world.prepare(prepared)
+        self.actions = torch.full((1, 1), PASS, device=DEVICE)
+        self.capture = EmulatedCapture(self.step, DEVICE)
+
+    def step(self):
+        return self.world.step(self.actions)[0]
+
+    def play(self, steps, step):
+        for _ in range(steps):
+            step()
+            self.plain.step(np.full((1, 1), PASS))
+            for name in ("tv", "stand", "agent_cells"):
+                assert np.array_equal(self.plain.state[name], self.world.state[name].cpu())
+
+
+@pytest.fixture
+def few_ahead(monkeypatch):
+    """A step that is not captured prepares few others."""
+    monkeypatch.setattr(prepared_starts, "STEPS_AHEAD", 2)
+
+
+@pytest.mark.usefixtures("few_ahead")
+def test_replays_and_plain_steps_may_take_turns():
+    with emulated_device():
+        games = Replayed(3)
+        for _ in range(2):
+            games.play(3, games.capture.replay)
+            games.play(5, games.step)
+            games.play(3, games.capture.replay)
+            games.world.prepare(3)
+
+
+@pytest.mark.usefixtures("few_ahead")
+def test_a_captured_step_is_never_prepared_for_more_than_it_can_take():
+    with emulated_device():
+        games = Replayed(3)
+        with pytest.raises(RuntimeError, match="prepare"):
+            games.world.prepare(4)
+        games.play(3, games.capture.replay)
+        games.play(3, games.step)
+        games.world.next_episode()
+        games.plain.next_episode()
+        with pytest.raises(RuntimeError, match="prepare"):
+            games.world.prepare(4)
+
+
+@pytest.mark.usefixtures("few_ahead")
+def test_a_new_game_may_prepare_more_than_the_captured_step_of_the_last_one():
+    with emulated_device():
+        games = Replayed(3)
+        for world in (games.plain, games.world):
+            world.reset(1)
+        games.world.prepare(8)
+        again = EmulatedCapture(games.step, DEVICE)
+        games.play(8, again.replay)
+
+
+@pytest.mark.usefixtures("few_ahead")
+def test_a_step_is_captured_only_if_its_starts_are_drawn():
+    with emulated_device():
+        games = Replayed(0)
+        games.play(2, games.step)
+        again = EmulatedCapture(games.step, DEVICE)
+        games.world.prepare(0)
+        games.play(1, again.replay)
+        games.world.restore(games.plain.snapshot())
+        with pytest.raises(RuntimeError, match="prepare"):
+            EmulatedCapture(games.step, DEVICE)
+        games.play(2, games.step)
+
+
+@pytest.mark.usefixtures("few_ahead")
 def test_more_replays_than_were_prepared_are_refused():
     with emulated_device():
         world = make("furnmove-v0", 2, arrays="torch", device=str(DEVICE), rooms=ROOMS, max_episode_steps=1)
         world.reset(0)
         world.prepare(2)
         capture = EmulatedCapture(lambda: world.step(torch.full((2, 2), PASS, device=DEVICE))[0], DEVICE)
-        for _ in range(4):
+        for _ in range(6):
             capture.replay()
         with pytest.raises(RuntimeError, match="prepare"):
             world.prepare(2)

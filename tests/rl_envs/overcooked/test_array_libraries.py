@@ -137,3 +137,15 @@ def test_a_step_on_an_emulated_device_is_captured_once_and_replayed():
             actions.copy_(torch.from_numpy(chosen))
             capture.replay()
             np.testing.assert_array_equal(capture.outputs["lossless"].cpu().numpy(), plain.step(chosen)[0]["lossless"])
+
+
+def test_a_step_after_a_capture_is_valid_on_an_emulated_device():
+    plain = make("overcooked-v0", 1, max_episode_steps=1)
+    plain.reset(0)
+    with emulated_device():
+        world = make("overcooked-v0", 1, arrays="torch", device=str(DEVICE), max_episode_steps=1)
+        world.reset(0)
+        actions = torch.zeros((1, 2), dtype=torch.int64, device=DEVICE)
+        EmulatedCapture(lambda: world.step(actions)[0], DEVICE)
+        found = world.step(actions)[0]["lossless"].cpu().numpy()
+    np.testing.assert_array_equal(found, plain.step(np.zeros((1, 2), int))[0]["lossless"])

@@ -6,10 +6,13 @@ import torch
 from torch import nn
 
 from rl_envs import make
+from rl_envs.overcooked.world import Overcooked
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
+from rl_models.networks.grid_cnn import GridCnn
 from rl_models.networks.network_config import GridCnnConfig
+from rl_models.networks.private import PrivateNetworks
 from rl_models.policy import Features, TeamPolicy, seeded
 from rl_models.runtime import cuda_graph
 from rl_models.runtime import device as devices
@@ -148,6 +151,31 @@ def test_a_step_is_captured_and_replayed_on_an_emulated_device(build, monkeypatc
         assert not one.graphed.never
     for fragment in found:
         assert_equal_fragments(expected.collect(), fragment, close=ROUNDING)
+
+
+def test_a_team_with_a_network_an_agent_collects_tensors():
+    def build():
+        with seeded(1):
+            members = [GridCnn(GridCnnConfig((4, 4), 3, (8,)), 1, VIEW) for _ in range(2)]
+            return TeamPolicy(PrivateNetworks(members), LegalPolicyHead(8, ACTIONS), ValueHead(8))
+
+    ours, theirs = (collector(arrays, build()) for arrays in BOTH)
+    assert_equal_fragments(ours.collect(), theirs.collect(), close=ROUNDING)
+
+
+class StopsEarly(Overcooked):
+    """A kitchen that truncates episodes before the limit that it declares."""
+
+    def _advance(self, actions, recorded):
+        reward, terminated, truncated = super()._advance(actions, recorded)
+        return reward, terminated, truncated | (self.state["episode_length"] >= 1)
+
+
+def test_episodes_that_are_truncated_before_the_limit_are_refused():
+    one = make_collector([StopsEarly(WORLDS, arrays="torch")], without_memory(), LENGTH, needs_values=True)
+    one.reset(3)
+    with pytest.raises(ValueError, match="max_episode_steps"):
+        one.collect()
 
 
 def test_what_worlds_of_tensors_do_not_offer_is_refused():
