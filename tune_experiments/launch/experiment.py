@@ -158,7 +158,7 @@ class Experiment(BaseExperiment[Config]):
 
         def draw() -> Sequence[Drawn]:
             teams = [team for _, team in trained_teams(trials)]
-            return write_page(run_folder / PAGE, self.caption, teams, most_steps=STEPS_AT_THE_END) if teams else []
+            return write_page(run_folder / PAGE, teams, most_steps=STEPS_AT_THE_END) if teams else []
 
         return list(attempt(PAGE, draw))
 
