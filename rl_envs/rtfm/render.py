@@ -38,7 +38,7 @@ _OVERSAMPLING = 2
 _NAME_PIXELS = 16
 _NAME_LINE_PIXELS, _NAME_MARGIN = 17, 22
 _PANEL_COLUMNS = 46
-_PANEL = Panel(width=410, least_lines=25, text_pixels=16, line_pixels=19)
+_PANEL = Panel(width=410, least_lines=25, text_pixels=15, line_pixels=19)
 """The panel has room for the longest document."""
 
 
