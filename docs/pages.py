@@ -16,9 +16,13 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs/figures/environments"
+"""NAME.png: `rl_envs.make("NAME-v0").render()` after a few steps."""
 PACKAGES = ("rl_envs", "rl_models", "tune_experiments")
 SOURCE_LINK = re.compile(r"\]\((?:\.\./)+(?P<path>(?:rl_envs|rl_models|tune_experiments)\b[\w/.]*)")
 """Beginning of a link to a folder or file of the packages, as a reader of the repository follows it."""
+CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
+FLAG = re.compile(r"--[\w.-]+")
 SOURCES = {"tune_experiments": "experiments/index.md", "rl_envs/registry.py": "worlds/index.md"}
 """Source -> its page, where the rules for folders and `world.py` give another one."""
 BOOSTS = {
@@ -80,7 +84,10 @@ def world_pages() -> dict[str, str]:
     ]
     pages = {"worlds/index.md": "\n".join([*index, *rows]) + "\n"}
     for path in worlds():
-        pages[f"worlds/{path.parent.name}.md"] = f"# {path.parent.name}\n\n{entry(path, 'show_root_heading: false')}"
+        name = path.parent.name
+        drawn = (PICTURES / f"{name}.png").exists()
+        picture = f"![{name}](../figures/{PICTURES.name}/{name}.png){{ .environment }}\n\n" if drawn else ""
+        pages[f"worlds/{name}.md"] = f"# {name}\n\n{picture}{entry(path, 'show_root_heading: false')}"
     return pages
 
 
@@ -128,6 +135,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     boost = next((boost for path, boost in BOOSTS.items() if page.file.src_uri.startswith(path)), 1)
     page.meta.setdefault("search", {"boost": boost})
     return SOURCE_LINK.sub(lambda link: link_to_page(page.file.src_uri, link), markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let no line break stand between the dashes of a flag and its name."""
+    return CODE.sub(lambda code: FLAG.sub(r'<span class="flag">\g<0></span>', code[0]), html)
 
 
 def link_to_page(page: str, link: re.Match[str]) -> str:

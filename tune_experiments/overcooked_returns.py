@@ -132,7 +132,7 @@ def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out:
 
 def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path:
     """One figure: a line for each seed, a colour and a marker for each method."""
-    from tune_experiments.results.plots.figures import REMARK, default_styles, new_figure, save
+    from tune_experiments.results.plots.figures import default_styles, explain_below, new_figure, save
 
     figure = new_figure(7.5, 4.0)
     panel = figure.subplots()
@@ -150,7 +150,7 @@ def draw(rows: Mapping[str, Sequence[Points]], kitchen: str, path: Path) -> Path
     panel.set_title(kitchen)
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
     remark = "one line per seed; Q-learning takes greedy actions, others sample; SAMA's env steps count undone rounds"
-    figure.supxlabel(remark, fontsize=8, color=REMARK)
+    explain_below(figure, remark)
     return save(figure, path)
 
 

@@ -111,6 +111,10 @@ class Train(Experiment[Config]):
         title = f"{self.caption}: {', '.join(games)}"
         return [dataclasses.replace(table, title=title), *division_table(results, self.caption, games)]
 
+    def page_title(self, config: Config) -> str:
+        """The environment."""
+        return config.env
+
     def run_name(self, config: Config) -> str:
         """Run folders are named after the environment."""
         return run_label(config.env)

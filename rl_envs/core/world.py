@@ -307,6 +307,10 @@ class World(ABC):
         """Image of world `index`, [H, W, 3] uint8; NotImplementedError where a world does not render."""
         raise NotImplementedError(f"{type(self).__name__} does not render")
 
+    def picture(self, index: int = 0) -> Array:
+        """Image of world `index` for a page that shows its texts beside it; by default that of `render`."""
+        return self.render(index)
+
     def agent_colours(self) -> Sequence[tuple[int, int, int]]:
         """The agents' colours in the images of `render`: N times red, green and blue from 0 to 255, or none."""
         return self.colours[: self.num_agents]

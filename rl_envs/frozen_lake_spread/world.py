@@ -1,7 +1,7 @@
 """Two-agent FrozenLake (SAMA, NeurIPS 2023, appendix G.1): each agent must reach a target, and the holes are invisible.
 
-Gymnasium's FrozenLake for a team, likened to the game of spreading out. Where holes and targets are can only be found
-out by going there, so that common sense does not help. The paper gives no rules beyond this; those below are ours.
+Two agents win if each stands on a target of its own; whoever steps into a hole ends the game. Where holes and targets are
+can only be found out by going there. The paper gives no rules beyond this; those below are ours.
 
 | | |
 |---|---|

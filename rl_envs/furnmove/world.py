@@ -1,7 +1,7 @@
 """Gridworld-FurnMove (A Cordial Sync, Jain et al., ECCV 2020, sections 3 and 6.1, A.1 and A.3), for any N agents.
 
-N agents hold a lifted television and carry it over a stand. The furniture moves only by coordinated joint actions. An
-agent can walk around the TV but cannot let go of it.
+The agents hold a lifted television, and win if they carry it to the stand within the time limit. Furniture moves only
+if all choose matching actions. An agent can walk around the television but cannot let go of it.
 
 | | |
 |---|---|

@@ -152,6 +152,12 @@ class Arena(Turns):
 
         return render.draw(self.scene(index))
 
+    def picture(self, index: int = 0) -> Array:
+        """Image of world `index` without its texts, [H, W, 3] uint8."""
+        from rl_envs.rtfm import render
+
+        return render.draw(self.scene(index), has_texts=False)
+
     def scene(self, index: int = 0) -> Scene:
         """The content of the image of world `index`."""
         from rl_envs.rtfm import render

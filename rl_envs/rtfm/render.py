@@ -31,13 +31,14 @@ ELEMENT_COLOURS: dict[str, Colour] = {
     "lightning": (244, 210, 90),
     "poison": (150, 200, 120),
 }
+LEGEND = {"item": ITEM, **{f"{element} monster": colour for element, colour in ELEMENT_COLOURS.items()}}
 CELL_PIXELS = 84
 """Side of a cell."""
 _OVERSAMPLING = 2
-_NAME_PIXELS = 11
-_NAME_LINE_PIXELS, _NAME_MARGIN = 14, 16
+_NAME_PIXELS = 16
+_NAME_LINE_PIXELS, _NAME_MARGIN = 17, 22
 _PANEL_COLUMNS = 46
-_PANEL = Panel(width=350, least_lines=25)
+_PANEL = Panel(width=410, least_lines=25, text_pixels=15, line_pixels=19)
 """The panel has room for the longest document."""
 
 
@@ -55,8 +56,10 @@ class Scene:
     goal: str  # the texts
 
 
-def draw(scene: Scene, *, caption: str = "", cell_pixels: int = CELL_PIXELS) -> Array:
-    """Image of one state, [height, width, 3] uint8; the room is size * cell_pixels wide, text on its right."""
+def draw(scene: Scene, *, caption: str = "", cell_pixels: int = CELL_PIXELS, has_texts: bool = True) -> Array:
+    """Image of one state, [height, width, 3] uint8; the room is size * cell_pixels wide, texts on its right."""
+    if not has_texts:
+        return np.asarray(_room(scene, cell_pixels))
     return np.asarray(with_text_panel(_room(scene, cell_pixels), _lines(scene, caption), _PANEL))
 
 

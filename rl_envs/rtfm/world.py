@@ -1,9 +1,8 @@
 """Read to Fight Monsters (RTFM, Zhong et al., ICLR 2020, section 3) for one agent, and for teams as in EnDi (2023, A.1).
 
-The document says which modifiers beat which element and which monsters are in which team. The goal names a team. An
-agent picks up an item whose modifier beats the element of one of that team's monsters and walks into this monster. N
-agents face N targets and N right items. A distractor monster and a distractor item make a policy that does not use the
-document fail.
+The goal names a team of monsters; the document says who is in it, and which words of items beat which element. Each agent
+must pick up an item that beats a monster of that team and walk into this monster; a wrong fight is lost. One further
+monster and one further item are there to mislead whoever does not read.
 
 | | |
 |---|---|
@@ -28,6 +27,7 @@ document fail.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -53,6 +53,13 @@ class Rtfm(Arena):
     """B rooms with monsters, and a document about them; the table above documents them."""
 
     story = module_story(__name__)
+
+    @property
+    def legend(self) -> Mapping[str, tuple[int, int, int]]:
+        """What is in the images -> its colour."""
+        from rl_envs.rtfm.render import LEGEND  # only rendering needs Pillow
+
+        return LEGEND
 
     def __init__(
         self,

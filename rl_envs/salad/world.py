@@ -1,7 +1,8 @@
 """The salad kitchen of Verco (section 5.1), based on TWOSOME's two-agent Overcooked: Alice and Bob chop, plate and serve.
 
-An agent sees a square around itself. It acts by macro actions of several steps and chooses a new one when its own has
-ended. For language agents, sentences describe everything that it sees, and a phrase describes each action.
+The cooks win if they serve the ordered salad: they chop its vegetables on a board, put them on one plate and bring it to
+the window. A cook sees a square around itself, and its actions take several steps. Language agents read sentences about
+what they see and a phrase for each action.
 
 | | |
 |---|---|

@@ -221,6 +221,10 @@ class BaseExperiment(ABC, Generic[Config]):
         """Seeds of validation and test environments; no trial may train with them."""
         return ()
 
+    def page_title(self, config: Config) -> str:
+        """Heading of pages of episodes; by default the caption up to its colon."""
+        return self.caption.partition(":")[0]
+
     def run_name(self, config: Config) -> str:
         """Name of a run folder, before the name of its preset; by default the experiment's."""
         return self.name

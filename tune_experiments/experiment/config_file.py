@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -94,10 +94,23 @@ def read_config_file(path: Path) -> ConfigFile:
         raise UserError(f"{path} is nested too deeply: correct it") from None
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise UserError(f"{path} holds no `key: value` lines: write flags without their dashes, such as seeds: [0, 1]")
+    paths = list(_paths(values))
+    if twice := next((one for number, one in enumerate(paths) if one in paths[:number]), None):
+        raise UserError(f"{path} sets {twice} twice, nested and with a dot: remove one of them")
     experiment = values.pop(_EXPERIMENT, "")
     if not isinstance(experiment, str):
         raise UserError(f"{path}: experiment must be a name, not {experiment!r}")
     return ConfigFile(path, values, experiment)
+
+
+def _paths(values: Mapping[Any, Any], group: str = "") -> Iterator[str]:
+    """Dotted paths of all values that are no mappings."""
+    for name, value in values.items():
+        path = f"{group}{name}".replace("-", "_")
+        if isinstance(value, Mapping):
+            yield from _paths(value, f"{path}.")
+        else:
+            yield path
 
 
 def write_config_file(path: Path, experiment: str, config: DataclassInstance, options: DataclassInstance) -> None:

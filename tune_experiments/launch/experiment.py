@@ -159,7 +159,7 @@ class Experiment(BaseExperiment[Config]):
 
         def draw() -> Sequence[Drawn]:
             teams = [team for _, team in trained_teams(trials)]
-            return write_page(run_folder / PAGE, self.caption, teams, max_steps=PAGE_MAX_STEPS) if teams else []
+            return write_page(run_folder / PAGE, teams, max_steps=PAGE_MAX_STEPS) if teams else []
 
         return list(attempt(PAGE, draw))
 

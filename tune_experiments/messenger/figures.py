@@ -27,7 +27,7 @@ from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, failed_episode, steps_of_episode
 from tune_experiments.play.trial_figures import Draw, Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
-from tune_experiments.results.plots.figures import FAINT, REMARK, new_figure, save
+from tune_experiments.results.plots.figures import FAINT, explain_below, new_figure, save
 
 CURVES = {
     "episode/win_rate": "win rate",
@@ -99,7 +99,7 @@ def draw_attention(policy: LoadedPolicy, path: Path) -> Path:
     remark = ", with a contrastive grounding loss that is not in the paper" if is_grounded else ""
     figure.suptitle(f"{policy.method}{remark}", x=0.01, ha="left", fontsize=11)
     caption = f"mean attention at the start of {ATTENTION_EPISODES} episodes: white 0, darkest 1; grey: never together"
-    figure.supxlabel(caption, fontsize=8, color=REMARK)
+    explain_below(figure, caption)
     return save(figure, path)
 
 

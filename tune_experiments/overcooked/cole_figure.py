@@ -11,7 +11,7 @@ import numpy as np
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tune_experiments.overcooked.cole import Generation, read_generations
 from tune_experiments.overcooked.cole_solver import preferred
-from tune_experiments.results.plots.figures import COLOURS, INK, REMARK, new_figure, save
+from tune_experiments.results.plots.figures import COLOURS, INK, explain_below, new_figure, save
 from tune_experiments.run.trial import CHECKPOINTS
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def draw(generations: Sequence[Generation], path: Path) -> Path:
     _draw_graph(graph, last, names)
     _draw_growth(growth, generations)
     remark = f"members are named by the env steps after which they joined; payoffs after {last.env_steps:,} env steps"
-    figure.supxlabel(remark, fontsize=8, color=REMARK)
+    explain_below(figure, remark)
     return save(figure, path)
 
 

@@ -14,7 +14,7 @@ from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import check_for_other_files, write_atomically
 from tune_experiments.overcooked.crossplay import CAPTION, METRICS, Matrix
 from tune_experiments.results import rows as result_file
-from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure, save
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, explain_below, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     _write_numbers(panel, values)
     own, others = matrix.own(metric).mean(), matrix.with_others(metric).mean()
     panel.set_title(f"{matrix.layout}: {metric} per episode", fontsize=10, color=INK)
-    figure.supxlabel(f"own pairs (framed) {own:.1f}, mixed pairs {others:.1f}", fontsize=8, color=REMARK)
+    explain_below(figure, f"own pairs (framed) {own:.1f}, mixed pairs {others:.1f}")
     bar = figure.colorbar(image, ax=panel, shrink=0.8)
     bar.ax.tick_params(labelsize=7)
     bar.outline.set_visible(False)  # type: ignore[operator]

@@ -66,7 +66,7 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
     return found
 
 
-def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRETRAINED) -> Path:
+def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", folder: Path = PRETRAINED) -> Path:
     """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
     Raises:
@@ -94,6 +94,7 @@ def pack(path: Path, name: str, given: str, seed_choice: str, folder: Path = PRE
     state = {key: whole.state[key] for key in _KEPT if key in whole.state}
     card = {
         "name": name,
+        "title": title or name,
         "experiment": loaded.experiment.name,
         "caption": loaded.experiment.caption,
         "method": loaded.method,

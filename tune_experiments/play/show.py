@@ -48,12 +48,24 @@ def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "au
 
 def shown_team(loaded: LoadedPolicy, name: str, seed: int, episodes: int, max_steps: int = MAX_STEPS) -> ShownTeam:
     """A team with recorded episodes and learning curves."""
-    about = f"{loaded.experiment.name}, trained for {loaded.env_steps:,} env steps"
-    card = _card(loaded)
+    about, title = f"trained for {loaded.env_steps:,} env steps", team_title(loaded)
+    if title:
+        about = f"{trial_name(loaded.method, loaded.seed)} of {loaded.experiment.name}, {about}"
     recorded = loaded.experiment.episodes(loaded, seed, episodes, max_steps)
     log = None if loaded.trial_folder is None else loaded.trial_folder / METRICS_FILE
     curves = {} if log is None or not log.exists() else read_curves(log, tuple(loaded.experiment.columns.values()))
-    return ShownTeam(card.get("name", name), about, recorded, curves, card.get("given", ""))
+    return ShownTeam(title or name, about, recorded, curves, _card(loaded).get("given", ""))
+
+
+def page_title(teams: Sequence[LoadedPolicy]) -> str:
+    """Heading of a page on these teams: what they play."""
+    return ", ".join(dict.fromkeys(team.experiment.page_title(team.config) for team in teams))
+
+
+def team_title(loaded: LoadedPolicy) -> str:
+    """Title on the card of a packaged team, or its name there; empty for another team."""
+    card = _card(loaded)
+    return str(card.get("title", card.get("name", "")))
 
 
 def _card(loaded: LoadedPolicy) -> dict[str, Any]:
@@ -86,7 +98,6 @@ def check_page_path(out: Path) -> None:
 
 def write_page(
     out: Path,
-    title: str,
     teams: Sequence[LoadedPolicy],
     seed: int = SEED,
     episodes: int = 1,
@@ -115,7 +126,7 @@ def write_page(
             missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]
     if not shown:
         raise failures[0]
-    write_atomically(out, render_page(title, shown, note if len(shown) > 1 else "", beside))
+    write_atomically(out, render_page(page_title(teams), shown, note if len(shown) > 1 else "", beside))
     return [out, *missing]
 
 

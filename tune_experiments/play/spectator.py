@@ -45,7 +45,7 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
 
     def picture(self, world: Any, index: int) -> Array | None:
         """Image of world `index`, [H, W, 3] uint8; NotImplementedError or None for a world that is not drawn."""
-        picture: Array | None = world.render(index)
+        picture: Array | None = world.picture(index)
         return picture
 
     def last_picture(self, world: Any, index: int) -> Array | None:

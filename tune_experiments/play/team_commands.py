@@ -132,6 +132,8 @@ class Pack:
     """Sentence on what the team was given in addition to observations and rewards."""
     seed_choice: str
     """Sentence on how its seed was chosen among those that were trained."""
+    title: str = ""
+    """Short title of the team on pages; by default its name."""
     out: Path = PRETRAINED
     """Folder that the new team's folder goes into."""
 
@@ -191,9 +193,8 @@ def show(command: Show, console: Console) -> None:
     check_page_path(out)
     paths = [command.path] if command.beside is None else [command.path, command.beside]
     teams = [team for path in paths for team in load_teams(path, command.allow, command.device)]
-    title = ", ".join(dict.fromkeys(team.experiment.caption for team in teams))
     with _draw_errors("page"), _write_errors(out):
-        drawn = write_page(out, title, teams, command.seed, command.episodes, command.beside is not None)
+        drawn = write_page(out, teams, command.seed, command.episodes, command.beside is not None)
     for line in describe_drawings(drawn):
         console.print(line)
 
@@ -283,7 +284,7 @@ def pack_team(command: Pack, console: Console) -> None:
     from tune_experiments.play.pretrained import CARD, folder_bytes, pack
 
     with _write_errors(command.out, (OSError, CheckpointError)):
-        written = pack(command.path, command.name, command.given, command.seed_choice, command.out)
+        written = pack(command.path, command.name, command.given, command.seed_choice, command.title, command.out)
     card = read_json(written / CARD)
     console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {folder_bytes(written):,} bytes")
 

@@ -18,6 +18,10 @@ _ESCAPED = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "·": r"\textperiodcentered{}",
+    "π": r"$\pi$",
+    "−": "$-$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
 }
 
 
@@ -118,7 +122,8 @@ def _environment(title: str, parts: Sequence[tuple[str, PaperTable]], metrics: S
 
 
 def _line(cells: Iterable[str]) -> str:
-    return " & ".join(re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", escape(cell)) for cell in cells) + r" \\"
+    row = " & ".join(re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", escape(cell)) for cell in cells) + r" \\"
+    return "{}" + row if row.startswith(("[", "*")) else row  # LaTeX would take it for an option of the line before
 
 
 def escape(text: str) -> str:

@@ -17,7 +17,7 @@ from rl_envs.rtfm.arena import Arena
 from rl_models.networks.matching import CELLS
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
-from tune_experiments.results.plots.figures import REMARK, new_figure, save
+from tune_experiments.results.plots.figures import REMARK, explain_below, new_figure, save
 
 PANELS = 3
 """Start, middle and last choice of an episode."""
@@ -162,11 +162,10 @@ def draw_attention(moments: Sequence[Moment], path: Path, title: str) -> Path:
     for panel, step in zip(panels, shown, strict=True):
         _draw_panel(panel, choices[step], f"step {step + 1}: {choices[step].action}")
     figure.suptitle(f"{title}    goal: {choices[0].goal}", x=0.01, ha="left", fontsize=11)
-    figure.supxlabel(
+    explain_below(
+        figure,
         "Shades are square roots of weights: white is 0, the darkest 1. The weights of a row add up to 1; "
         "the largest is beside it.",
-        fontsize=8,
-        color=REMARK,
     )
     return save(figure, path)
 

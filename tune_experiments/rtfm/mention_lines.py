@@ -25,7 +25,7 @@ NEITHER: Colour = (150, 154, 162)
 MONSTER_COLOURS: tuple[Colour, ...] = ((196, 62, 46), (34, 128, 84), (126, 58, 172), (16, 116, 150))
 MIN_WEIGHT = 0.1
 """Attention below this is not drawn."""
-_TEXT, _LINE, _MARGIN, _WIDTH, _SPACE = 15, 25, 64, 620, 6
+_TEXT, _LINE, _MARGIN, _WIDTH, _SPACE = 18, 27, 64, 640, 7
 _INDENT, _UNDERLINE = 20, 3
 _RING, _GAP = 4, 3
 """Width of a ring around a cell, and its distance from the cell's edge."""
@@ -80,7 +80,7 @@ def _page(moment: Moment, height: int) -> Page:
     for word, (left, top, *_) in zip(moment.words, boxes, strict=True):
         pen.text((left, top), word, fill=FOREGROUND, font=font)
     note = "one colour: a monster and the item that beats it; lines: attention to words"
-    pen.text((_MARGIN, height - _LINE), note, fill=MUTED, font=ImageFont.load_default(_TEXT - 3))
+    pen.text((_MARGIN, height - _LINE), note, fill=MUTED, font=ImageFont.load_default(_TEXT - 4))
     return Page(image, boxes, (_MARGIN, 2 * _LINE))
 
 

@@ -77,6 +77,7 @@ def test_run_takes_the_experiment_from_the_file(tmp_path, capsys):
         ("seeds: [0]\ngames: 1\nseeds: [1]", "seeds"),
         ("learning-rate: 1e-4\nlearning_rate: 1e-3", "learning-rate"),
         ("sync:\n  entropy-coef: 0.1\n  entropy_coef: 0.2", "entropy-coef"),
+        ("sync: {entropy-coef: 0.1}\nsync.entropy_coef: 0.2", "sync.entropy_coef"),
         ("config: other.yaml", "config"),
         ("a: " + "[" * 400, "mine.yaml"),
         ("components: 2", "sync.components or marginal.components"),

@@ -12,8 +12,9 @@ from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
-from tune_experiments.results.export import trial_columns
+from tune_experiments.results.export import to_latex, trial_columns
 from tune_experiments.results.rows import Result
+from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.run_folder import RunFolder
 
 METRIC = "value_against_adversary"
@@ -70,6 +71,14 @@ def test_latex_has_the_table_of_the_run_with_its_intervals_and_escaped_names(run
         head, body = text.split("\\midrule\n")
         assert "method & value\\_against\\_adversary" in head and "\\toprule" in head
         assert body.startswith("sync & $-$0.010 [$-$0.035, 0.015]") and "\\bottomrule" in body
+
+
+def test_latex_escapes_what_has_a_meaning_there_in_titles_heads_and_cells():
+    text = "50% a_b & #1 {x} ~ ^ \\ $ π ≥"
+    escaped = r"50\% a\_b \& \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \$ $\pi$ $\geq$"
+    made = to_latex({"a_run": [PaperTable(text, (text,), ((f"[m] {text}", (None,)),), "", {text: text})]})
+    assert made.count(escaped) == 4
+    assert "\n{}[m] " in made, "a bracket that begins a line would be an option of the line before"
 
 
 def test_latex_says_which_run_has_none_of_the_metrics(run, capsys):

@@ -136,7 +136,7 @@ def test_a_hook_of_a_users_own_that_raises_is_one_line():
 def test_show_writes_what_can_be_shown_and_names_the_rest(monkeypatch, tmp_path):
     whole = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting")
     monkeypatch.setattr("tune_experiments.play.show.unique_names", lambda teams: ["whole", "broken"])
-    page, *missing = write_page(tmp_path / "page.html", "title", [whole, Broken()])
+    page, *missing = write_page(tmp_path / "page.html", [whole, Broken()])
     assert [team["name"] for team in read_data(page.read_text())["teams"]] == ["whole"]
     assert describe_drawings(missing) == ["no broken in page.html: RuntimeError: no display"]
 

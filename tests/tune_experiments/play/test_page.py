@@ -142,7 +142,7 @@ def test_teams_of_one_run_begin_at_the_same_starts_and_of_another_seed_at_others
     starts = [[episode.start for episode in record_episodes(team, 3, 2, 1)] for team in teams]
     assert starts[0] == starts[1] and len(set(starts[0])) == 2
     assert record_episodes(teams[0], 4, 1, 1)[0].start not in starts[0]
-    (page,) = write_page(tmp_path / "page.html", "title", teams, 3, 1, beside=True)
+    (page,) = write_page(tmp_path / "page.html", teams, 3, 1, beside=True)
     data = read_data(page.read_text())
     assert data["beside"] and data["teams"][0]["episodes"][0]["start"] == starts[0][0]
 

@@ -18,7 +18,7 @@ def pair(tmp_path_factory):
     """A page with two teams side by side."""
     path = tmp_path_factory.mktemp("page") / "pair.html"
     teams = [untrained("endi_messenger", method) for method in ("endi_dis", "emma")]
-    return write_page(path, "two teams", teams, 3, 2, beside=True)[0]
+    return write_page(path, teams, 3, 2, beside=True)[0]
 
 
 def test_the_player_steps_two_teams_to_their_end_by_keys(pair, tab):  # noqa: F811

@@ -77,7 +77,7 @@ function show() {
   document.title = `Concord: ${view.caption}`;
   byId("caption").textContent = view.caption;
   const alone = view.agents.length === 1;
-  const others = alone ? [`; you replace the policy ${view.team}.`] : [`; the policy ${view.team} plays the others.`];
+  const others = alone ? [`, in place of the team "${view.team}".`] : [`; the team "${view.team}" plays the others.`];
   byId("who").replaceChildren("You are ", dot(view.you), view.you, ...others);
   byId("story").textContent = view.story;
   byId("marks").replaceChildren(...view.legend.map(swatch));
@@ -86,6 +86,7 @@ function show() {
   byId("step").textContent = `${view.step} of ${view.limit}`;
   byId("last").replaceChildren(...Object.entries(view.done).map(([name, done]) => make("span", "", dot(name), `${name}: ${done || "busy"}`)));
   byId("heard").replaceChildren(...Object.entries(view.heard).filter(([, text]) => text).map(([name, text]) => make("p", "said", dot(name), `${name}: ${text}`)));
+  byId("texts").replaceChildren(...Object.entries(view.texts).flatMap(([what, text]) => [make("dt", "", what), make("dd", "", text)]));
   byId("talk").hidden = !view.reads;
   byId("actions").replaceChildren(...view.actions.map(button));
   byId("end").hidden = !view.ended;

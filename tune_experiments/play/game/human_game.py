@@ -25,9 +25,11 @@ from tune_experiments.core.drawing import Missing, attempt_part, describe_drawin
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import trial_name
+from tune_experiments.play.attention_maps import get_texts
 from tune_experiments.play.episode import Episode, EpisodeRecorder, episode_metrics
 from tune_experiments.play.game.human_data import HumanEpisode, save_episode
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.play.show import page_title, team_title
 from tune_experiments.play.spectator import checked_drawing
 from tune_experiments.play.viewer.page import ShownTeam, render_page
 
@@ -79,6 +81,7 @@ class HumanGame:
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
         self.agent = _agent_number(name, self.world.agents)
         self._loaded, self._seed, self._folder = loaded, seed, folder
+        self._team = team_title(loaded) or trial_name(loaded.method, loaded.seed)
         names = tuple(getattr(self.world, "action_names", ())) or tuple(map(str, range(self.world.action_spec)))
         self._names, self._keys = names, assign_keys(names)
         self._stack = contextlib.ExitStack()
@@ -147,8 +150,8 @@ class HumanGame:
         missing, draw = self._recorder.episode.missing, self._spectator.picture_for
         picture = attempt_part(missing, "pictures", lambda: checked_drawing(draw, self.world, 0, self.agent), None)
         return {
-            "team": trial_name(self._loaded.method, self._loaded.seed),
-            "caption": self._loaded.experiment.caption,
+            "team": self._team,
+            "caption": page_title([self._loaded]),
             "you": agents[self.agent],
             "colours": list(self._recorder.episode.colours),
             "story": self._recorder.episode.story,
@@ -162,6 +165,7 @@ class HumanGame:
             "decides": self._decides(),
             "reads": self._received is not None,
             "heard": self._received_messages(),
+            "texts": get_texts(self.world, {key: value[0] for key, value in self._obs.items()}, self.agent),
             "done": done,
             "actions": [{"name": name, "key": key, "legal": bool(can)} for name, key, can in rows],
             "picture": None if picture is None else _png(picture),
@@ -212,8 +216,8 @@ class HumanGame:
         rewards = np.stack(self._rewards)
         actions = np.stack(self._actions).astype(np.int64)
         save_episode(HumanEpisode(about, self._start, obs, actions, rewards), path)
-        team = ShownTeam(trial_name(self._loaded.method, self._loaded.seed), "a team with a human player", [episode])
-        write_atomically(path.with_suffix(".html"), render_page(self._loaded.experiment.caption, [team]))
+        team = ShownTeam(self._team, "a team with a human player", [episode])
+        write_atomically(path.with_suffix(".html"), render_page(page_title([self._loaded]), [team]))
         return path
 
     def _decides(self) -> bool:

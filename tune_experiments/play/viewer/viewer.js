@@ -134,6 +134,13 @@ function attention(map, episode, key) {
   return box;
 }
 
+function attentionKey(step) {
+  const maps = step.agents.flatMap((agent) => agent.attention);
+  if (!maps.length) return [];
+  const choose = maps.some((map) => map.rows.length > 1) ? "; choose a name to see to which words it attends" : "";
+  return [make("p", {class: "quiet"}, `Attention: darker words have more weight${choose}.`)];
+}
+
 function agentPart(episode, step, number, side) {
   const agent = step.agents[number], reward = step.rewards[number];
   const box = make("div", {class: "agent", "data-number": number % 4});
@@ -193,7 +200,7 @@ function showTeam(side) {
   section.querySelector(".left").replaceChildren(...leftPart(episode, step, isEnd));
   const right = section.querySelector(".right");
   if (isEnd) right.replaceChildren(heading("end of the episode"), ending(episode));
-  else right.replaceChildren(...step.agents.map((_, agent) => agentPart(episode, step, agent, side)));
+  else right.replaceChildren(...attentionKey(step), ...step.agents.map((_, agent) => agentPart(episode, step, agent, side)));
 }
 
 function ending(episode) {
@@ -302,7 +309,8 @@ function brief(value) { return Math.abs(value) >= 10000 ? `${(value / 1000).toLo
 function plot() {
   const metric = byId("metric").value, lines = data.teams.map((team) => (team.curves[metric] ?? []).filter((point) => point[1] !== null));
   const points = lines.flat(), xs = points.map((point) => point[0]), ys = points.map((point) => point[1]);
-  const [width, height, left, bottom] = [720, 260, 60, 30], right = Math.max(...xs, 1);
+  const width = Math.max(300, Math.min(900, byId("plot").clientWidth));
+  const [height, left, bottom] = [260, 60, 30], right = Math.max(...xs, 1);
   let [low, high] = [Math.min(...ys), Math.max(...ys)];
   if (low === high) { low -= 0.5; high += 0.5; }
   const x = (value) => left + (width - left - 12) * value / right, y = (value) => 12 + (height - bottom - 12) * (high - value) / (high - low);
@@ -354,7 +362,10 @@ function begin() {
   byId("curves").hidden = !metrics.length;
   byId("metric").append(...metrics.map((name) => option(name, name)));
   byId("metric").addEventListener("change", plot);
-  if (metrics.length) plot();
+  if (metrics.length) {
+    plot();
+    window.addEventListener("resize", plot);
+  }
   fillStarts();
   layOut();
 }

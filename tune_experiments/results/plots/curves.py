@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tune_experiments.results.intervals import student_half_width
-from tune_experiments.results.plots.figures import FAINT, INK, REMARK, LineStyle, default_styles, new_figure
+from tune_experiments.results.plots.figures import (
+    FAINT,
+    INK,
+    REMARK,
+    LineStyle,
+    default_styles,
+    explain_below,
+    new_figure,
+)
 from tune_experiments.results.trial_log import read_metrics
 
 if TYPE_CHECKING:
@@ -196,4 +204,4 @@ def _explain(
         handles += [Line2D([], [], color=REMARK, linestyle="--", label="validation")]
     if lines:
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=9)
-    figure.supxlabel(remark, fontsize=8, color=REMARK)
+    explain_below(figure, remark)

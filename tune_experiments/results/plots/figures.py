@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """The palette of Okabe and Ito: colour-blind friendly."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
+_CHARACTER_INCHES = 0.06
+"""Width of a character of a remark, generously."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,12 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     return figure
+
+
+def explain_below(figure: Figure, remark: str) -> None:
+    """Write a remark below the panels, in as many lines as it needs."""
+    columns = int(figure.get_figwidth() / _CHARACTER_INCHES)
+    figure.supxlabel(textwrap.fill(remark, columns), fontsize=8, color=REMARK)
 
 
 FORMATS = (".png", ".pdf", ".svg")

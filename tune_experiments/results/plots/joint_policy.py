@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, REMARK, new_figure
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, explain_below, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def joint_policy(
     bar.set_label("share of steps (square-root scale)", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     bar.outline.set_visible(False)  # type: ignore[operator]
-    figure.supxlabel(remark, fontsize=8, color=REMARK)
+    explain_below(figure, remark)
     return figure
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tune_experiments.results.comparison import Comparison, Scores, bootstrap
-from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
+from tune_experiments.results.plots.figures import FAINT, INK, default_styles, explain_below, new_figure, save
 
 _THRESHOLDS = 101
 _RESAMPLES = 2000
@@ -27,7 +27,7 @@ def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
         _draw(panel, comparison)
     for panel in panels[len(comparisons) :]:
         panel.set_axis_off()
-    figure.supxlabel("bands: 95 % of a bootstrap that draws seeds within each task", fontsize=8, color=REMARK)
+    explain_below(figure, "bands: 95 % of a bootstrap that draws seeds within each task")
     return save(figure, path)
 
 
