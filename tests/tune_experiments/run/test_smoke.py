@@ -10,13 +10,13 @@ import io
 import json
 import pickle
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.tune_experiments.run.bomb import Bomb
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
+from tests.tune_experiments.run.scripts import NAMES
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
@@ -25,7 +25,6 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 
-NAMES = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\nEXPERIMENT = " in path.read_text())
 VARIANTS = {
     "endi_rtfm_generalisation": "endi_rtfm",
     "endi_three_agents": "endi_rtfm",
