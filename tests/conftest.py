@@ -1,5 +1,7 @@
 """What all tests share: one thread an operation, one Ray session for those that need a cluster, and patience."""
 
+import functools
+import inspect
 import os
 import secrets
 import sys
@@ -26,6 +28,9 @@ import hypothesis
 import pytest
 
 pytest_plugins = ["tests.tiers", "tests.order", "pytester"]
+
+# RLlib asks for the whole stack in every connector that it builds; lines of source would take a tenth of a second each.
+inspect.stack = functools.partial(inspect.stack, 0)
 
 # The same examples every time, however long the machine takes over each.
 hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)

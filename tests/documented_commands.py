@@ -7,7 +7,7 @@ no values to read.
 
 from __future__ import annotations
 
-import ast
+import inspect
 import re
 import shlex
 from collections.abc import Iterator
@@ -33,8 +33,7 @@ def texts_of(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return [text]
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    return [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    return [inspect.cleandoc(docstring) for docstring in re.findall(r'"""(.*?)"""', text, re.DOTALL)]
 
 
 def commands_of(path: Path) -> list[str]:

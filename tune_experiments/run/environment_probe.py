@@ -117,7 +117,7 @@ class Probe:
     def _play(self, world: World) -> tuple[Array, float]:
         """Rewards, [T, B, N], and the seconds that the env steps took."""
         draws, began = np.random.default_rng(0), time.monotonic()
-        played = _CheckedWorld(world) if self.is_own else world
+        played = _CheckedWorld(world) if self.is_world else world
         obs, stepping, length = played.reset(0), 0.0, np.zeros(world.num_worlds, int)
         rewards = [np.zeros((0, world.num_worlds, world.num_agents))]
         self._record_ranges(obs, world)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 import torch
-from peft import PeftModel
 
 from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError, load_base_model
@@ -55,6 +54,8 @@ def test_fresh_adapters_change_nothing_and_come_from_their_seed():
 
 
 def test_adapters_are_kept_in_pefts_own_format(tmp_path):
+    from peft import PeftModel  # takes seconds, in every process that collects
+
     language = stirred()
     language.save_adapters(tmp_path)
     files = {str(file.relative_to(tmp_path)) for file in tmp_path.glob("*/adapter*")}

@@ -282,7 +282,7 @@ class Breaks:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("learners", [0, 1])
+@pytest.mark.parametrize("learners", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_dead_learner_thread_of_impala_ends_the_trial(start, learners):
     """RLlib alone would wait for it for ever."""
     one = plan(Impala, learners=learners)

@@ -28,9 +28,11 @@ TEAMS = {
 
 
 def plan_of(script, method):
-    """The last stage of a trial of the smoke preset, with fewer minibatches."""
+    """The last stage of a trial of the smoke preset, with fewer minibatches and games of validation."""
     experiment = importlib.import_module(f"tune_experiments.{script}").EXPERIMENT
-    plan = experiment.plan(experiment.presets["smoke"], method, 0).stages[-1].plan
+    smoke = experiment.presets["smoke"]
+    fewer = {key: 2 for key in ("valid_episodes",) if hasattr(smoke, key)}
+    plan = experiment.plan(dataclasses.replace(smoke, **fewer), method, 0).stages[-1].plan
     changes = {"num_epochs": 1, "num_minibatches": MINIBATCHES, "gradient_steps": MINIBATCHES}
     known = {field.name for field in dataclasses.fields(plan.objective)}
     objective = dataclasses.replace(plan.objective, **{key: changes[key] for key in known & changes.keys()})

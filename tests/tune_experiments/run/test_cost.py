@@ -8,9 +8,11 @@ import pytest
 
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
+from tests.tune_experiments.run.scripts import NAMES
 from tests.tune_experiments.run.stages import plan, three_stages
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.run import cost as module
-from tune_experiments.run.cost import cost, makespan_env_steps, seconds_per_env_step
+from tune_experiments.run.cost import cost, makespan_env_steps, measured_seconds, seconds_per_env_step
 
 
 def test_a_trial_begins_as_soon_as_another_ends():
@@ -56,7 +58,7 @@ def test_a_slow_team_is_timed_on_few_env_steps(monkeypatch, seconds, played):
 
     monkeypatch.setattr(module, "Collector", Counted)
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    module.measured_seconds(plan())
+    measured_seconds(plan())
     assert lengths == [2, 2, *played]
 
 
@@ -69,5 +71,15 @@ def test_worlds_that_are_timed_are_closed():
         still_open.append(world)
         return world
 
-    module.measured_seconds(dataclasses.replace(declared, make_world=make_world))
+    measured_seconds(dataclasses.replace(declared, make_world=make_world))
     assert not still_open
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_smoke_of_every_script_can_be_timed(name):
+    experiment = find_experiment(name)
+    config = experiment.presets["smoke"]
+    for method in experiment.methods(config):
+        last = experiment.plan(config, method, 0).stages[-1].plan
+        assert not last.learns or all(seconds > 0 for seconds in measured_seconds(last)), method

@@ -33,6 +33,7 @@ from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trained_partners import Partner
 from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
+from tune_experiments.run.cost import measured_seconds
 from tune_experiments.run.placement import Gpus, assign_gpus, min_gpus, trials_that_fit
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
@@ -209,9 +210,7 @@ def test_a_population_of_fictitious_co_play_travels_on_the_cpu(gpu, monkeypatch)
 
 
 def test_what_a_run_will_cost_is_timed_on_an_emulated_device(gpu, places):
-    from tune_experiments.run.cost import cost
-
-    cost([matrix_game.EXPERIMENT.plan(GAME, "sync", 0)], 1)
+    measured_seconds(matrix_game.EXPERIMENT.plan(GAME, "sync", 0).stages[-1].plan)
     assert set(places) == {NAME}
 
 

@@ -4,19 +4,18 @@ Trials run in this process; in `make slow` they have processes of their own, too
 test_front_door.py, with our own algorithm, and that of test_continue.py, with RLlib's.
 """
 
-import contextlib
 import dataclasses
 import io
 import json
 import pickle
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.tune_experiments.run.bomb import Bomb
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
+from tests.tune_experiments.run.scripts import NAMES
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
@@ -25,7 +24,6 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 
-NAMES = sorted(path.stem for path in Path("tune_experiments").glob("*.py") if "\nEXPERIMENT = " in path.read_text())
 VARIANTS = {
     "endi_rtfm_generalisation": "endi_rtfm",
     "endi_three_agents": "endi_rtfm",
@@ -210,7 +208,7 @@ def test_a_pickle_in_the_place_of_any_file_of_a_run_is_never_opened(small_run, k
         assert files, f"a run has no {kind} any more"
         for path in files:
             path.write_bytes(bomb_like(path, mark))
-    with contextlib.nullcontext() if kinds == FOR_FIGURES else no_pictures():
+    with trials_in_process() if kinds == FOR_FIGURES else no_pictures():
         for command in ("evaluate", "doctor", "table", "compare"):
             assert after_training([command, str(out)]) in (0, 2), command
         assert main(find_experiment("furnmove_sync"), [*SMALL, "--out", str(out)]) in (0, 1, 2)

@@ -30,7 +30,7 @@ RECORD = Path(__file__).parents[3] / "docs" / "results" / "verco_api_record"
 IMITATING = dataclasses.replace(
     SMOKE,
     task="tomato_b",
-    corpus=CorpusSettings(kitchens=12, worlds=2, env_steps=40),
+    corpus=CorpusSettings(kitchens=6, worlds=2, env_steps=40),
     imitation=ImitationSettings(num_epochs=5),
     budget_env_steps=2_000,
 )
@@ -86,7 +86,7 @@ def test_the_distance_counts_prompts_that_stand_in_the_corpus(monkeypatch):
 def test_imitation_learns_the_corpus_decisions_and_its_env_steps_count_in_the_budget():
     curriculum = plan(IMITATING, "symbolic_imitation_ppo", 0)
     first, second = (stage.plan for stage in curriculum.stages)
-    assert first.budget_env_steps == IMITATING.corpus_env_steps == 960
+    assert first.budget_env_steps == IMITATING.corpus_env_steps == 480
     assert first.budget_env_steps + second.budget_env_steps == IMITATING.budget_env_steps
     ends = Progress(env_steps=second.budget_env_steps)
     alone = plan(dataclasses.replace(IMITATING, methods=("symbolic_ppo",)), "symbolic_ppo", 0)

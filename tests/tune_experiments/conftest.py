@@ -1,0 +1,14 @@
+"""What the tests of experiments share."""
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def untimed_cost():
+    """A run says what it costs without timing three updates of a team, which take longer than a small run trains.
+
+    tests/tune_experiments/run/test_cost.py times, and so do the runs of tests/examples.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tune_experiments.run.cost.measured_seconds", lambda plan: (1e-3, 1e-3))
+        yield
