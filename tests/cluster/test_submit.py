@@ -156,7 +156,7 @@ def test_a_job_is_named_followed_and_ends_with_its_code(capsys, monkeypatch, end
     assert entrypoint == f"python -m cluster.entry matrix_game --preset smoke --out {out}"
     assert environment["env_vars"].items() >= {"MY_KEY": "secret value", "PYTHONHASHSEED": "0"}.items()
     printed = capsys.readouterr().out
-    assert printed.startswith(f"job {job}\nresults land in {out}\ntraining\n")
+    assert printed.startswith(f"job {job}\n") and out in printed and "\ntraining\n" in printed
     assert "a hundred lines" not in printed
 
 
