@@ -183,11 +183,11 @@ def few_ahead(monkeypatch):
 def test_replays_and_plain_steps_may_take_turns():
     with emulated_device():
         games = Replayed(3)
-        for _ in range(2):
-            games.play(3, games.capture.replay)
-            games.play(5, games.step)
-            games.play(3, games.capture.replay)
-            games.world.prepare(3)
+        games.play(3, games.capture.replay)
+        games.play(5, games.step)
+        games.play(3, games.capture.replay)
+        games.world.prepare(3)
+        games.play(1, games.capture.replay)
 
 
 @pytest.mark.usefixtures("few_ahead")
