@@ -305,7 +305,7 @@ class World(ABC):
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index`, [H, W, 3] uint8; NotImplementedError where a world does not render."""
-        raise NotImplementedError(f"{type(self).__name__} does not render")
+        raise NotImplementedError("this environment draws no images")
 
     def picture(self, index: int = 0) -> Array:
         """Image of world `index` for a page that shows its texts beside it; by default that of `render`."""

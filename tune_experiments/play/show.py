@@ -113,6 +113,7 @@ def write_page(
     """
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []
+    played: list[LoadedPolicy] = []
     missing: list[Drawn] = []
     failures: list[Exception] = []
     for team, name in zip(teams, unique_names(teams), strict=True):
@@ -122,11 +123,12 @@ def write_page(
             failures.append(error)
             missing.append(Missing(f"{name} in {out.name}", short_reason(error)))
         else:
+            played.append(team)
             parts = dict(part for episode in one.episodes for part in episode.missing.items())
             missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]
     if not shown:
         raise failures[0]
-    write_atomically(out, render_page(page_title(teams), shown, note if len(shown) > 1 else "", beside))
+    write_atomically(out, render_page(page_title(played), shown, note if len(shown) > 1 else "", beside))
     return [out, *missing]
 
 
