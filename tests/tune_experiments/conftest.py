@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def untimed_cost():
     """A run says what it costs without timing three updates of a team, which take longer than a small run trains.
 
