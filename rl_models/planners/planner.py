@@ -99,8 +99,8 @@ class Planner:
             self._note_reflection(plan, fault, memory)
         revised = list(plans)
         again = [index for index, memory in enumerate(memories) if memory.failures[-1].phase == "decomposition"]
-        revised = self.plan([plans[i].state for i in again], [goals[i] for i in again], [memories[i] for i in again])
-        for index, plan in zip(again, revised, strict=True):
+        replanned = self.plan([plans[i].state for i in again], [goals[i] for i in again], [memories[i] for i in again])
+        for index, plan in zip(again, replanned, strict=True):
             revised[index] = plan
         others = [index for index in range(len(plans)) if index not in again]
         kept = [Decomposition("", plans[index].goal, plans[index].subgoals) for index in others]

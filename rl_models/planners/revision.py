@@ -82,7 +82,7 @@ class Retry:
         for number, planner in enumerate(self.planners, start=1):
             own = [place for place, one in enumerate(failures) if one.tried == number]
             some = [failures[place] for place in own]
-            revised = planner.plan([one.plan.state for one in some], [one.goal for one in some])
-            for place, plan in zip(own, revised, strict=True):
+            replanned = planner.plan([one.plan.state for one in some], [one.goal for one in some])
+            for place, plan in zip(own, replanned, strict=True):
                 revised[place] = plan
         return revised
