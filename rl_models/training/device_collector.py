@@ -112,6 +112,10 @@ class DeviceCollector(Collector):
         super().restore(snapshot)
         self._begin_rollout(torch.from_numpy(self._is_first).to(self.device))
 
+    def _completed(self, obs: Tensors, worlds: Array | slice = slice(None)) -> Tensors:
+        """The observations alone: a rollout refuses teams that need more."""
+        return obs
+
     def _begin_rollout(self, is_first: Any) -> None:
         self._rollout = DeviceRollout(self, self._obs, is_first, self._state)
         self._obs, self._is_first, self._state = self._rollout.obs, self._rollout.is_first, self._rollout.state

@@ -178,6 +178,21 @@ def test_episodes_that_are_truncated_before_the_limit_are_refused():
         one.collect()
 
 
+class Noisy(GridCnn):
+    """A network that asks for noise."""
+
+    def noise_shape(self, obs):
+        return (3,)
+
+
+def test_teams_that_draw_noise_are_refused():
+    policy = TeamPolicy(Noisy(GridCnnConfig((4, 4), 3, (8,)), 2, VIEW), LegalPolicyHead(8, ACTIONS), ValueHead(8))
+    with pytest.raises(ValueError, match="noise"):
+        collector("torch", policy)
+    with pytest.raises(ValueError, match="noise"):
+        Evaluation(kitchens("torch"), policy).run(0)
+
+
 def test_what_worlds_of_tensors_do_not_offer_is_refused():
     with pytest.raises(ValueError, match="world-groups"):
         make_collector([kitchens("torch")] * 2, without_memory(), LENGTH, needs_values=True)
