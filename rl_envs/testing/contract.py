@@ -65,6 +65,10 @@ def check_declaration(world: World) -> None:
         require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool per agent")
     lost = [key for key, table in world.text_tables.items() if not _has_table(world, key, table)]
     require(not lost, f"text_tables: {lost} must be keys of observation_spec, with their table in tables")
+    if (entities := world.entity_spec) is not None:
+        keys = {entities.key, entities.positions, entities.agents} - {""}
+        lost = sorted(keys - set(world.observation_spec))
+        require(not lost, f"entity_spec names {lost}, which are not in observation_spec")
     legal = world.observation_spec.get("legal")
     require("action_mask" not in world.observation_spec, "'action_mask' must be called 'legal', or it masks nothing")
     require(
@@ -212,6 +216,9 @@ class EpisodeCheck:
             require(
                 value.dtype == np.float64 and value.shape == shape,
                 f"metric {name!r} is {value.dtype} {value.shape}, must be float64 {shape}",
+            )
+            require(
+                np.isfinite(value).all(), f"metric {name!r} must be finite in every episode, and has NaN or infinity"
             )
         require(
             np.allclose(episode["return"], self._returns[done], rtol=1e-9, atol=1e-9),

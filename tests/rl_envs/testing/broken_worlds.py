@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.core.spec import ArraySpec, NumbersSpec
+from rl_envs.core.spec import ArraySpec, EntitySpec, NumbersSpec
 from rl_envs.core.texts import TextStore
 from tests.toy_worlds import CELLS, Errands
 
@@ -84,6 +84,7 @@ with_attribute("observation_spec", {"cell": ArraySpec((), "uint8", 0, np.inf, ""
 with_attribute("text_tables", {"cell": "words"}, r"text_tables: \['cell'\]")
 with_attribute("action_spec", 2**21, "action_spec has 2,097,152 choices")
 with_attribute("action_spec", True, "action_spec must")
+with_attribute("entity_spec", EntitySpec("things", "", "line", (1.0, 5.0)), r"entity_spec names \['things'\]")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat")
 with_attribute("metric_names", ("success", "length"), "return and length")
 with_attribute("metric_names", ("count",), "and count")
@@ -145,6 +146,7 @@ RESULTS = {
     "done_worlds is": informed("done_worlds", lambda done: np.zeros(0, int)),
     "info must hold 'final_obs'": lambda world, result: result[4].pop("final_obs", None),
     "has keys .*success": lambda world, result: result[4].get("episode", {}).pop("success", None),
+    "metric 'success' must be finite": of_episode("success", lambda success: success * np.nan),
     "metric 'success'": of_episode("success", lambda success: np.stack([success, success], 1)),
     "return is not the sum": of_episode("return", lambda returns: returns + 1),
     "length is not the number": of_episode("length", lambda length: length - 1),
