@@ -55,9 +55,9 @@ def check_declaration(world: World) -> None:
             isinstance(specs, Mapping) and all(isinstance(one, kind) for one in specs.values()),
             f"{attribute} must be a dict of {kind.__name__}, got {specs!r}",
         )
-    for key, spec in world.observation_spec.items():
-        require(_is_valid(spec), f"{key!r} must have a tuple as shape, a type of numbers and low <= high, got {spec!r}")
-        require(not spec.ids or spec.high <= _MAX_CHOICES, f"{key!r} has ids, at most {_MAX_CHOICES:,}, got {spec!r}")
+    for key, own in world.observation_spec.items():
+        require(_is_valid(own), f"{key!r} must have a tuple as shape, a type of numbers and low <= high, got {own!r}")
+        require(not own.ids or own.high <= _MAX_CHOICES, f"{key!r} has ids, at most {_MAX_CHOICES:,}, got {own!r}")
     both = sorted(set(world.observation_spec) & set(world.text_spec))
     require(not both, f"keys {both} are declared both in observation_spec and in text_spec")
     for key in RESERVED_KEYS:
