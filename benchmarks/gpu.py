@@ -5,8 +5,9 @@ Each team plays and learns in this process: `acting` collects fragments, `learni
 the 20 rooms of its paper preset. `kitchens_B_numpy` and `kitchens_B_torch` are B kitchens of Overcooked, stepped by
 NumPy on the host, or by torch where the network is, and `rooms_B_numpy` and `rooms_B_torch` B rooms of FurnMove with
 the paper's network and a minibatch for each 64 of them; `operations` and `bytes` are those of one step in torch, and
-bound its rate on any GPU. `_bfloat16` has matrix products in bfloat16. The largest
-|ratio - 1| of an update's first minibatch and its share of clipped samples say how far acting and learning disagree.
+bound its rate on any GPU; `memory` is the most that was allocated on a GPU. `_bfloat16` has matrix products in
+bfloat16. The largest |ratio - 1| of an update's first minibatch and its share of clipped samples say how far acting and
+learning disagree.
 
 `verco` is learning with a bfloat16 model of a billion parameters: FLOPs are 4 x parameters x tokens, since the base is
 frozen (2 for the forward pass, 2 for the gradients of its activations), without embeddings and padding. The peak is the
@@ -164,6 +165,8 @@ def _kitchens(num_worlds: int, settings: OptimiserSettings, arrays: str) -> Loop
 
 def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
     collector, learner = loop
+    if torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
     acting, learning = [], []
     statistics: Statistics = {}
     for turn in range(WARM_UP + TURNS):
@@ -173,9 +176,10 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
             acting.append(fragment.agent_steps() / played)
             learning.append(fragment.agent_steps() / learned)
     whole = [1 / (1 / one + 1 / other) for one, other in zip(acting, learning, strict=True)]
+    if torch.cuda.is_initialized():
+        yield Measurement(f"gpu.{name}.memory", torch.cuda.max_memory_allocated(), "bytes")
     if name.endswith("torch"):
-        with torch.no_grad(), Traffic() as traffic:
-            steps = collector.collect().steps["reward"].shape[1]
+        traffic, steps = _traffic(collector)
         yield Measurement(f"gpu.{name}.operations", traffic.operations / steps, "operations")
         yield Measurement(f"gpu.{name}.bytes", traffic.bytes / steps, "bytes")
     for part, rates in (("acting", acting), ("learning", learning), ("loop", whole)):
@@ -189,6 +193,15 @@ def _loop(name: str, loop: Loop) -> Iterator[Measurement]:
     yield Measurement(f"gpu.{name}.first_ratio_error", largest, RATIO)
     if CLIP_FRACTION in statistics:
         yield Measurement(f"gpu.{name}.clip_fraction", float(statistics[CLIP_FRACTION]), RATIO)
+
+
+def _traffic(collector: Any) -> tuple[Traffic, int]:
+    """Traffic of a fragment, and its env steps; without a graph, whose operations cannot be seen."""
+    if collector.graphed is not None:
+        collector.graphed.never = True
+    with torch.no_grad(), Traffic() as traffic:
+        fragment = collector.collect()
+    return traffic, fragment.steps["reward"].shape[1]
 
 
 def language_model(on_gpu: bool) -> Iterator[Measurement]:

@@ -6,7 +6,8 @@ It needs an environment of its own: `pip install "jaxmarl[algs]" distrax`. JaxMA
 script, so the loop is ours; the constants are those that JaxMARL publishes for feed-forward IPPO in Overcooked
 (`CONSTANTS`). Playing, learning and the resets of episodes are one compiled function, as JAX code is meant to be.
 It runs on one core. The protocol is that of `time_to_result.py`: sampled actions, 500 episodes a validation, the first
-of two consecutive validations with 11 soups, and no validation in the clock. Compilation has a clock of its own.
+of two consecutive validations with 11 soups, and no validation in the clock. Compilation has a clock of its own. Rows
+have wall seconds, too, which count where jax has a GPU.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import jaxmarl
+import numpy as np
 import optax
 from flax.training.train_state import TrainState
 from jaxmarl.environments.overcooked import overcooked_layouts
+from numpy.typing import NDArray
 
 CONSTANTS = SimpleNamespace(
     hidden=64, envs=16, fragment=128, epochs=4, minibatches=4, learning_rate=2.5e-4, gamma=0.99, gae_lambda=0.95,
@@ -35,6 +38,7 @@ CONSTANTS = SimpleNamespace(
 )  # fmt: skip
 """Published constants; the learning rate falls linearly over `budget`, shaped rewards over `shaping_env_steps`."""
 BATCH = CONSTANTS.envs * CONSTANTS.fragment
+SECONDS = "cpu_seconds", "wall_seconds"
 SOUP, SOUPS, EPISODES, EPISODE_STEPS = 20.0, 11.0, 500, 400
 
 
@@ -190,16 +194,17 @@ def _gae(steps: Step, last_value: jax.Array) -> jax.Array:
     return jax.lax.scan(back, (jnp.zeros_like(last_value), last_value), steps, reverse=True)[1]
 
 
-def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """The result, and the CPU-seconds of this process until it is there."""
-    began = time.process_time()
-    return jax.block_until_ready(call(*arguments)), time.process_time() - began
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, NDArray[np.float64]]:
+    """The result, and the seconds until it is there, [2] float64: CPU time of this process, wall time."""
+    began = np.array([time.process_time(), time.perf_counter()])
+    result = jax.block_until_ready(call(*arguments))
+    return result, np.array([time.process_time(), time.perf_counter()]) - began
 
 
 def time_to(ippo: Ippo, seed: int, every: int) -> dict[str, Any]:
-    """Train a seed: CPU-seconds and env steps to the first of two validations in a row with `SOUPS`; None if never."""
+    """Train a seed: seconds and env steps to the first of two validations in a row with `SOUPS`; None if never."""
     playing = ippo.begin(seed)
-    seconds, validated_at, first = 0.0, 0, None
+    seconds, validated_at, first = np.zeros(2), 0, None
     for update in range(1, CONSTANTS.budget // BATCH + 1):
         playing, spent = timed(ippo.update, playing)
         seconds += spent
@@ -207,14 +212,14 @@ def time_to(ippo: Ippo, seed: int, every: int) -> dict[str, Any]:
             continue
         validated_at = update * BATCH
         soups = float(ippo.soups(playing.train.params, jax.random.PRNGKey(400)))
-        print(f"seed {seed}: {validated_at} env steps, {seconds:.1f} CPU-seconds, {soups:.2f} soups", flush=True)
+        print(f"seed {seed}: {validated_at} env steps, {seconds[0]:.1f} CPU-seconds, {soups:.2f} soups", flush=True)
         if soups < SOUPS:
             first = None
         elif first is not None:
             return first
         else:
-            first = {"cpu_seconds": round(seconds, 1), "env_steps": validated_at}
-    return {"cpu_seconds": None, "env_steps": None}
+            first = dict(zip(SECONDS, seconds.round(1).tolist(), strict=True)) | {"env_steps": validated_at}
+    return dict.fromkeys((*SECONDS, "env_steps"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -227,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     flags = parser.parse_args(arguments)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core, whatever XLA starts
     ippo = Ippo(flags.layout)
-    compilation = timed(ippo.update.lower(ippo.begin(0)).compile)[1]
+    compilation = timed(ippo.update.lower(ippo.begin(0)).compile)[1][0]
     timed(ippo.update, ippo.begin(0))  # a compiled function's first call is slow, too
     for seed in flags.seeds:
         row = {"layout": flags.layout, "seed": seed, **time_to(ippo, seed, flags.every), "compilation": compilation}

@@ -35,6 +35,8 @@ class NumbersSpec:
 
     def is_valid(self, num_agents: int) -> bool:
         """Whether the bounds are finite, in order and of the right shape and type."""
+        if not (isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray)):
+            return False
         shapes = {self.low.shape, self.high.shape}
         is_shaped = len(shapes) == 1 and self.low.ndim == 2 and len(self.low) == num_agents
         is_finite = np.isfinite(self.low).all() and np.isfinite(self.high).all()

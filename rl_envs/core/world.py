@@ -59,7 +59,8 @@ class World(ABC):
         colours: the agents' colours in images, red, green and blue from 0 to 255.
         story: what the agents must do and how they win, in a few sentences.
         array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too; it raises
-            `ArraysError` for other arguments that torch does not offer, and training then steps it in NumPy.
+            `ArraysError` for other arguments that torch does not offer, and training then steps it in NumPy, as it
+            does a subclass that does not declare "torch" itself.
         starts_alike: whether all episodes begin with the same state and observations, which saves time in torch.
         auto_resets: whether an ended world begins its next episode within the same step, or at `next_episode`.
         restarted: [B] bool, worlds in which the last `restore` had to begin a new episode; None if it is exact.

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from rl_envs.core.spec import CONTINUOUS, RESERVED_KEYS, Actions, Array, Arrays, NumbersSpec
+from rl_envs.core.spec import (
+    CONTINUOUS,
+    RESERVED_KEYS,
+    Actions,
+    Array,
+    Arrays,
+    ArraySpec,
+    NumbersSpec,
+    TextSpec,
+    deciding,
+)
 from rl_envs.core.world import Info, StepResult, World
 from rl_envs.testing.requirement import require
+
+_DECLARED = ("agents", "observation_spec", "action_spec", "max_episode_steps")
+"""Attributes that every world sets."""
+_MAX_CHOICES = 2**20
 
 
 def check_declaration(world: World) -> None:
     """Names, specs and limits are of the declared kinds."""
+    missing = [name for name in _DECLARED if not hasattr(world, name)]
+    require(not missing, f"the world does not declare {missing}")
     names = world.agents
     require(
         isinstance(names, tuple) and names and all(isinstance(name, str) for name in names) and _unique(names),
@@ -23,17 +41,40 @@ def check_declaration(world: World) -> None:
         and all(size.is_valid(len(names)) if isinstance(size, NumbersSpec) else _is_count(size) for size in sizes),
         f"action_spec must be a positive number or a dict of positive numbers or bounds, got {world.action_spec!r}",
     )
+    choices = sum(size for size in sizes if not isinstance(size, NumbersSpec))
+    require(choices <= _MAX_CHOICES, f"action_spec has {choices:,} choices, at most {_MAX_CHOICES:,} are possible")
     misnamed = [name for name, size in parts.items() if isinstance(size, NumbersSpec) != (name == CONTINUOUS)]
     require(not misnamed, f"action_spec: the vector of numbers, and it alone, is called {CONTINUOUS!r}; see {misnamed}")
     require(
         isinstance(world.max_episode_steps, int) and world.max_episode_steps > 0,
-        f"max_episode_steps must be a positive int, got {world.max_episode_steps!r}",
+        f"'max_episode_steps' must be a positive int, got {world.max_episode_steps!r}",
     )
+    for attribute, kind in (("observation_spec", ArraySpec), ("text_spec", TextSpec)):
+        specs = getattr(world, attribute)
+        require(
+            isinstance(specs, Mapping) and all(isinstance(one, kind) for one in specs.values()),
+            f"{attribute} must be a dict of {kind.__name__}, got {specs!r}",
+        )
+    for key, own in world.observation_spec.items():
+        require(_is_valid(own), f"{key!r} must have a tuple as shape, a type of numbers and low <= high, got {own!r}")
+        require(not own.ids or own.high <= _MAX_CHOICES, f"{key!r} has ids, at most {_MAX_CHOICES:,}, got {own!r}")
     both = sorted(set(world.observation_spec) & set(world.text_spec))
     require(not both, f"keys {both} are declared both in observation_spec and in text_spec")
     for key in RESERVED_KEYS:
         spec = world.observation_spec.get(key)
         require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool per agent")
+    lost = [key for key, table in world.text_tables.items() if not _has_table(world, key, table)]
+    require(not lost, f"text_tables: {lost} must be keys of observation_spec, with their table in tables")
+    if (entities := world.entity_spec) is not None:
+        keys = {entities.key, entities.positions, entities.agents} - {""}
+        lost = sorted(keys - set(world.observation_spec))
+        require(not lost, f"entity_spec names {lost}, which are not in observation_spec")
+    legal = world.observation_spec.get("legal")
+    require("action_mask" not in world.observation_spec, "'action_mask' must be called 'legal', or it masks nothing")
+    require(
+        legal is None or (legal.shape, legal.dtype) == ((choices,), "bool"),
+        f"'legal' must be bool of shape {(choices,)}, one for each choice of an action, got {legal!r}",
+    )
     require(_unique(world.metric_names), f"metric_names repeat themselves: {world.metric_names!r}")
     require(
         not {"return", "length", "count"} & set(world.metric_names),
@@ -58,6 +99,7 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
     lead = (num_rows, world.num_agents)
     for key, spec in world.observation_spec.items():
         array = observations[key]
+        require(isinstance(array, np.ndarray), f"{where}: {key!r} must be an array, got {type(array).__name__}")
         require(array.dtype == np.dtype(spec.dtype), f"{where}: {key!r} is {array.dtype}, declared is {spec.dtype}")
         require(
             array.shape == (*lead, *spec.shape),
@@ -67,6 +109,7 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
             spec.contains(array),
             f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}",
         )
+        require(np.isfinite(array).all(), f"{where}: {key!r} must be finite, and has infinity")
     for key in world.text_spec:
         _check_texts(world, key, observations[key], lead, where)
 
@@ -88,6 +131,18 @@ def _check_texts(world: World, key: str, rows: Array, lead: tuple[int, int], whe
     )
 
 
+def _check_legal(world: World, observations: Arrays, where: str) -> None:
+    """Every agent that chooses has a legal choice in each part of its action."""
+    if "legal" not in observations:
+        return
+    parts = world.action_spec if isinstance(world.action_spec, dict) else {"": world.action_spec}
+    ends = np.cumsum([size for size in parts.values() if not isinstance(size, NumbersSpec)])
+    can_choose = np.stack([one.any(-1) for one in np.split(observations["legal"], ends[:-1], axis=-1)]).all(0)
+    counts = deciding(observations)
+    lost = ~can_choose if counts is None else counts & ~can_choose
+    require(not lost.any(), f"{where}: an agent that must choose has no legal action in 'legal'")
+
+
 class EpisodeCheck:
     """Keeps its own totals of every episode and compares the world with them; call it after each step."""
 
@@ -98,6 +153,7 @@ class EpisodeCheck:
         self._since = np.zeros(shape, np.int64)
         self._has_decided = np.zeros(shape, bool)
         self._before = observations
+        _check_legal(world, observations, "after reset")
 
     def __call__(self, world: World, actions: Actions, result: StepResult) -> None:
         """Check one step."""
@@ -107,6 +163,7 @@ class EpisodeCheck:
         self._length += 1
         self._check_durations(world, info["duration"])
         check_observations(world, observations, world.num_worlds, "after a step")
+        _check_legal(world, observations, "after a step")
         done = info["done_worlds"]
         if done.size:
             check_observations(world, info["final_obs"], done.size, "final observations")
@@ -160,6 +217,9 @@ class EpisodeCheck:
                 value.dtype == np.float64 and value.shape == shape,
                 f"metric {name!r} is {value.dtype} {value.shape}, must be float64 {shape}",
             )
+            require(
+                np.isfinite(value).all(), f"metric {name!r} must be finite in every episode, and has NaN or infinity"
+            )
         require(
             np.allclose(episode["return"], self._returns[done], rtol=1e-9, atol=1e-9),
             "an episode's return is not the sum of its rewards",
@@ -173,6 +233,8 @@ class EpisodeCheck:
 
 def _check_results(world: World, reward: Array, terminated: Array, truncated: Array, info: Info) -> None:
     shape = (world.num_worlds, world.num_agents)
+    for name, given in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
+        require(isinstance(given, np.ndarray), f"{name} must be an array, got {type(given).__name__}")
     require(
         reward.dtype == np.float64 and reward.shape == shape,
         f"reward must be float64 {shape}, got {reward.dtype} {reward.shape}",
@@ -198,5 +260,18 @@ def _extent(array: Array) -> str:
     return f"{array.min()} .. {array.max()}"
 
 
+def _is_valid(spec: ArraySpec) -> bool:
+    try:
+        is_numeric = np.dtype(spec.dtype).kind in "biuf"
+    except TypeError:
+        is_numeric = False
+    is_scalar = np.ndim(spec.low) == np.ndim(spec.high) == 0
+    return is_numeric and isinstance(spec.shape, tuple) and is_scalar and bool(spec.low <= spec.high)
+
+
+def _has_table(world: World, key: str, table: str) -> bool:
+    return key in world.observation_spec and table in world.tables
+
+
 def _is_count(size: object) -> bool:
-    return isinstance(size, int) and size > 0
+    return isinstance(size, int) and not isinstance(size, bool) and size > 0

@@ -80,6 +80,8 @@ def fitted(config: PartsConfig, parts: Sequence[Part]) -> tuple[PartsConfig, lis
         )
     read = [part for part in parts if needed.reads_texts or not part.is_text]
     if not any(part.key != "agent" for part in read):
+        if not texts:
+            raise ValueError("the observation has nothing that a network can read: give each agent an array or a text")
         raise ValueError(f"{config.name} reads no texts, and the observation has nothing else: choose matching or emma")
     if not needed.sees_images:
         read = [

@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import State, TeamPolicy
 from rl_models.runtime.added_observations import noise_shape
-from rl_models.runtime.cuda_graph import Inputs, Outputs
+from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs
 from rl_models.runtime.device import to_host
 from rl_models.team_world import TeamWorld
 from rl_models.training.collector import (
@@ -32,6 +32,8 @@ from rl_models.training.collector import (
 Tensors: TypeAlias = dict[str, Any]
 """Name -> tensor, where the protocols of worlds, collectors and fragments have arrays."""
 
+_STEPS_PREPARED = 50
+"""Env steps of a validation for which a world is prepared at once."""
 _STEP, _OBS, _EPISODE, _ENDED, _STOPS = "step", "obs/", "episode/", "ended", "stops"
 
 
@@ -111,6 +113,10 @@ class DeviceCollector(Collector):
         """Continue exactly where `snapshot` was taken, by a collector of any array library."""
         super().restore(snapshot)
         self._begin_rollout(torch.from_numpy(self._is_first).to(self.device))
+
+    def _completed(self, obs: Tensors, worlds: Array | slice = slice(None)) -> Tensors:
+        """The observations alone: a rollout refuses teams that need more."""
+        return obs
 
     def _begin_rollout(self, is_first: Any) -> None:
         self._rollout = DeviceRollout(self, self._obs, is_first, self._state)
@@ -227,11 +233,18 @@ def ended_episodes(metrics: Tensors, most: int | None = None) -> dict[str, Array
 
 def play_episodes(collector: Collector, seed: int, episodes_per_world: int) -> dict[str, Array]:
     """Metrics of the first episodes of every world, name -> [B * K, ...], as `Evaluation.run`; copied at once."""
-    world = collector.world
+    world, device = collector.world, collector.device
+    collector.graphed = Graphed(collector.policy, leaves_gradients=False)
+    collector.graphed.refresh_weights(device)
     with torch.inference_mode(False):  # so that the world can be played on outside of it
-        obs, is_first = world.reset(seed), torch.ones(world.num_worlds, dtype=torch.bool, device=collector.device)
+        obs, is_first = world.reset(seed), torch.ones(world.num_worlds, dtype=torch.bool, device=device)
     rollout = DeviceRollout(collector, obs, is_first, collector.policy.initial_state(world.num_worlds))
-    played = [rollout.step()[1] for _ in range(episodes_per_world * world.max_episode_steps)]
+    same, played = {_STEP: torch.zeros(1, dtype=torch.int64, device=device)}, []
+    for step in range(episodes_per_world * world.max_episode_steps):
+        if step % _STEPS_PREPARED == 0:
+            with torch.inference_mode(False):
+                world.prepare(_STEPS_PREPARED)
+        played.append(collector.graphed(lambda inputs: rollout.step()[1], same))
     metrics = {name: torch.stack([each[name] for each in played], 1) for name in played[0]}
     return ended_episodes(to_host(metrics), episodes_per_world)
 

@@ -27,6 +27,7 @@ from rl_envs.testing.requirement import require
 from rl_envs.wrappers.custom.declaration import raised
 from rl_envs.wrappers.custom.values import space_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld
+from rl_envs.wrappers.hangs import call_ended, call_started
 from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
@@ -217,7 +218,7 @@ class _CheckedWorld:
             observations = self._world.reset(seed)
         with self._violating():
             check_observations(self._world, observations, self._world.num_worlds, "after reset")
-        self._check, self._seen = EpisodeCheck(self._world, observations), observations
+            self._check, self._seen = EpisodeCheck(self._world, observations), observations
         return observations
 
     def step(self, actions: Actions) -> StepResult:
@@ -234,10 +235,13 @@ class _CheckedWorld:
 
     @contextlib.contextmanager
     def _raising(self, method: str) -> Iterator[None]:
+        call_started(method)
         try:
             yield
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise raised(self._world, method, error) from error
+        finally:
+            call_ended()
 
     @contextlib.contextmanager
     def _violating(self) -> Iterator[None]:

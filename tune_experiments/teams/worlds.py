@@ -109,11 +109,13 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
         )
     try:
         world = with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
-    except ValueError:
-        raise  # a sentence about an argument
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ValueError) and find_entry_point(config.env):
+            raise  # a sentence about an argument
         reason = described(error)
         raise CustomEnvError(f"{config.env} cannot be built with the arguments {arguments} ({reason})") from error
+    if (world.num_worlds, world.first_world) != (num_worlds, first_world):
+        raise CustomEnvError(f"{config.env} must pass num_worlds and first_world on to World.__init__")
     try:
         check_declaration(world)
     except AssertionError as error:

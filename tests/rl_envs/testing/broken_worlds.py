@@ -3,8 +3,9 @@
 import dataclasses
 
 import numpy as np
+from gymnasium import spaces
 
-from rl_envs.core.spec import ArraySpec, NumbersSpec
+from rl_envs.core.spec import ArraySpec, EntitySpec, NumbersSpec
 from rl_envs.core.texts import TextStore
 from tests.toy_worlds import CELLS, Errands
 
@@ -70,6 +71,20 @@ with_attribute("action_spec", {"continuous": 3}, "called 'continuous'")
 with_attribute("max_episode_steps", None, "max_episode_steps")
 with_attribute("text_spec", Errands.text_spec | {"cell": Errands.text_spec["sentences"]}, "declared both in")
 with_attribute("observation_spec", {"decides": ArraySpec((), "uint8", 0, 1, "")}, "'decides'")
+with_attribute("observation_spec", {"cell": spaces.Discrete(CELLS)}, "observation_spec must .* ArraySpec")
+with_attribute("text_spec", {"sentences": spaces.Text(9)}, "text_spec must .* TextSpec")
+with_attribute("observation_spec", {"cell": ArraySpec([1], "uint8", 0, 1, "")}, "'cell' must have a tuple")
+with_attribute("observation_spec", {"cell": ArraySpec((), "text", 0, 1, "")}, "'cell' must have .* type of numbers")
+with_attribute("observation_spec", {"cell": ArraySpec((), "uint8", np.zeros(2), 1, "")}, "'cell' must have .* low")
+with_attribute("observation_spec", {"legal": ArraySpec((3,), "bool", 0, 1, "")}, r"'legal' must be bool .*\(8,\)")
+with_attribute("observation_spec", {"legal": ArraySpec((8,), "uint8", 0, 1, "")}, "'legal' must be bool")
+with_attribute("action_spec", {"continuous": NumbersSpec([[0.0]] * 2, [[1.0]] * 2)}, "action_spec must")
+with_attribute("observation_spec", {"action_mask": ArraySpec((8,), "bool", 0, 1, "")}, "must be called 'legal'")
+with_attribute("observation_spec", {"cell": ArraySpec((), "uint8", 0, np.inf, "", ids=True)}, "'cell' has ids")
+with_attribute("text_tables", {"cell": "words"}, r"text_tables: \['cell'\]")
+with_attribute("action_spec", 2**21, "action_spec has 2,097,152 choices")
+with_attribute("action_spec", True, "action_spec must")
+with_attribute("entity_spec", EntitySpec("things", "", "line", (1.0, 5.0)), r"entity_spec names \['things'\]")
 with_attribute("metric_names", ("success", "success"), "metric_names repeat")
 with_attribute("metric_names", ("success", "length"), "return and length")
 with_attribute("metric_names", ("count",), "and count")
@@ -99,6 +114,7 @@ OBSERVATIONS = {
     "'cell' is int64": lambda world, seen, rows: change(seen, "cell", lambda cell: cell.astype(np.int64)),
     "'cell' has shape": lambda world, seen, rows: change(seen, "cell", lambda cell: cell[..., None]),
     "final observations: 'cell' .* bounds .* 5": out_of_bounds_at_last,
+    "after reset: 'cell' must be an array, got list": lambda world, seen, rows: change(seen, "cell", np.ndarray.tolist),
     "'sentences' points outside": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows + 1000),
     "'sentences' are int64": lambda world, seen, rows: change(seen, "sentences", lambda rows: rows.astype(np.int64)),
     "'sentences' leaves its vocabulary": token_outside_vocabulary,
@@ -122,12 +138,15 @@ def of_episode(name, function):
 
 RESULTS = {
     "reward must be .*float32": stepped(1, lambda reward: reward.astype(np.float32)),
+    "reward must be an array, got list": stepped(1, np.ndarray.tolist),
+    "truncated must be an array, got list": stepped(3, np.ndarray.tolist),
     "reward must be finite": stepped(1, lambda reward: reward * np.inf),
     "terminated must be bool": stepped(2, lambda terminated: terminated.astype(np.uint8)),
     "both terminated and truncated": lambda world, result: result.__setitem__(3, result[3] | result[2]),
     "done_worlds is": informed("done_worlds", lambda done: np.zeros(0, int)),
     "info must hold 'final_obs'": lambda world, result: result[4].pop("final_obs", None),
     "has keys .*success": lambda world, result: result[4].get("episode", {}).pop("success", None),
+    "metric 'success' must be finite": of_episode("success", lambda success: success * np.nan),
     "metric 'success'": of_episode("success", lambda success: np.stack([success, success], 1)),
     "return is not the sum": of_episode("return", lambda returns: returns + 1),
     "length is not the number": of_episode("length", lambda length: length - 1),
@@ -179,6 +198,29 @@ class GhostTown(Errands):
         reward, over, stopped = super()._advance(actions, recorded)
         over &= self.state["alive"].any(1)
         return reward, over, stopped & ~over
+
+
+@breaks("after a step: .* no legal action")
+class LeavesNothing(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.observation_spec = self.observation_spec | {"legal": ArraySpec((8,), "bool", 0, 1, "choices")}
+
+    def _observe(self, rows):
+        observations = super()._observe(rows)
+        legal = np.ones((len(rows), self.num_agents, 8), bool)
+        legal[self.state["episode_length"][rows] == 1, :, 3:] = False
+        return observations | {"legal": legal}
+
+
+@breaks("'wind' must be finite")
+class BlowsForEver(Errands):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.observation_spec = self.observation_spec | {"wind": ArraySpec((), "float32", -np.inf, np.inf, "speed")}
+
+    def _observe(self, rows):
+        return super()._observe(rows) | {"wind": np.full((len(rows), self.num_agents), np.inf, np.float32)}
 
 
 @breaks("before reset .*RuntimeError")

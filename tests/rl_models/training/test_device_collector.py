@@ -17,10 +17,12 @@ from rl_models.policy import Features, TeamPolicy, seeded
 from rl_models.runtime import cuda_graph
 from rl_models.runtime import device as devices
 from rl_models.teams.grid_cnn_team import grid_cnn_team
+from rl_models.training import device_collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.grouped_collector import make_collector
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
+from tests.rl_envs.furnmove.scenes import ROOMS
 from tests.rl_models.training.small import ROUNDING, assert_equal_fragments
 
 WORLDS, LENGTH, LIMIT, ACTIONS, VIEW = 5, 10, 4, 6, (26, 4, 5)
@@ -153,6 +155,30 @@ def test_a_step_is_captured_and_replayed_on_an_emulated_device(build, monkeypatc
         assert_equal_fragments(expected.collect(), fragment, close=ROUNDING)
 
 
+@pytest.mark.parametrize("env", ["overcooked-v0", "furnmove-v0"])
+def test_a_validation_is_captured_and_replayed_on_an_emulated_device(env, monkeypatch):
+    monkeypatch.setattr(devices, "can_capture", lambda device: device == DEVICE)
+    monkeypatch.setattr(cuda_graph, "Capture", EmulatedCapture)
+    monkeypatch.setattr(device_collector, "_STEPS_PREPARED", 3)
+    key, arguments = {"overcooked-v0": ("lossless", {}), "furnmove-v0": ("view", {"rooms": ROOMS})}[env]
+
+    def played(where, **place):
+        world = make(env, 2, max_episode_steps=LIMIT, **arguments, **place)
+        with seeded(1):
+            network = GridCnn(GridCnnConfig((4, 4), 3, (8,)), 2, world.observation_spec[key].shape, key)
+            team = TeamPolicy(network, LegalPolicyHead(8, len(world.action_names)), ValueHead(8))
+        evaluation = Evaluation(world, team.to(where))
+        found = [evaluation.run(seed, 2) for seed in (7, 8)]
+        return found, evaluation.graphed
+
+    expected, _ = played("cpu")
+    with emulated_device():
+        found, graphed = played(DEVICE, arrays="torch", device=str(DEVICE))
+    assert not graphed.never
+    for one, other in zip(expected, found, strict=True):
+        assert_equal_episodes(one, other)
+
+
 def test_a_team_with_a_network_an_agent_collects_tensors():
     def build():
         with seeded(1):
@@ -176,6 +202,21 @@ def test_episodes_that_are_truncated_before_the_limit_are_refused():
     one.reset(3)
     with pytest.raises(ValueError, match="max_episode_steps"):
         one.collect()
+
+
+class Noisy(GridCnn):
+    """A network that asks for noise."""
+
+    def noise_shape(self, obs):
+        return (3,)
+
+
+def test_teams_that_draw_noise_are_refused():
+    policy = TeamPolicy(Noisy(GridCnnConfig((4, 4), 3, (8,)), 2, VIEW), LegalPolicyHead(8, ACTIONS), ValueHead(8))
+    with pytest.raises(ValueError, match="noise"):
+        collector("torch", policy)
+    with pytest.raises(ValueError, match="noise"):
+        Evaluation(kitchens("torch"), policy).run(0)
 
 
 def test_what_worlds_of_tensors_do_not_offer_is_refused():

@@ -4,6 +4,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from rl_envs import World
 from tests.toy_worlds import Errands
 
 
@@ -238,6 +239,30 @@ class Declared(Errands):
     def __init__(self, num_worlds=1, first_world=0, **declared):
         super().__init__(num_worlds, first_world)
         vars(self).update(declared)
+
+
+class Undeclared(World):
+    """A world without one of the attributes that it must declare."""
+
+    def __init__(self, num_worlds=1, first_world=0, missing=""):
+        declared = {"agents": ("alone",), "action_spec": 2, "observation_spec": {}, "max_episode_steps": 3}
+        vars(self).update({name: value for name, value in declared.items() if name != missing})
+        super().__init__(num_worlds, first_world)
+
+    def _begin(self, rows):
+        pass
+
+    def _advance(self, actions, recorded):
+        return np.zeros((self.num_worlds, 1)), *self._endings(np.zeros(self.num_worlds, bool), True)
+
+    def _observe(self, rows):
+        return {}
+
+    def _blank_state(self, num_worlds):
+        return super()._blank_state(num_worlds)
+
+    def _needed_state(self):
+        return set()
 
 
 class Overwriting(Errands):

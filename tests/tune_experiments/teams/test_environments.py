@@ -9,7 +9,7 @@ import pytest
 
 from rl_envs import World, make
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.wrappers import from_pettingzoo
+from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_models.policy import TeamPolicy
 from rl_models.training.checkpoint import newest_complete_checkpoint
 from rl_models.training.collector import Collector
@@ -301,6 +301,49 @@ def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned
         probe(games.Overwriting)
     with pytest.raises(CustomEnvError, match="Failing raised in step: KeyError"):
         probe(games.Failing)
+
+
+@pytest.mark.parametrize("error", [ValueError("3 into 2"), SystemExit(3), KeyError("x")])
+def test_a_world_of_ones_own_that_raises_while_it_is_built_is_told_where(error, monkeypatch):
+    def raises(self, *arguments):
+        raise error
+
+    monkeypatch.setattr(games.Declared, "__init__", raises)
+    with pytest.raises(
+        CustomEnvError, match=rf"Declared cannot be built .*{type(error).__name__}.*test_environments.py"
+    ):
+        make_world(small(f"{GAMES}:Declared"))
+
+
+@pytest.mark.parametrize("missing", ["action_spec", "max_episode_steps", "observation_spec"])
+def test_a_world_that_does_not_declare_what_it_needs_is_told_what(missing):
+    with pytest.raises(CustomEnvError, match=rf"does not declare \['{missing}'\]"):
+        make_world(small(f"{GAMES}:Undeclared", env_arguments=json.dumps({"missing": missing})))
+
+
+def test_a_world_of_ones_own_has_as_many_copies_as_it_is_asked_for(monkeypatch):
+    build = games.Errands.__init__
+    monkeypatch.setattr(games.Declared, "__init__", lambda self, *arguments: build(self))
+    with pytest.raises(CustomEnvError, match="num_worlds and first_world"):
+        make_world(small(f"{GAMES}:Declared"), 3)
+
+
+def test_the_episode_before_a_run_finds_a_world_that_leaves_no_action():
+    with pytest.raises(CustomEnvError, match=r"LeavesNothing: after a step: .* no legal action"):
+        probe(next(world for world, _ in BROKEN if world.__name__ == "LeavesNothing"))
+
+
+def test_the_episode_before_a_run_watches_the_calls_of_a_world():
+    seen = []
+
+    class Watched(games.Errands):
+        def _advance(self, actions, recorded):
+            seen.append(hangs.hang_message(0.0))
+            return super()._advance(actions, recorded)
+
+    probe(Watched)
+    assert seen and all("did not return from step" in said for said in seen)
+    assert hangs.hang_message(0.0) is None
 
 
 def test_a_function_that_returns_a_world_is_told_to_name_its_class():

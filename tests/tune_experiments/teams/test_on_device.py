@@ -105,6 +105,8 @@ def test_environments_are_on_the_device_where_nothing_needs_the_host(changes, me
 class Refuses(Overcooked):
     """A kitchen that needs an argument on a device that it is not given."""
 
+    array_libraries = ("numpy", "torch")
+
     def __init__(self, *args, error, arrays="numpy", device="cpu"):
         if arrays != "numpy":
             raise error("no table for torch")
@@ -117,6 +119,18 @@ def test_only_a_refusal_of_torch_builds_an_environment_in_numpy_instead():
         assert not build_on_device(Refuses, build).gives_tensors
         with pytest.raises(ValueError, match="table"):
             build_on_device(Refuses, functools.partial(Refuses, error=ValueError))
+
+
+class OwnRules(Overcooked):
+    """A kitchen that does not say on which array libraries its own rules run."""
+
+    def __init__(self, num_worlds=1, first_world=0):
+        super().__init__(num_worlds, first_world)
+
+
+def test_a_subclass_that_declares_no_array_library_is_in_numpy():
+    with emulated_device(), building_for(DEVICE):
+        assert not build_on_device(OwnRules, OwnRules).gives_tensors
 
 
 @pytest.mark.parametrize(
