@@ -34,6 +34,8 @@ _COPIES, _BATCHED_COPIES = 2, 32
 """Numbers of copies: of environments of other packages, stepped one by one, and of batched worlds."""
 _MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
+_RESTORED_ENV_STEPS = 20
+"""Number of env steps that a restored world is compared with the original."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
@@ -233,6 +235,24 @@ class _CheckedWorld:
         self._seen = result[0]
         return result
 
+    def check_restored(self, other: World) -> None:
+        """Restore a snapshot into another world; CustomEnvError if the two do not play on alike, as resuming needs."""
+        draws, obs = np.random.default_rng(0), self._world.observe()
+        with self._raising("snapshot and restore"):
+            again = other.restore(self._world.snapshot())
+        if other.restarted is not None and other.restarted.any():
+            return
+        results: tuple[list[Array], list[Array]] = ([*obs.values()], [again[key] for key in obs])
+        for _ in range(_RESTORED_ENV_STEPS):
+            with self._violating():
+                pairs = zip(*results, strict=True)
+                advice = "keep what the future depends on in `state`, and draw from `chance`"
+                require(all(np.array_equal(*pair) for pair in pairs), f"a restored game has another future: {advice}")
+            actions = random_legal_actions(self._world, obs, draws)
+            with self._raising("step"):
+                (obs, *own, _), (again, *others, _) = self._world.step(actions), other.step(actions)
+            results = ([*obs.values(), *own], [*(again[key] for key in obs), *others])
+
     @contextlib.contextmanager
     def _raising(self, method: str) -> Iterator[None]:
         call_started(method)
@@ -272,9 +292,12 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
             world = opened(_BATCHED_COPIES)
         seen = Probe(world, seconds)
         before = _resident_megabytes()
-        opened(seen.copies).reset(0)
+        other = opened(seen.copies)
+        other.reset(0)
         after = _resident_megabytes()
         seen.megabytes = None if before is None or after is None else max(0.0, after - before) / seen.copies
+        if seen.is_world:
+            _CheckedWorld(world).check_restored(other)
         return seen
 
 

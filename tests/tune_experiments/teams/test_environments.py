@@ -349,3 +349,9 @@ def test_the_episode_before_a_run_watches_the_calls_of_a_world():
 def test_a_function_that_returns_a_world_is_told_to_name_its_class():
     with pytest.raises(CustomEnvError, match=r"package\.module:Declared"):
         make_world(small(f"{GAMES}:declared"))
+
+
+def test_the_episode_before_a_run_finds_a_world_that_a_snapshot_does_not_restore():
+    with pytest.raises(CustomEnvError, match=r"Hidden: .*another future"):
+        probe(games.Hidden)
+    probe(games.Declared)
