@@ -74,7 +74,7 @@ class Errands(World):
         state["alive"] &= ~(gust & (state["cell"] == 1))
         arrived = (state["cell"] == CELLS - 1) | ~state["alive"]
         over = arrived.all(1)
-        reward = np.where(state["alive"], walks * 0.5 - 0.1, 0.0) + (over & state["alive"].any(1))[:, None]
+        reward = np.where(state["alive"], walks * 0.5 - 0.1 + over[:, None], 0.0)
         stopped = (state["episode_length"] + 1 >= self.max_episode_steps) & ~over
         return reward, over, stopped
 

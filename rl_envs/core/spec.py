@@ -51,7 +51,8 @@ CONTINUOUS = "continuous"
 
 RESERVED_KEYS = ("decides", "alive")
 """Observation keys with a fixed meaning, in worlds that need them: `decides` [B, N] bool, the agent chooses an action
-now; `alive` [B, N] bool, the agent is in the game. A world without a key has agents for which it is always true."""
+now; `alive` [B, N] bool, the agent is in the game (an agent that has left it gets no reward). A world without a key has
+agents for which it is always true."""
 
 
 def deciding(observations: Arrays) -> Array | None:

@@ -167,7 +167,7 @@ class EpisodeCheck:
         done = info["done_worlds"]
         if done.size:
             check_observations(world, info["final_obs"], done.size, "final observations")
-        self._check_lives(world, observations, done, info)
+        self._check_lives(observations, reward, done, info)
         limit = world.max_episode_steps
         require(
             (self._length[truncated] == limit).all(),
@@ -177,6 +177,7 @@ class EpisodeCheck:
             (np.delete(self._length, done) < limit).all(), f"an episode outlasts the time limit of {limit} env steps"
         )
         if done.size:
+            require(self._has_decided[done].any(1).all(), "no agent decided in an episode, so nothing can be learned")
             self._check_totals(world, done, info["episode"])
         self._before = {key: np.array(observations[key]) for key in RESERVED_KEYS if key in observations}
 
@@ -194,9 +195,13 @@ class EpisodeCheck:
             "info duration does not count the env steps since each agent's last decision",
         )
 
-    def _check_lives(self, world: World, observations: Arrays, done: Array, info: Info) -> None:
+    def _check_lives(self, observations: Arrays, reward: Array, done: Array, info: Info) -> None:
         if "alive" not in observations:
             return
+        require(
+            not reward[~self._before["alive"]].any(),
+            "an agent that has left the game gets a reward: give it at the env step at which the agent leaves",
+        )
         alive = observations["alive"].copy()
         decides = observations.get("decides", np.zeros_like(alive)).copy()
         if done.size:

@@ -191,6 +191,21 @@ class AsksTheDead(Errands):
         return observations
 
 
+@breaks("has left the game gets a reward")
+class PaysTheDead(Errands):
+    def _advance(self, actions, recorded):
+        gone = ~self.state["alive"]
+        reward, over, stopped = super()._advance(actions, recorded)
+        return reward + gone, over, stopped
+
+
+@breaks("no agent decided")
+class AsksNobody(Errands):
+    def _observe(self, rows):
+        observations = super()._observe(rows)
+        return observations | {"decides": np.zeros_like(observations["decides"])}
+
+
 @breaks("living agents")
 class GhostTown(Errands):
     def _advance(self, actions, recorded):

@@ -298,4 +298,4 @@ class Hidden(Errands):
 
     def _advance(self, actions, recorded):
         reward, over, stopped = super()._advance(actions, recorded)
-        return reward + self.random.random(reward.shape), over, stopped
+        return reward * self.random.random(reward.shape), over, stopped
