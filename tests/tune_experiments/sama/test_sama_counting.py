@@ -1,6 +1,7 @@
 """What SAMA's tables say: env steps that are counted, who planned, the rules with scripted chefs, retries, budgets."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,13 +11,15 @@ from rl_models.planners.rounds import NextRound
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.sama.minirts.trials import conditions as minirts_conditions
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
 from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
+from tune_experiments.sama.overcooked.sample_efficiency import draw_sample_efficiency
 from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
 from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, STEPS_NEEDED, training_results
+from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, STEPS_NEEDED, steps_to_nearly_best, training_results
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop
@@ -136,3 +139,13 @@ def test_env_steps_are_those_until_most_of_the_best_was_served():
     rows = [{"env_steps": 10 * number, "valid/soups": soups} for number, soups in enumerate((0.0, 7.0, 8.0, 10.0))]
     assert training_results(HERE, [{"env_steps": 5}, *rows]) == {"cramped_room": {STEPS_NEEDED: 20}}
     assert training_results(HERE, rows[:1]) == {}
+
+
+def test_the_figure_of_these_env_steps_has_every_validated_trial(tmp_path):
+    trials = {method: {0: tmp_path / method} for method in (HERE, "blind-cramped_room", "mappo-coordination_ring")}
+    assert list(draw_sample_efficiency(tmp_path, trials)) == []
+    for seeds, soups in zip(trials.values(), (2.0, 0.0, 1.0), strict=True):
+        seeds[0].mkdir()
+        (seeds[0] / METRICS_FILE).write_text(json.dumps({"env_steps": 10, "valid/soups": soups}) + "\n")
+        assert steps_to_nearly_best(read_metrics(seeds[0] / METRICS_FILE)) == (10, soups)
+    assert [path.name for path in draw_sample_efficiency(tmp_path, trials)] == ["sample_efficiency.png"]

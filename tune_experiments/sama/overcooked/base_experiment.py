@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
-    from tune_experiments.sama.overcooked import episode_records, evaluation, fine_tuning
+    from tune_experiments.sama.overcooked import episode_records, evaluation, fine_tuning, sample_efficiency
     from tune_experiments.sama.overcooked import trials as sama_trials
 else:
     episode_records = LazyModule("tune_experiments.sama.overcooked.episode_records")
     evaluation = LazyModule("tune_experiments.sama.overcooked.evaluation")
     fine_tuning = LazyModule("tune_experiments.sama.overcooked.fine_tuning")
     sama_trials = LazyModule("tune_experiments.sama.overcooked.trials")
+sample_efficiency = LazyModule("tune_experiments.sama.overcooked.sample_efficiency")
 
 
 class SamaExperiment(PlannedExperiment[SamaConfig]):
@@ -127,6 +128,10 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
         if row in sama_trials.UNPLANNED:
             return super().episodes(loaded, seed, episodes, max_steps)
         return [episode_records.record(loaded, seed + number, max_steps) for number in range(episodes)]
+
+    def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
+        """The figures of the base class, and the env steps that each method needs."""
+        return [*super().figures(run_folder, trials), *sample_efficiency.draw_sample_efficiency(run_folder, trials)]
 
     def curve_groups(self, trials: Trials) -> Mapping[str, Trials]:
         """One figure a kitchen."""

@@ -34,7 +34,7 @@ ERRING = ("weak planner", "weaker planner")
 """Conditions of the ablations with noisy rules, for any planner of the run."""
 _BY_RULE = (RULES_SCRIPTED, *RANDOM_TESTS, *ERRING)
 """Methods and conditions with the offline planner, for any planner of the run."""
-_VALID_SOUPS, _NEARLY = "valid/soups", 0.8
+_VALID_SOUPS, NEARLY = "valid/soups", 0.8
 RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, *FALLEN_BACK), COUNT) | {BY_RULE: PROPORTION}
 _OF_TESTS = (QUESTIONS, BY_RULE)
 COUNTING = (
@@ -59,13 +59,21 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
     return {split_method(method)[1]: found} if found else {}
 
 
-def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Env steps until validation first served 80 % of its maximum; empty if that is 0."""
+def steps_to_nearly_best(rows: Sequence[Mapping[str, float]]) -> tuple[float, float] | None:
+    """Env steps until validation first served 80 % of its maximum, and this maximum in soups an episode.
+
+    All env steps if it never served, and None without validation.
+    """
     curve = [(row["env_steps"], row[_VALID_SOUPS]) for row in rows if _VALID_SOUPS in row]
-    best = max((soups for _, soups in curve), default=0.0)
-    if not best > 0:
-        return {}
-    return {STEPS_NEEDED: min(steps for steps, soups in curve if soups >= _NEARLY * best)}
+    if not curve:
+        return None
+    best = max(soups for _, soups in curve)
+    return (min(steps for steps, soups in curve if soups >= NEARLY * best) if best > 0 else curve[-1][0]), best
+
+
+def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
+    return {STEPS_NEEDED: steps} if best > 0 else {}
 
 
 def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
