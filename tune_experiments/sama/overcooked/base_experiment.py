@@ -37,7 +37,7 @@ else:
     evaluation = LazyModule("tune_experiments.sama.overcooked.evaluation")
     fine_tuning = LazyModule("tune_experiments.sama.overcooked.fine_tuning")
     sama_trials = LazyModule("tune_experiments.sama.overcooked.trials")
-sample_efficiency = LazyModule("tune_experiments.sama.overcooked.sample_efficiency")
+    sample_efficiency = LazyModule("tune_experiments.sama.overcooked.sample_efficiency")
 
 
 class SamaExperiment(PlannedExperiment[SamaConfig]):

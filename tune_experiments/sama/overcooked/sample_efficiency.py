@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.results.plots.figures import (
@@ -72,5 +73,5 @@ def _draw(kitchens: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], p
     return save(figure, path)
 
 
-def _marker(style: LineStyle, serves: bool) -> dict[str, object]:
+def _marker(style: LineStyle, serves: bool) -> dict[str, Any]:
     return dataclasses.replace(style, is_filled=serves).points() | {"markersize": 7.0, "alpha": 0.8}
