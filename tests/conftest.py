@@ -1,6 +1,7 @@
 """What all tests share: one thread an operation, one Ray session for those that need a cluster, and patience."""
 
 import functools
+import gc
 import inspect
 import os
 import secrets
@@ -35,6 +36,12 @@ inspect.stack = functools.partial(inspect.stack, 0)
 # The same examples every time, however long the machine takes over each.
 hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("concord")
+
+
+def pytest_collection_finish():
+    """Collections of garbage skip what was imported: hundreds of modules, which stay."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup():

@@ -1,12 +1,16 @@
 """Which files of tests run first: those that take longest, so that no worker is left alone with one of them at the end.
 
-xdist hands out whole files, in the order of collection (`--dist loadfile --no-loadscope-reorder`). How long a file
-takes follows, roughly, from the marks of its tests, so nobody keeps a list.
+xdist hands out whole files, in the order of collection (`--dist loadfile --no-loadscope-reorder`), and those of the
+fixture `ray_session` together, so that one worker starts Ray. How long a file takes follows, roughly, from the marks of
+its tests, so nobody keeps a list.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,3 +30,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _file(item: pytest.Item) -> str:
     return item.nodeid.split("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)  # unknown without xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out the files of `ray_session` as one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneRaySession(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "ray" if _has_ray_session(file) else file
+
+    return OneRaySession(config, log)
+
+
+@functools.cache
+def _has_ray_session(file: str) -> bool:
+    """Whether a file of tests, or the `conftest.py` beside it, names the fixture."""
+    paths = Path(file), Path(file).with_name("conftest.py")
+    return any(path.is_file() and "ray_session" in path.read_text(encoding="utf-8") for path in paths)

@@ -10,7 +10,7 @@ from tests.toy_worlds import Errands
 
 
 def paying(name, extra, sentence):
-    """A world whose rewards are higher by `extra(world, actions)`."""
+    """A world whose rewards are higher by `extra(world, actions)`, for agents in the game."""
 
     class Paying(Errands):
         played = 0
@@ -20,8 +20,9 @@ def paying(name, extra, sentence):
             return super().reset(seed)
 
         def _advance(self, actions, recorded):
+            present = self.state["alive"].copy()
             reward, over, stopped = super()._advance(actions, recorded)
-            return reward + extra(self, actions), over, stopped
+            return reward + extra(self, actions) * present, over, stopped
 
     Paying.__name__ = name
     breaks(sentence)(Paying)
@@ -101,8 +102,9 @@ class Hides(Errands):
 
     def _advance(self, actions, recorded):
         self.hidden += 1
+        present = self.state["alive"].copy()
         reward, over, stopped = super()._advance(actions, recorded)
-        return reward + self.hidden[:, None], over, stopped
+        return reward + self.hidden[:, None] * present, over, stopped
 
 
 breaks("fresh world")(Hides)

@@ -140,7 +140,7 @@ RESULTS = {
     "reward must be .*float32": stepped(1, lambda reward: reward.astype(np.float32)),
     "reward must be an array, got list": stepped(1, np.ndarray.tolist),
     "truncated must be an array, got list": stepped(3, np.ndarray.tolist),
-    "reward must be finite": stepped(1, lambda reward: reward * np.inf),
+    "reward must be finite": stepped(1, lambda reward: reward + np.inf),
     "terminated must be bool": stepped(2, lambda terminated: terminated.astype(np.uint8)),
     "both terminated and truncated": lambda world, result: result.__setitem__(3, result[3] | result[2]),
     "done_worlds is": informed("done_worlds", lambda done: np.zeros(0, int)),
