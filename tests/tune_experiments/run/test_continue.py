@@ -9,7 +9,11 @@ from rl_models.training.checkpoint import load_checkpoint
 from tests.tune_experiments.run.killed_run import ROWS, points_of, rows_of, unbroken_and_continued
 
 __all__ = ["unbroken_and_continued"]
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]  # Ray starts four times, and slowly on a busy machine
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.usefixtures("ray_session"),
+    pytest.mark.timeout(900),  # the killed run starts Ray, too, and slowly on a busy machine
+]
 
 
 def test_the_log_is_the_unbroken_runs_without_a_row_doubled_or_missing(runs):

@@ -47,12 +47,14 @@ SLOW = (
     "overcooked_selfplay",
     "red_minirts",
     "rtfm_curriculum",
+    "rtfm_matching",
     "rtfm_rock_paper_scissors",
     "rtfm_txt2pi",
     "sama_ablations",
     "sama_frozen_lake",
     "sama_minirts",
     "sama_overcooked",
+    "train",
 )
 """Scripts whose worlds and way of training another smoke has, and whose own parts have fast tests."""
 BY_SCRIPT = ("sama_minirts",)
