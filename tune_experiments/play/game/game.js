@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const KEYS = {" ": "space", ArrowUp: "\u2191", ArrowDown: "\u2193", ArrowLeft: "\u2190", ArrowRight: "\u2192"};
+const CANVAS_PIXELS = 1600;  // least width of the canvas
 const CARRY_ON_MILLISECONDS = 120;
 const socket = new WebSocket(`${location.origin.replace("http", "ws")}${location.pathname}socket`);
 let view = null, isWaiting = true, timer = null;
@@ -43,11 +44,15 @@ async function draw(png) {
   const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
   const picture = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
   if (shown === view) {
-    const canvas = byId("world");
-    if (canvas.width !== picture.width) canvas.width = picture.width;
-    if (canvas.height !== picture.height) canvas.height = picture.height;
-    canvas.style.setProperty("--ratio", picture.width / picture.height);
-    canvas.getContext("2d").drawImage(picture, 0, 0);
+    // A small picture is drawn with larger pixels, so that the browser has no need to blur it.
+    const canvas = byId("world"), scale = Math.ceil(CANVAS_PIXELS / picture.width);
+    const width = scale * picture.width, height = scale * picture.height;
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    canvas.style.setProperty("--ratio", width / height);
+    const pen = canvas.getContext("2d");
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(picture, 0, 0, width, height);
   }
   picture.close();
 }
