@@ -10,10 +10,10 @@ from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.tune_experiments.fragments import play
-from tune_experiments import sama_ablations
+from tune_experiments import load_policy, sama_ablations
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.sama.overcooked.evaluation import evaluate
-from tune_experiments.sama.overcooked.trials import UNPLANNED, plan
+from tune_experiments.sama.overcooked.evaluation import evaluate, planned_episodes
+from tune_experiments.sama.overcooked.trials import UNPLANNED, plan, validate
 from tune_experiments.sama.overcooked.world import SymbolKitchen
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
@@ -82,6 +82,14 @@ def test_they_are_tested_in_whole_episodes_without_a_planner_under_every_experim
     assert set(trial.validate(team)) >= {"soups", "reward"}
 
 
+def test_weights_are_chosen_by_other_episodes_than_the_one_of_the_likeliest_actions():
+    loaded = load_policy("pretrained/sama_cramped_room")
+    config = dataclasses.replace(loaded.config, test_episodes=8, valid_episodes=1)
+    tested = planned_episodes(config, loaded.method, loaded.policy, 2, None)["soups"]
+    validated = validate(config, "cramped_room", True, loaded.policy)["soups"]
+    assert len(set(tested)) == 1 and len(set(validated)) > 1
+
+
 @pytest.mark.parametrize("row", UNPLANNED)
 def test_likeliest_actions_are_taken_in_tests_of_every_row_beside_sampled_ones(row, monkeypatch):
     team, taken = plan(SMOKE, f"{row}-cramped_room", 0).build_policy(), []
@@ -91,4 +99,4 @@ def test_likeliest_actions_are_taken_in_tests_of_every_row_beside_sampled_ones(r
         config = dataclasses.replace(SMOKE, is_greedy=is_greedy, max_episode_steps=5)
         evaluate(config, f"{row}-cramped_room", team)
         plan(config, f"{row}-cramped_room", 0).validate(team)
-    assert taken == [False, False, True, False, True]
+    assert taken == [False, False, True, False, False]  # validation samples

@@ -90,8 +90,8 @@ class SamaConfig(
     is_greedy: bool = True
     """Whether tests take the most likely actions, as in the paper; `sampled_soups` has sampled ones beside them."""
     weights: Literal["validated", "last"] = "validated"
-    """Tested weights: validated, those with most soups in whole validation episodes, the later of equals;
-    last, the last ones."""
+    """Tested weights: validated, those with most soups in whole validation episodes with sampled actions, the later of
+    equals; last, the last ones."""
     also_tests: tuple[Condition, ...] = ()
     """Additional tests of the methods `sama` and `scripted`: random_commands; random_possible_commands, among those
     that the chef can begin; reflections and retries, three of them after each failed round."""

@@ -108,7 +108,8 @@ def make_rounds(
 def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
     """Rounds from states that are not in training, and `soups` of whole episodes, all with the offline planner.
 
-    Nothing is undone in these episodes.
+    Nothing is undone in these episodes. Their actions are sampled: a kitchen has one start and no chance, so episodes
+    of the most likely actions are that of the test, and weights would be chosen by what the table reports.
     """
     data = prepare_training_data(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
     with closing(
@@ -123,7 +124,7 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
     )
     with closing(kitchen):
         loop = PlanningLoop(offline_planner(layout), max_reflections=0)
-        play = PlannedPlay(KitchenPlay(kitchen), learned_executor(policy, config.is_greedy), loop, config.round_steps)
+        play = PlannedPlay(KitchenPlay(kitchen), learned_executor(policy), loop, config.round_steps)
         return found | {"soups": play.run(VALIDATION_SEED)["soups"]}
 
 
@@ -180,7 +181,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
         overcooked.make_plan(settings, UNPLANNED[row], seed),
         build_policy=build,
         validate=functools.partial(
-            play_unplanned, row, settings, config.test_episodes, config.is_greedy, seed=VALIDATION_SEED
+            play_unplanned, row, settings, config.test_episodes, False, seed=VALIDATION_SEED
         ),
         **_weight_selection(config),
     )
