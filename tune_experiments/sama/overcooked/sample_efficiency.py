@@ -57,6 +57,7 @@ def _draw(kitchens: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], p
             for env_steps, soups in points:
                 panel.plot(env_steps, soups, linestyle="", **_marker(styles[row], soups > 0))
         panel.set_title(kitchen, loc="left", fontsize=10, color=INK)
+        panel.margins(0.08)
         panel.set_xlim(left=0)
         panel.set_ylim(bottom=-0.4)
         panel.xaxis.set_major_formatter(EngFormatter(sep=""))
