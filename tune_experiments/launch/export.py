@@ -75,9 +75,9 @@ def export(command: Export, console: Console) -> None:
 
 def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequence[PaperTable]:
     from tune_experiments.launch.report import make_tables
-    from tune_experiments.run.run_folder import CONFIG_FILE, read_config, read_sessions
+    from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
     if path.name.endswith(saved_results.SUFFIX):
         return saved_results.read_saved(path).tables()
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
-    return make_tables(experiment, config, results, read_sessions(path, may_be_missing=True))
+    return make_tables(experiment, config, results, path)

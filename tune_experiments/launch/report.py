@@ -16,6 +16,7 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
+from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.model_notes import describe_models, with_model_notes
 from tune_experiments.run.run_folder import CHANGED, read_sessions, with_announcement_times
 
@@ -31,7 +32,7 @@ def show_results(
     results = read_results(out)
     if not results:
         return [], []
-    tables = make_tables(experiment, config, results, read_sessions(out, may_be_missing=True))
+    tables = make_tables(experiment, config, results, out)
     write_tables(out / TABLE_FILE, tables)
     for table in tables:
         console.print(table.for_terminal(console.width), crop=False)
@@ -50,12 +51,22 @@ def show_results(
 
 
 def make_tables(
-    experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], sessions: Sequence[Mapping[str, Any]]
+    experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], out: Path
 ) -> Sequence[PaperTable]:
-    """The tables of a run, with verdicts and notes from its sessions."""
+    """The tables of a run folder, with verdicts, notes from its sessions, and trials that have no results."""
+    sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_model_notes(experiment.tables(results), describe_models(sessions))
-    return _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
+    tables = _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
+    tested = {(line.method, line.seed) for line in results}
+    lacking = [
+        f"{method} seed {seed}"
+        for method, seeds in trial_folders(experiment, config, out).items()
+        for seed, folder in seeds.items()
+        if (method, seed) not in tested and not (folder / TEST_RESULTS_FILE).exists()
+    ]
+    note = f" Not tested, and so left out: {', '.join(lacking)}." if lacking else ""
+    return [dataclasses.replace(table, caption=table.caption + note) for table in tables]
 
 
 def _with_changed_flags(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:

@@ -9,6 +9,7 @@ several tasks are those of Agarwal et al. (2021), with their stratified bootstra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -55,7 +56,11 @@ class Row:
     @property
     def label(self) -> str:
         """Method and number of seeds."""
-        return f"{self.method} ({self.seeds} seed{'s' * (self.seeds != 1)})" if self.seeds else self.method
+        most = max(map(len, self.scores))
+        if not self.seeds:
+            return self.method
+        seeds = f"{self.seeds} to {most}" if most > self.seeds else f"{self.seeds}"
+        return f"{self.method} ({seeds} seed{'s' * (most != 1)})"
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,10 @@ def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     Raises:
         UserError: there is no such metric.
     """
-    if metrics:
-        runs = {name: [line for line in lines if line.metric in metrics] for name, lines in runs.items()}
     runs = _with_run_names(runs)
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for result in sorted((line for lines in runs.values() for line in lines), key=lambda line: line.seed is None):
+    wanted = [line for lines in runs.values() for line in lines if not metrics or line.metric in metrics]
+    for result in sorted(wanted, key=lambda line: line.seed is None):
         lines = groups.setdefault((_title(result), result.metric), {}).setdefault(result.method, [])
         if result.seed is not None or not lines or lines[0].seed is None:
             lines.append(result)
@@ -113,7 +117,7 @@ def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     found = [_compare_in_task(*key, groups[key]) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
         raise UserError("there are no two methods with results in the same environment; name more runs")
-    return found + _compare_across_tasks(runs)
+    return found + [one for one in _compare_across_tasks(runs) if not metrics or one.metric in metrics]
 
 
 def _with_run_names(runs: Runs) -> Runs:
@@ -206,10 +210,15 @@ def median_over_tasks(*tasks: np.ndarray, axis: int = -1) -> Any:
 
 
 def interquartile_mean(*tasks: np.ndarray, axis: int = -1) -> Any:
-    """Mean of the middle half of the scores of all tasks; a quarter is cut at either end, rounded down."""
+    """Mean of the middle half of the scores of all tasks; a quarter is cut at either end, rounded down.
+
+    Tasks weigh equally: where they have different numbers of seeds, scores are repeated until all have as many.
+    """
     from scipy import stats
 
-    return stats.trim_mean(np.concatenate(tasks, axis), 0.25, axis)
+    most = math.lcm(*(task.shape[axis] for task in tasks))
+    even = [np.repeat(task, most // task.shape[axis], axis) for task in tasks]
+    return stats.trim_mean(np.concatenate(even, axis), 0.25, axis)
 
 
 def share_above(*tasks: np.ndarray, axis: int = -1) -> Any:

@@ -52,10 +52,13 @@ class Interval:
         digits = 1 if abs(self.value) >= 10 else 3
         number = f"{self.value:.{digits}f}"
         if self.seeds:
-            if len(same := {seed.text() for seed in self.seeds}) == 1:
-                return f"each {same.pop()}"
             values = [seed.value for seed in self.seeds]
-            return f"{number} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+            are_equal = max(values) - min(values) <= _EQUAL
+            if are_equal and len(same := {seed.text() for seed in self.seeds}) == 1:
+                return f"each {same.pop()}"
+            while not are_equal and f"{min(values):.{digits}f}" == f"{max(values):.{digits}f}":
+                digits += 1
+            return f"{self.value:.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
         if self.low is None or self.high is None:
             return number
         return f"{number} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
@@ -94,15 +97,16 @@ def interval_over_seeds(
         bounds: smallest and largest value that the metric can have; None for no limit.
 
     Returns:
-        One seed: its own interval. If all seeds are equal, or if only the t interval leaves the bounds: the mean and
-        the seeds, each with its interval over episodes if that is within the bounds. Otherwise the t interval.
+        One seed: its own interval if that is within the bounds. If all seeds are equal, or if only the t interval
+        leaves the bounds: the mean and the seeds, each with its interval over episodes if that is within the bounds.
+        Otherwise the t interval.
     """
     seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])
-    if len(seeds) == 1:
-        return seeds[0]
-    mean, half = float(sample.mean()), float(student_half_width(sample))
     limits = lowest, highest = _limits(bounds)
+    if len(seeds) == 1:
+        return _within(seeds[0], limits)
+    mean, half = float(sample.mean()), float(student_half_width(sample))
     leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=tuple(_within(seed, limits) for seed in seeds))

@@ -240,8 +240,8 @@ class Search:
             )
             for method, ranked in ranking.items()
             for one in sorted(ranked, key=lambda one: one.setting.number)
+            if all(map(math.isfinite, one.by_seed.values()))  # a mean of the other seeds would rank above it
             for seed, value in one.by_seed.items()
-            if math.isfinite(value)
         ]
 
     def _request(self, folder: RunFolder, setting: Setting, method: str, seed: int) -> Request:

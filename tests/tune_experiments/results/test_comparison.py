@@ -33,6 +33,13 @@ def test_the_interquartile_mean_leaves_a_quarter_out_at_either_end():
     assert interquartile_mean(np.array([1.0, 5.0, 6.0])) == pytest.approx(4.0), "of three seeds none is left out"
 
 
+def test_tasks_weigh_equally_however_many_seeds_each_has():
+    some, others = (np.full(count, 0.9) for count in (5, 3)), (np.full(count, 0.1) for count in (3, 5))
+    for easy, hard in zip(some, others, strict=True):
+        assert interquartile_mean(easy, hard) == pytest.approx(0.5)
+        np.testing.assert_allclose(profile([tuple(easy), tuple(hard)], np.array([0.5]))[0], [0.5])
+
+
 def test_the_probability_of_improvement_counts_pairs_in_each_task():
     first, second = [1.0, 3.0, 3.0], [2.0, 3.0]
     by_hand = np.mean([(a > b) + 0.5 * (a == b) for a in first for b in second])
@@ -87,6 +94,8 @@ def test_tasks_are_put_together_where_a_metric_has_the_same_range_in_all(tmp_pat
         write(tmp_path / str(task) / "results.jsonl", lines)
     found = compare(read_runs([tmp_path / "0", tmp_path / "1"]))
     assert [one.metric for one in found] == ["success", "return", "success", "return", "success"]
+    chosen = compare(read_runs([tmp_path / "0", tmp_path / "1"]), ["success"])
+    assert chosen == [one for one in found if one.metric == "success"]
     together = found[-1]
     assert [row.scores for row in together.rows] == [
         (tuple(FIRST[number]), tuple(SECOND[number])) for number in range(2)

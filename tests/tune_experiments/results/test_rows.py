@@ -87,7 +87,7 @@ def test_a_share_is_declared_and_never_guessed_from_its_values():
 
 def test_a_seeds_interval_that_no_value_can_fill_is_left_out():
     below, above = Interval(20.0, -19.2, 59.2, NORMAL), Interval(0.9, 0.8, 1.1, NORMAL)
-    assert interval_over_seeds([below], (0.0, math.inf)) == below, "one seed is not listed"
+    assert interval_over_seeds([below], (0.0, math.inf)) == Interval(20.0)
     assert interval_over_seeds([above, Interval(0.9, 0.85, 0.95, NORMAL)], (0.0, 1.0)).seeds[0] == Interval(0.9)
     several = interval_over_seeds([below, Interval(152.0, 88.0, 216.0, NORMAL)], (0.0, math.inf))
     assert several.seeds[0] == Interval(20.0)

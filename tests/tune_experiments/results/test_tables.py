@@ -71,6 +71,16 @@ def test_equal_seeds_and_intervals_beyond_one_give_a_range_in_one_line_and_the_c
     assert "| each 5.000 |" in same.markdown()
 
 
+def test_seeds_that_differ_by_less_than_three_digits_are_no_equal_seeds():
+    seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.99993, 1.0))]
+    assert "| 1.0000 (0.9999 to 1.0000) |" in make_table(seeds, "unseen rooms", ("success",)).markdown()
+
+
+def test_an_interval_over_episodes_that_leaves_the_range_of_the_metric_is_not_shown():
+    beyond = [line("random", "episode_length", 0.03, low=-0.004, high=0.064)]
+    assert "| random | 0.030 |" in make_table(beyond, "unseen rooms", ("episode_length",)).markdown()
+
+
 def drawn(table, width):
     """The lines of a table on a terminal."""
     stream = io.StringIO()

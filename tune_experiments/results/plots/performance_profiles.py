@@ -32,7 +32,7 @@ def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
 
 
 def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Share of all scores above each of T thresholds, with the ends of its interval.
+    """Share of seeds above each of T thresholds, averaged over tasks, with the ends of its interval.
 
     Returns:
         share, low, high: `[T]` each; no ends where a task has one seed.
@@ -43,7 +43,7 @@ def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndar
     above = [(np.asarray(task) > thresholds[:, None]).astype(float) for task in scores]
 
     def share(*tasks: np.ndarray, axis: int = -1) -> Any:
-        return np.concatenate(tasks, axis).mean(axis)
+        return np.mean([task.mean(axis) for task in tasks], axis=0)
 
     if min(map(len, scores)) < 2:
         return share(*above), None, None

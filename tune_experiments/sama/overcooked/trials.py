@@ -180,9 +180,7 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
     return dataclasses.replace(
         overcooked.make_plan(settings, UNPLANNED[row], seed),
         build_policy=build,
-        validate=functools.partial(
-            play_unplanned, row, settings, config.test_episodes, False, seed=VALIDATION_SEED
-        ),
+        validate=functools.partial(play_unplanned, row, settings, config.test_episodes, False, seed=VALIDATION_SEED),
         **_weight_selection(config),
     )
 
