@@ -228,7 +228,7 @@ class Session(Generic[Config]):
             stack.enter_context(self.experiment.shared(self.config))
             try:
                 if ray is None:
-                    failures = self._run_local_trials(requests, plans, watch)
+                    failures = self._run_local_trials(requests, begun, plans, watch)
                 else:
                     failures = self._run_sessions(ray, sessions, begun, plans, watch)
             except Exception as error:
@@ -274,18 +274,19 @@ class Session(Generic[Config]):
         return all(model["weights_sha256"] for model in models)
 
     def _run_local_trials(
-        self, requests: list[Request], plans: Mapping[str, Plan], watch: TrialWatch | None
+        self, requests: list[Request], begun: Mapping[str, int], plans: Mapping[str, Plan], watch: TrialWatch | None
     ) -> dict[str, str]:
         asked = (self.experiment.plan(self.config, one["method"], one["seed"], None).workers for one in requests)
         for sentence in dict.fromkeys(filter(None, map(describe_ignored_processes, asked))):
             self.console.print(sentence)
-        self._print_cost(plans, 1)
+        self._print_cost(plans, begun, 1)
         return run_local_trials(requests, uri=self.sync.uri if self.sync else None, watch=watch, **self._display(plans))
 
-    def _print_cost(self, plans: Mapping[str, Plan], concurrent: int) -> None:
-        """Print the cost of training, except for slices."""
+    def _print_cost(self, plans: Mapping[str, Plan], begun: Mapping[str, int], concurrent: int) -> None:
+        """Print the cost of the training that is left, except for slices."""
         if self.slice is None:
-            self.console.print(cost(list(plans.values()), concurrent, self.console.print))
+            trained = [begun.get(name, 0) for name in plans]
+            self.console.print(cost(list(plans.values()), concurrent, self.console.print, trained))
         self.console.print("starting trials")
 
     def _display(self, plans: Mapping[str, Plan]) -> dict[str, Any]:
@@ -316,7 +317,7 @@ class Session(Generic[Config]):
         if not at_once:
             raise UserError("the env runners of a trial leave no GPU to learn on: lower --workers.gpus-per-runner")
         concurrent = min(at_once, len(plans), self.options.max_concurrent_trials or at_once)
-        self._print_cost(plans, concurrent)
+        self._print_cost(plans, begun, concurrent)
         failures: dict[str, str] = {}
         for session in sessions:
             requests = sorted(self._left([session], ()), key=lambda request: request["name"] not in begun)

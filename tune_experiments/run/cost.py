@@ -20,22 +20,36 @@ _WARM_UPS = 2
 _FEW_STEPS, _MAX_SECONDS = 2, 60.0
 
 
-def cost(plans: Sequence[Plan], concurrent: int, print_fn: Callable[[str], None] = lambda _: None) -> str:
+def cost(
+    plans: Sequence[Plan],
+    concurrent: int,
+    print_fn: Callable[[str], None] = lambda _: None,
+    trained: Sequence[int] = (),
+) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
     The last stage is usually the most expensive. Ray's start, validation, tests and figures are not included.
+
+    Args:
+        plans: Plan of each trial.
+        concurrent: Number of trials at a time.
+        print_fn: Is told that the measurement begins.
+        trained: Env steps that each trial has been trained for; none by default.
     """
-    learning = [plan for plan in plans if any(stage.plan.learns for stage in plan.stages)]
-    if not learning:
+    unfinished = [
+        (plan.budget_env_steps - done, plan)
+        for plan, done in zip(plans, trained or [0] * len(plans), strict=True)
+        if any(stage.plan.learns for stage in plan.stages) and plan.budget_env_steps > done
+    ]
+    if not unfinished:
         return f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} without training, {concurrent} at a time"
-    plans, concurrent = learning, min(concurrent, len(learning))
-    longest = max(plans, key=lambda plan: plan.budget_env_steps)
+    left, plans = zip(*unfinished, strict=True)
+    concurrent, longest = min(concurrent, len(plans)), plans[left.index(max(left))]
     last = longest.stages[-1].plan
     print_fn("measuring this machine's speed")
     seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
     release_memory()
-    budgets = [plan.budget_env_steps for plan in plans]
-    minutes = seconds * makespan_env_steps(budgets, concurrent) / 60
+    minutes = seconds * makespan_env_steps(left, concurrent) / 60
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
         f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "

@@ -44,6 +44,9 @@ def test_stages_and_trials_of_all_lengths_are_counted(monkeypatch):
     assert timed == [staged.stages[2].plan]
     alone = cost([plan(budget_env_steps=7_000)], 1)
     assert "7,000 env steps" in alone and "58 minutes" in alone
+    continued = cost([plan(budget_env_steps=7_000), plan(budget_env_steps=20)], 1, trained=[6_880, 20])
+    assert "60 seconds" in continued and "1 trial " in continued
+    assert "without training" in cost([plan(budget_env_steps=20)], 1, trained=[32])
 
 
 @pytest.mark.parametrize(("seconds", "played"), [(0.0, [5, 5, 5]), (10.0, [])])
