@@ -11,7 +11,7 @@ can only be found out by going there. The paper gives no rules beyond this; thos
 | observation `one_hot` | [4 * side] uint8, the same, one number out of `side` for each; only if named in `observations` |
 | observation `cells` | [2] uint8, row * side + column of the agent and of the other; only if named in `observations` |
 | observation `alive` | [] bool, whether the agent is in the game; only with `hole="out"` |
-| rewards | 1 for each agent that reaches a free target, to both agents; with `own_rewards` to the one that reaches it |
+| rewards | 1 for each agent that reaches a free target, to both agents, but to none that has left; with `own_rewards` to the one that reaches it |
 | turn order | agent 0 moves first; the first agent on a free target takes it and stays, for the other it is ice |
 | episode end | terminated: an agent falls into a hole, or both targets are taken; truncated: `max_episode_steps`. With `hole="out"` the other goes on, and it terminates when no agent moves any more |
 | arguments | `map` (4x4): `4x4` or `8x8`, Gymnasium's, `random-4x4` or `random-8x8`; `map_seed` (0), which fixes the holes and the targets of a random map; `slippery` (False): an agent moves as intended, or at a right angle to it, with probability 1/3 each; `blocks` (False): a cell holds one agent, and a move into an occupied one does nothing; `own_rewards` (False); `hole` (end): `end` or `out`; `observations` (place); `max_episode_steps` (None): 100 for side 4, 200 for side 8 |
@@ -102,13 +102,14 @@ class FrozenLakeSpread(World):
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
         state, before = self.state, (self.state["target"] > 0).sum(1)
+        present = ~state["out"]
         directions = (actions + self._slips(recorded) - 1) % len(ACTIONS)
         reward = np.zeros((self.num_worlds, NUM_AGENTS))
         for agent in range(NUM_AGENTS):
             reward[:, agent] = self._move(agent, directions[:, agent])
         taken = (state["target"] > 0).sum(1)
         if not self._own_rewards:
-            reward = np.repeat((taken - before).astype(float)[:, None], NUM_AGENTS, 1)
+            reward = (taken - before)[:, None] * present.astype(float)
         is_still = (state["target"] > 0) | state["out"]
         is_over = np.asarray(is_still.all(1) | (state["out"].any(1) & self._hole_ends))
         is_late = np.asarray((state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over)

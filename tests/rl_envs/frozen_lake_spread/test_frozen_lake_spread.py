@@ -107,7 +107,7 @@ def test_a_fall_takes_one_agent_out_if_it_does_not_end_the_game():
     assert not terminated.any() and observations["alive"].tolist() == [[False, True]]
     world.restore({"cells": np.array([[5, 9]]), "out": np.array([[True, False]])})
     _, reward, terminated, _, info = world.step(np.array([[UP, DOWN]]))
-    assert reward.tolist() == [[1, 1]] and terminated.all() and info["episode"]["success"].tolist() == [0]
+    assert reward.tolist() == [[0, 1]] and terminated.all() and info["episode"]["success"].tolist() == [0]
 
 
 def test_agents_see_their_own_place_first():
