@@ -57,7 +57,7 @@ def make_tables(
     sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_model_notes(experiment.tables(results), describe_models(sessions))
-    tables = _with_changed_flags(with_verdicts(tables, comparisons, results), sessions)
+    tables = with_changed_flags(with_verdicts(tables, comparisons, results), changed_flags(sessions))
     tested = {(line.method, line.seed) for line in results}
     lacking = [
         f"{method} seed {seed}"
@@ -69,9 +69,13 @@ def make_tables(
     return [dataclasses.replace(table, caption=table.caption + note) for table in tables]
 
 
-def _with_changed_flags(tables: Sequence[PaperTable], sessions: Sequence[Mapping[str, Any]]) -> list[PaperTable]:
-    """The tables; captions name the flags that changed between sessions."""
+def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Flags that changed between the sessions of a run, with their former values."""
     lists = (session.get(CHANGED) for session in sessions)
-    changed = dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one)
+    return list(dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one))
+
+
+def with_changed_flags(tables: Sequence[PaperTable], changed: Sequence[str]) -> list[PaperTable]:
+    """The tables; captions name the flags that changed between sessions."""
     note = f" Continued with other flags: {'; '.join(changed)}." if changed else ""
     return [dataclasses.replace(table, caption=table.caption + note) for table in tables]

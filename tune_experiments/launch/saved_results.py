@@ -41,7 +41,11 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file; a commit that ends with `+` had local changes, `models` are pretrained ones."""
+    """Contents of a saved file.
+
+    A commit that ends with `+` had local changes, `models` are pretrained ones, and `changed` are the flags that
+    changed between the sessions.
+    """
 
     experiment: str
     commits: tuple[str, ...]
@@ -49,12 +53,15 @@ class SavedRun:
     seeds: tuple[int, ...]
     comparisons: tuple[MainComparison, ...]
     models: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
+        from tune_experiments.launch.report import with_changed_flags
+
         tables = with_model_notes(find_experiment(self.experiment).tables(self.results), self.models)
-        return with_verdicts(tables, self.comparisons, self.results)
+        return with_changed_flags(with_verdicts(tables, self.comparisons, self.results), self.changed)
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.
@@ -87,6 +94,7 @@ def save(
     Raises:
         UserError: A custom experiment, a wrong name, another file of that name, or too many bytes.
     """
+    from tune_experiments.launch.report import changed_flags
     from tune_experiments.run.run_folder import with_announcement_times
 
     check_save_path(path)
@@ -100,6 +108,7 @@ def save(
         "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
     }
     head |= {"models": models} if (models := describe_models(sessions)) else {}
+    head |= {"changed": changed} if (changed := changed_flags(sessions)) else {}
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MAX_BYTES:

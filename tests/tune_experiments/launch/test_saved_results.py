@@ -14,7 +14,7 @@ from tune_experiments.results import rows
 from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.run.model_notes import MODELS
-from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, RunFolder
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"
@@ -65,6 +65,16 @@ def test_a_run_without_a_row_is_refused(run, capsys):
         leave()
         assert main(["table", str(run)]) == 2
         assert str(run) in capsys.readouterr().err
+
+
+def test_tables_of_a_run_and_of_its_kept_file_name_the_flags_that_changed(run, tmp_path):
+    with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
+        folder.record(CHANGED, ["--budget-env-steps 20 (was 10)"])
+    path = tmp_path / "results" / "game.jsonl.gz"
+    assert main(["table", str(run), "--save", str(path)]) == 0
+    assert main(["table", str(run)]) == 0
+    for text in (saved_results.read_saved(path).markdown(), (run / "table.md").read_text()):
+        assert "--budget-env-steps 20 (was 10)" in text
 
 
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
