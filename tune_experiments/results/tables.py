@@ -181,10 +181,8 @@ def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 def _number(lines: Sequence[Result]) -> Interval | None:
     """One cell from the lines of one method and metric."""
-    of_seeds = [line for line in lines if line.seed is not None]
-    if of_seeds:
-        return interval_over_seeds([line.number for line in of_seeds], of_seeds[0].bounds)
-    return lines[0].number if lines else None
+    of_seeds = [line for line in lines if line.seed is not None] or lines[:1]
+    return interval_over_seeds([line.number for line in of_seeds], of_seeds[0].bounds) if of_seeds else None
 
 
 def _caption(rows: Mapping[str, Sequence[Result]]) -> str:

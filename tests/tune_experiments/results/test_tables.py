@@ -77,8 +77,9 @@ def test_seeds_that_differ_by_less_than_three_digits_are_no_equal_seeds():
 
 
 def test_an_interval_over_episodes_that_leaves_the_range_of_the_metric_is_not_shown():
-    beyond = [line("random", "episode_length", 0.03, low=-0.004, high=0.064)]
-    assert "| random | 0.030 |" in make_table(beyond, "unseen rooms", ("episode_length",)).markdown()
+    for seed in (0, None):
+        beyond = [line("random", "episode_length", 0.03, seed, low=-0.004, high=0.064)]
+        assert "| random | 0.030 |" in make_table(beyond, "unseen rooms", ("episode_length",)).markdown()
 
 
 def drawn(table, width):
