@@ -39,7 +39,7 @@ hypothesis.settings.load_profile("concord")
 
 
 def pytest_collection_finish():
-    """Collections of garbage skip what was imported: hundreds of modules, which stay."""
+    """Exclude the imported modules from garbage collection, which would visit them again and again."""
     gc.collect()
     gc.freeze()
 

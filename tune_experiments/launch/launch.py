@@ -34,12 +34,12 @@ from tune_experiments.results.rows import Result, read_results, remove_rows, rep
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.model_notes import MODELS
 from tune_experiments.run.placement import min_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import Request, make_plan, make_request
 from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
+from tune_experiments.run.session_notes import MODELS
 from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -15,10 +13,10 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read_results
-from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
+from tune_experiments.results.tables import TABLE_FILE, PaperTable, with_note, write_tables
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
-from tune_experiments.run.model_notes import describe_models, with_model_notes
-from tune_experiments.run.run_folder import CHANGED, read_sessions, with_announcement_times
+from tune_experiments.run.run_folder import read_sessions, with_announcement_times
+from tune_experiments.run.session_notes import changed_flags, describe_models, with_changed_flags, with_model_notes
 
 
 def show_results(
@@ -58,24 +56,16 @@ def make_tables(
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_model_notes(experiment.tables(results), describe_models(sessions))
     tables = with_changed_flags(with_verdicts(tables, comparisons, results), changed_flags(sessions))
+    untested = _untested(results, trial_folders(experiment, config, out))
+    return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")
+
+
+def _untested(results: Sequence[Result], trials: Mapping[str, Mapping[int, Path]]) -> list[str]:
+    """Method and seed of each trial without test results."""
     tested = {(line.method, line.seed) for line in results}
-    lacking = [
+    return [
         f"{method} seed {seed}"
-        for method, seeds in trial_folders(experiment, config, out).items()
+        for method, seeds in trials.items()
         for seed, folder in seeds.items()
         if (method, seed) not in tested and not (folder / TEST_RESULTS_FILE).exists()
     ]
-    note = f" Not tested, and so left out: {', '.join(lacking)}." if lacking else ""
-    return [dataclasses.replace(table, caption=table.caption + note) for table in tables]
-
-
-def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Flags that changed between the sessions of a run, with their former values."""
-    lists = (session.get(CHANGED) for session in sessions)
-    return list(dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one))
-
-
-def with_changed_flags(tables: Sequence[PaperTable], changed: Sequence[str]) -> list[PaperTable]:
-    """The tables; captions name the flags that changed between sessions."""
-    note = f" Continued with other flags: {'; '.join(changed)}." if changed else ""
-    return [dataclasses.replace(table, caption=table.caption + note) for table in tables]

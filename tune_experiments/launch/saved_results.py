@@ -29,7 +29,7 @@ from tune_experiments.results.main_comparison import MainComparison, with_verdic
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.model_notes import describe_models, with_model_notes
+from tune_experiments.run.session_notes import changed_flags, describe_models, with_changed_flags, with_model_notes
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
@@ -58,8 +58,6 @@ class SavedRun:
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
-        from tune_experiments.launch.report import with_changed_flags
-
         tables = with_model_notes(find_experiment(self.experiment).tables(self.results), self.models)
         return with_changed_flags(with_verdicts(tables, self.comparisons, self.results), self.changed)
 
@@ -94,7 +92,6 @@ def save(
     Raises:
         UserError: A custom experiment, a wrong name, another file of that name, or too many bytes.
     """
-    from tune_experiments.launch.report import changed_flags
     from tune_experiments.run.run_folder import with_announcement_times
 
     check_save_path(path)

@@ -7,7 +7,6 @@ alone in its cell, since EMMA's attention is that of a cell. The team does not o
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -26,7 +25,7 @@ from tune_experiments.messenger.config import MessengerRunConfig, corpus_of_run
 from tune_experiments.messenger.evaluation import WithRandomMoves
 from tune_experiments.messenger.tables import game_tables
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.results.tables import PaperTable, make_table, with_note
 
 GIVEN_ROLES = {
     "reads_enemy": ENEMY,
@@ -111,4 +110,4 @@ def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
         return []
     there = {cell.metric for cell in cells}
     made = make_table(cells, title, [name for name in GIVEN_ROLES if name in there])
-    return [dataclasses.replace(made, caption=f"{made.caption} {_EXPLAINED}")]
+    return with_note([made], _EXPLAINED)

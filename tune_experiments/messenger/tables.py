@@ -17,7 +17,7 @@ from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.messenger.config import GROUNDED, MOVING
 from tune_experiments.messenger.evaluation import COLUMNS
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table, with_note
 from tune_experiments.run.final_evaluation import condition_and_stage
 
 NOT_IN_THE_PAPER = (
@@ -101,7 +101,7 @@ def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
     if not {cell.metric for cell in cells} & set(ENDINGS):
         return []
     table = make_table(cells, title, _OF_ENDINGS)
-    return [dataclasses.replace(table, caption=f"{table.caption} {_ENDINGS_EXPLAINED}")]
+    return with_note([table], _ENDINGS_EXPLAINED)
 
 
 def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:

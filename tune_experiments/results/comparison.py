@@ -117,7 +117,7 @@ def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     found = [_compare_in_task(*key, groups[key]) for key in groups if key in with_seeds and len(groups[key]) > 1]
     if not found:
         raise UserError("there are no two methods with results in the same environment; name more runs")
-    return found + [one for one in _compare_across_tasks(runs) if not metrics or one.metric in metrics]
+    return found + _compare_across_tasks(runs, metrics)
 
 
 def _with_run_names(runs: Runs) -> Runs:
@@ -156,7 +156,7 @@ def _compare_in_task(title: str, metric: str, methods: Mapping[str, Sequence[Res
     return Comparison(title, metric, rows, methods[baseline][0].bounds)
 
 
-def _compare_across_tasks(runs: Runs) -> list[Comparison]:
+def _compare_across_tasks(runs: Runs, metrics: Collection[str]) -> list[Comparison]:
     """Comparisons over the environments of several runs, in metrics with the same smallest and largest value.
 
     Only runs that tested in one environment count: tests of one trained team in several are not independent.
@@ -166,7 +166,7 @@ def _compare_across_tasks(runs: Runs) -> list[Comparison]:
         plain = [line for line in results if not line.condition and line.seed is not None]
         for line in plain:
             has_one_task = {one.world for one in plain if one.split == line.split} == {line.world}
-            if has_one_task and None not in line.bounds:
+            if has_one_task and None not in line.bounds and (not metrics or line.metric in metrics):
                 tasks = groups.setdefault((line.split, line.metric, line.bounds), {})
                 tasks.setdefault(_title(line), {}).setdefault(line.method, []).append(line.value)
     found = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import rich.box
@@ -158,6 +158,11 @@ def make_table(
     where = f"Measured in {worlds.pop()}. " if names_world and len(worlds) == 1 else ""
     caption = where + _caption(_by_row(mine))
     return PaperTable(table, tuple(metrics), tuple(rows), caption, missing or {})
+
+
+def with_note(tables: Sequence[PaperTable], note: str) -> list[PaperTable]:
+    """The tables, with a sentence at the end of each caption; unchanged if it is empty."""
+    return [replace(table, caption=f"{table.caption} {note}") for table in tables] if note else list(tables)
 
 
 def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:

@@ -33,7 +33,7 @@ def cost(
     Args:
         plans: Plan of each trial.
         concurrent: Number of trials at a time.
-        print_fn: Is told that the measurement begins.
+        print_fn: Called with a message before the measurement.
         trained: Env steps that each trial has been trained for; none by default.
     """
     unfinished = [

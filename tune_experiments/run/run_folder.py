@@ -30,6 +30,7 @@ from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANN
 from tune_experiments.results.rows import RESULTS_FILE
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
+from tune_experiments.run.session_notes import CHANGED
 
 SCHEMA_VERSION = 4
 """Schema version of run files and configuration fields."""
@@ -37,8 +38,6 @@ CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concor
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it declared before training; null until then, so that nothing
 was trained."""
-CHANGED = "changed"
-"""Key of a session in the manifest: changed flags, with their former values."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5

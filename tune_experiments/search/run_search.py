@@ -240,7 +240,7 @@ class Search:
             )
             for method, ranked in ranking.items()
             for one in sorted(ranked, key=lambda one: one.setting.number)
-            if all(map(math.isfinite, one.by_seed.values()))  # a mean of the other seeds would rank above it
+            if math.isfinite(one.score)  # without a diverged seed: a mean of the others would rank above it
             for seed, value in one.by_seed.items()
         ]
 

@@ -11,7 +11,7 @@ from tests.tune_experiments.run.killed_run import ROWS, points_of, rows_of, unbr
 __all__ = ["unbroken_and_continued"]
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.usefixtures("ray_session"),
+    pytest.mark.usefixtures("ray_session"),  # as `runs` does; named here for tests/order.py
     pytest.mark.timeout(900),  # the killed run starts Ray, too, and slowly on a busy machine
 ]
 

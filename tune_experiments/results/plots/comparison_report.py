@@ -16,11 +16,11 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.comparison import Comparison
 from tune_experiments.results.intervals import STRATIFIED, STUDENT, Interval
-from tune_experiments.results.plots.figures import FAINT, INK, REMARK, default_styles, new_figure, save
+from tune_experiments.results.plots.figures import FAINT, INK, MAX_COLUMNS, REMARK, default_styles, new_panels, save
 from tune_experiments.results.plots.performance_profiles import draw_profiles
 from tune_experiments.results.tables import RANGES
 
-_MAX_COLUMNS, _MAX_WIDTH = 3, 15.0
+_MAX_WIDTH = 15.0
 _PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
 """Inches of a panel without its labels, inches of a letter of a label, and letters that fit above the panel."""
 _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
@@ -56,15 +56,11 @@ def draw_comparisons(comparisons: Sequence[Comparison], path: Path) -> Path:
     """Draw every comparison as a panel."""
     longest = max(len(row.method) for one in comparisons for row in one.rows)
     width = _PANEL_WIDTH + 0.3 + _LETTER_WIDTH * longest
-    columns = max(1, min(_MAX_COLUMNS, len(comparisons), int(_MAX_WIDTH / width)))
-    rows = -(-len(comparisons) // columns)
+    columns = max(1, min(MAX_COLUMNS, int(_MAX_WIDTH / width)))
     tallest = max(len(one.rows) for one in comparisons)
-    figure = new_figure(width * columns, rows * (1.2 + 0.34 * tallest))
-    panels = figure.subplots(rows, columns, squeeze=False).flat
-    for panel, comparison in zip(panels, comparisons, strict=False):
+    figure, panels = new_panels(len(comparisons), width, 1.2 + 0.34 * tallest, columns)
+    for panel, comparison in zip(panels, comparisons, strict=True):
         _draw(panel, comparison)
-    for panel in list(figure.axes)[len(comparisons) :]:
-        panel.set_axis_off()
     return save(figure, path)
 
 

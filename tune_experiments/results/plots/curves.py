@@ -23,7 +23,7 @@ from tune_experiments.results.plots.figures import (
     LineStyle,
     default_styles,
     explain_below,
-    new_figure,
+    new_panels,
 )
 from tune_experiments.results.trial_log import read_metrics
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 X_AXES = {"env_steps": "env steps", "progress/episodes": "finished training episodes"}
-_MAX_COLUMNS = 3
 _MAX_MARKERS = 12
 _KEY_INCHES, _CHARACTER_INCHES = 0.6, 0.072
 """Width of an entry of the legend: its line with spaces, and each character, generously."""
@@ -66,22 +65,18 @@ def learning_curves(
     partners = set(map(_partner, curves))
     curves = {key: title for key, title in curves.items() if key not in partners}
     shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or curves
-    columns = min(_MAX_COLUMNS, len(shown))
-    lines = math.ceil(len(shown) / columns)
     labels = {method: f"{method} ({len(seeds)} seeds)" if len(seeds) > 1 else method for method, seeds in rows.items()}
-    width, longest = 3.6 * columns, max(map(len, ["training episodes", *labels.values()]))
-    legend_columns = max(1, int(width / (_KEY_INCHES + _CHARACTER_INCHES * longest)))
-    figure = new_figure(width, height=2.5 * lines + 0.2 * math.ceil((len(rows) + 2) / legend_columns) + 0.2)
-    panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    for panel, (key, title) in zip(panels, shown.items(), strict=False):
+    figure, panels = new_panels(len(shown), 3.6, 2.5)
+    longest = max(map(len, ["training episodes", *labels.values()]))
+    legend_columns = max(1, int(figure.get_figwidth() / (_KEY_INCHES + _CHARACTER_INCHES * longest)))
+    figure.set_figheight(figure.get_figheight() + 0.2 * math.ceil((len(rows) + 2) / legend_columns) + 0.2)
+    for panel, (key, title) in zip(panels, shown.items(), strict=True):
         for method, seeds in rows.items():
             draw = functools.partial(_draw_line, panel, style=styles[method], shows_quartiles=shows_quartiles)
             draw([_binned(seed, x, key, bins) for seed in seeds])
             if partner := _partner(key):
                 draw([_points(seed, x, partner) for seed in seeds], dashed=True)
         _finish(panel, title, X_AXES[x])
-    for panel in panels[len(shown) :]:
-        panel.set_axis_off()
     bands = "median of the seeds, bands: their middle half" if shows_quartiles else _BANDS
     remark = f"a point of a solid line averages 1/{bins} of the training"
     if max(map(len, rows.values()), default=0) > 1:

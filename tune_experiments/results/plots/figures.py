@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tune_experiments.core.files import write_atomically
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito: colour-blind friendly."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
+MAX_COLUMNS = 3
+"""Largest number of panels side by side."""
 _CHARACTER_INCHES = 0.06
 """Width of a character of a remark, generously."""
 
@@ -63,6 +66,24 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     return figure
+
+
+def new_panels(count: int, width: float, height: float, max_columns: int = MAX_COLUMNS) -> tuple[Figure, list[Axes]]:
+    """A figure with a grid of panels, row by row; the rest of the last row is empty.
+
+    Args:
+        count: Number of panels, at least 1.
+        width: Width of a panel in inches.
+        height: Height of a panel in inches.
+        max_columns: Largest number of columns.
+    """
+    columns = min(max_columns, count)
+    rows = -(-count // columns)
+    figure = new_figure(width * columns, height * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel in panels[count:]:
+        panel.set_axis_off()
+    return figure, list(panels[:count])
 
 
 def explain_below(figure: Figure, remark: str) -> None:

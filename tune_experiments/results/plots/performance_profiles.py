@@ -10,23 +10,17 @@ from typing import Any
 import numpy as np
 
 from tune_experiments.results.comparison import Comparison, Scores, bootstrap
-from tune_experiments.results.plots.figures import FAINT, INK, default_styles, explain_below, new_figure, save
+from tune_experiments.results.plots.figures import FAINT, INK, default_styles, explain_below, new_panels, save
 
 _THRESHOLDS = 101
 _RESAMPLES = 2000
-_MAX_COLUMNS = 3
 
 
 def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
     """Draw a panel for each comparison; its metric must have a smallest and a largest value."""
-    columns = min(_MAX_COLUMNS, len(comparisons))
-    lines = -(-len(comparisons) // columns)
-    figure = new_figure(4.2 * columns, 3.2 * lines)
-    panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    for panel, comparison in zip(panels, comparisons, strict=False):
+    figure, panels = new_panels(len(comparisons), 4.2, 3.2)
+    for panel, comparison in zip(panels, comparisons, strict=True):
         _draw(panel, comparison)
-    for panel in panels[len(comparisons) :]:
-        panel.set_axis_off()
     explain_below(figure, "bands: 95 % of a bootstrap that draws seeds within each task")
     return save(figure, path)
 

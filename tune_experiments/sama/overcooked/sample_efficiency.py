@@ -14,14 +14,13 @@ from tune_experiments.results.plots.figures import (
     LineStyle,
     default_styles,
     explain_below,
-    new_figure,
+    new_panels,
     save,
 )
 from tune_experiments.results.trial_log import find_logs, read_metrics
 from tune_experiments.sama.overcooked.tables import NEARLY, steps_to_nearly_best
 from tune_experiments.sama.overcooked.trials import split_method
 
-_MAX_COLUMNS = 3
 _REMARK = (
     "one point per seed: the most soups that validation serves, and the env steps until it first serves "
     f"{NEARLY:.0%} of them; hollow: it serves none within the budget"
@@ -47,12 +46,10 @@ def _draw(kitchens: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], p
     from matplotlib.lines import Line2D
     from matplotlib.ticker import EngFormatter
 
-    columns = min(_MAX_COLUMNS, len(kitchens))
-    lines = -(-len(kitchens) // columns)
     styles = default_styles(list(dict.fromkeys(row for rows in kitchens.values() for row in rows)))
-    figure = new_figure(3.6 * columns, 2.5 * lines + 0.6)
-    panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    for panel, (kitchen, rows) in zip(panels, kitchens.items(), strict=False):
+    figure, panels = new_panels(len(kitchens), 3.6, 2.5)
+    figure.set_figheight(figure.get_figheight() + 0.6)  # of the legend and the remark
+    for panel, (kitchen, rows) in zip(panels, kitchens.items(), strict=True):
         for row, points in rows.items():
             for env_steps, soups in points:
                 panel.plot(env_steps, soups, linestyle="", **_marker(styles[row], soups > 0))
@@ -66,8 +63,6 @@ def _draw(kitchens: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], p
         panel.tick_params(labelsize=8)
         panel.grid(color=FAINT, linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
-    for panel in panels[len(kitchens) :]:
-        panel.set_axis_off()
     handles = [Line2D([], [], linestyle="", label=row, **_marker(style, True)) for row, style in styles.items()]
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, fontsize=9)
     explain_below(figure, _REMARK)

@@ -108,8 +108,8 @@ def make_rounds(
 def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamPolicy) -> Episodes:
     """Rounds from states that are not in training, and `soups` of whole episodes, all with the offline planner.
 
-    Nothing is undone in these episodes. Their actions are sampled: a kitchen has one start and no chance, so episodes
-    of the most likely actions are that of the test, and weights would be chosen by what the table reports.
+    Nothing is undone in these episodes. Their actions are sampled: a kitchen is deterministic, so with the most likely
+    actions validation would be the test, and the reported result would choose the weights.
     """
     data = prepare_training_data(offline_planner(layout), layout, _VALIDATION_STATES, "builtin", VALIDATION_SEED)
     with closing(
