@@ -80,6 +80,16 @@ def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
     return obs["legal"].bool() if "legal" in obs else None
 
 
+def present_only(values: Tensor, obs: Mapping[str, Tensor]) -> Tensor:
+    """Values [B, T, N, F] with zeros for the agents that have left the game.
+
+    Args:
+        values: of each agent.
+        obs: name -> [B, T, N, ...], with `alive` if agents can leave.
+    """
+    return values.masked_fill(~obs["alive"].bool()[..., None], 0.0) if "alive" in obs else values
+
+
 @dataclass(frozen=True)
 class TeamOutput:
     """Output of a team's forward pass over T steps.

@@ -26,7 +26,7 @@ from rl_models.networks.network_config import PartsConfig, VectorConfig
 from rl_models.networks.tbone import TalkingAgents
 from rl_models.networks.text_readers import TextPart, TextReader, WordTable
 from rl_models.networks.vector import VectorNetwork
-from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.policy import Features, State, Stateless, legal_actions, present_only
 from rl_models.runtime.texts import TEXTS
 from rl_models.text.token_states import TokenStates, WordStates
 
@@ -267,16 +267,13 @@ class TeamState(nn.Module):
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """Observations, name -> [B, T, N, ...], to [B, T, features] float32."""
-        team: Tensor = self.encoder(obs)
-        if "alive" in obs:
-            team = team.masked_fill(~obs["alive"].bool()[..., None], 0.0)
-        return team.flatten(2)
+        return present_only(self.encoder(obs), obs).flatten(2)
 
 
 class TowersOfParts(Stateless):
     """Two networks side by side: the first half of the features is for the policy, the second for the value.
 
-    With `critic` "team" (MAPPO) the second one sees the observations of all agents beside the agent's own.
+    With `critic` "team" (MAPPO) the second one sees the observations of all agents in the game beside the agent's own.
     """
 
     def __init__(
@@ -312,10 +309,11 @@ class TowersOfParts(Stateless):
         """As `forward`, with weights as in `PartsEncoder`."""
         own, valued = (encoder(obs, weights) for encoder in self.encoders)
         if self._critic == "team":
-            team = valued.flatten(2).unsqueeze(2).expand(-1, -1, self.num_agents, -1)
+            team = present_only(valued, obs).flatten(2).unsqueeze(2).expand(-1, -1, self.num_agents, -1)
             valued = torch.cat([valued, team], -1)
+        present = {"alive": obs["alive"]} if "alive" in obs else {}
         halves = [
-            network({"vector": vector}, {}, is_first).features
+            network({"vector": vector, **present}, {}, is_first).features
             for network, vector in ((self.actor, own), (self.critic, valued))
         ]
         return Features(torch.cat(halves, -1), {}, legal=legal_actions(obs))

@@ -1,7 +1,7 @@
 """Linear layers on one vector per agent, with or without rounds of averaged messages (CommNet).
 
 CommNet is Sukhbaatar et al., 2016, eqs. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is
-the mean of the others' states. Without rounds the network is a multilayer perceptron. All agents share the weights.
+the mean of the states of the others in the game. Without rounds the network is a multilayer perceptron. All agents share the weights.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import VectorConfig
-from rl_models.policy import Features, State, Stateless, legal_actions
+from rl_models.policy import Features, State, Stateless, legal_actions, present_only
 
 
 class VectorNetwork(Stateless):
@@ -46,12 +46,20 @@ class VectorNetwork(Stateless):
         """Features [B, T, N, F] float32 of each agent at each step.
 
         Args:
-            obs: `vector` [B, T, N, V] of any number type, and optionally `legal` [B, T, N, A] bool.
+            obs: `vector` [B, T, N, V] of any number type, and optionally `legal` [B, T, N, A] and `alive` [B, T, N] bool.
             state: empty.
             is_first: [B, T] bool, not used.
         """
         states: Tensor = self.dense(obs["vector"].float() / self._scale)
         for own, heard in zip(self.own, self.heard, strict=True):
-            others = (states.sum(-2, keepdim=True) - states) / max(1, self.num_agents - 1)
+            said = present_only(states, obs)
+            others = (said.sum(-2, keepdim=True) - said) / self._others(obs)
             states = torch.tanh(own(states) + heard(others))
         return Features(states, {}, legal=legal_actions(obs))
+
+    def _others(self, obs: dict[str, Tensor]) -> Tensor | int:
+        """How many others are in the game, [B, T, N, 1] int64 if agents can leave; 1 for an agent that is alone."""
+        if "alive" not in obs:
+            return max(1, self.num_agents - 1)
+        alive = obs["alive"].long()[..., None]
+        return (alive.sum(-2, keepdim=True) - alive).clamp(min=1)

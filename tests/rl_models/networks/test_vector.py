@@ -1,9 +1,12 @@
 """Teams whose observation is a vector: multilayer perceptrons, and the averages of CommNet."""
 
+import pytest
 import torch
 
-from rl_models.networks.network_config import VectorConfig
+from rl_models.networks.network_config import PartsConfig, VectorConfig
+from rl_models.networks.parts import Part
 from rl_models.networks.vector import VectorNetwork
+from rl_models.teams.parts_team import parts_team
 from rl_models.teams.vector_team import vector_team
 
 
@@ -41,3 +44,26 @@ def test_every_weight_of_a_team_gets_gradient_and_illegal_actions_no_probability
     assert (output.policy.marginals()[..., 1] == 0).all()
     (output.values.sum() + output.policy.component_entropy().sum()).backward()
     assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in team.parameters())
+
+
+def test_the_mean_of_the_others_is_one_over_those_in_the_game():
+    alive = torch.tensor([True, True, False]).expand(2, 4, 3)
+    net, is_first = network(1), torch.ones(2, 4)
+    three, two = seen(), {"vector": seen()["vector"][:, :, :2]}
+    smaller = network(1, num_agents=2)
+    smaller.load_state_dict(net.state_dict())
+    features = net(three | {"alive": alive}, {}, is_first).features
+    torch.testing.assert_close(features[:, :, :2], smaller(two, {}, is_first).features)
+    alone = net(three | {"alive": alive & torch.tensor([True, False, False])}, {}, is_first).features
+    assert alone.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["mappo", "commnet"])
+def test_what_an_agent_that_has_left_observes_changes_nothing_for_the_others(kind):
+    team = parts_team(PartsConfig(hidden_sizes=(6,)), [Part("vector", (2,))], 3, 4, kind)
+    obs, other, is_first = seen(), seen(), torch.ones(2, 4, dtype=torch.bool)
+    other["vector"][:, :, 2] += 1
+    for alive, is_heard in (([True, True, True], True), ([True, True, False], False)):
+        outputs = [team(one | {"alive": torch.tensor(alive).expand(2, 4, 3)}, {}, is_first) for one in (obs, other)]
+        first, second = (torch.cat([out.values[..., None], out.policy.marginals()], -1)[:, :, :2] for out in outputs)
+        assert torch.equal(first, second) != is_heard
