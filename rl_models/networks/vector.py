@@ -1,7 +1,8 @@
 """Linear layers on one vector per agent, with or without rounds of averaged messages (CommNet).
 
 CommNet is Sukhbaatar et al., 2016, eqs. 1 and 2: in each round an agent's state becomes f(H h_i + C c_i), where c_i is
-the mean of the states of the others in the game. Without rounds the network is a multilayer perceptron. All agents share the weights.
+the mean of the states of the others in the game. Without rounds the network is a multilayer perceptron. All agents
+share the weights.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class VectorNetwork(Stateless):
         """Features [B, T, N, F] float32 of each agent at each step.
 
         Args:
-            obs: `vector` [B, T, N, V] of any number type, and optionally `legal` [B, T, N, A] and `alive` [B, T, N] bool.
+            obs: `vector` [B, T, N, V] of any number type, and if the world has them `legal` [B, T, N, A] and `alive`
+                [B, T, N] bool.
             state: empty.
             is_first: [B, T] bool, not used.
         """

@@ -28,6 +28,7 @@ from rl_models.rllib.private_ray import PrivateEnvRunner
 from rl_models.runtime.device import building_for, chosen_device, forbid_gpu
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.team_world import TeamWorld
+from rl_models.training.algorithm import ENDED_EPISODES
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 
@@ -250,10 +251,11 @@ def _timeout_seconds() -> float:
 
 
 def episode_means(results: dict[str, Any]) -> dict[str, float]:
-    """Means over episodes from the runners' logged sums, under `episode/NAME`; empty if none ended."""
+    """Means over episodes from the runners' logged sums, under `episode/NAME`, and how many; empty if none ended."""
     sums = {name: float(np.asarray(value)) for name, value in results.get(EPISODE, {}).items()}
-    count = sums.pop("count", 0.0)
-    return {f"{EPISODE}/{name}": value / count for name, value in sums.items()} if count else {}
+    if not (count := sums.pop("count", 0.0)):
+        return {}
+    return {f"{EPISODE}/{name}": value / count for name, value in sums.items()} | {ENDED_EPISODES: count}
 
 
 def sampling_speed(results: dict[str, Any]) -> float | None:

@@ -20,6 +20,10 @@ OTHERS_CPU_SECONDS = "others_cpu_seconds"
 """Key of the metrics of `train`: CPU-seconds of its own processes (runners, learners) since the last call; absent if
 there are none."""
 
+ENDED_EPISODES = "ended_episodes"
+"""Key of the metrics of `train`: number of episodes over which `episode/NAME` are means; absent where every call of
+`train` advances training."""
+
 
 class Algorithm(Protocol):
     """Trains one team in iterations; resumes from `checkpoint`."""

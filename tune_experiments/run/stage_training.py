@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rl_models.policy import TeamPolicy
-from rl_models.training.algorithm import OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
+from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
@@ -57,12 +57,14 @@ class StageTraining:
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
         statistics: Row = {}
         while not curriculum.stage_is_over and not self._pauses and not self._is_cut:
-            statistics |= algorithm.train()
-            self._cpu.add(statistics.pop(OTHERS_CPU_SECONDS, 0.0))
+            found = algorithm.train()
+            self._cpu.add(found.pop(OTHERS_CPU_SECONDS, 0.0))
+            statistics = _joined(statistics, found)
             before, curriculum.progress = curriculum.progress, algorithm.progress()
             if curriculum.progress.env_steps == before.env_steps:  # IMPALA only queued a batch
                 clock.check_progress()
                 continue
+            statistics.pop(ENDED_EPISODES, None)
             curriculum.record(statistics)
             self._is_cut = self._is_time_up()
             held = self._held(algorithm)
@@ -154,6 +156,20 @@ def restart_notice(row: dict[str, float | None]) -> dict[str, str]:
         return {}
     why = "cannot be restored, because their seeds do not determine their randomness"
     return {"notice": f"{restarted:.0f} environments {why}: they started new episodes"}
+
+
+def _joined(earlier: Row, later: Row) -> Row:
+    """Metrics of two calls of `train` as one row: means over the episodes of both, and the later of other numbers."""
+    counts = [row.get(ENDED_EPISODES, 0.0) for row in (earlier, later)]
+    row = earlier | later
+    if all(counts):
+        row |= {
+            name: (counts[0] * earlier.get(name, value) + counts[1] * value) / sum(counts)
+            for name, value in later.items()
+            if name.startswith("episode/")
+        }
+        row[ENDED_EPISODES] = sum(counts)
+    return row
 
 
 class _Clock:

@@ -1,0 +1,32 @@
+"""Rows of a trial's log hold the means of all episodes since the row before."""
+
+import pytest
+
+from rl_models.training.algorithm import ENDED_EPISODES
+from rl_models.training.local_algorithm import LocalAlgorithm
+from tests.tune_experiments.run.stages import BATCH, Config, experiment, make_local, plan
+from tune_experiments.results.trial_log import read_metrics
+from tune_experiments.run.trial import Trial
+
+
+class QueuesTwice(LocalAlgorithm):
+    """Every third call of `train` advances training, as IMPALA's; each has seen as many episodes as its number."""
+
+    calls = 0
+
+    def train(self):
+        self.calls += 1
+        row = super().train() if self.calls % 3 == 0 else {}
+        row = {name: value for name, value in row.items() if not name.startswith("episode/")}
+        if self.calls % 3 == 1 and self.calls > 3:
+            return row
+        return row | {"episode/return": 10.0 * self.calls, ENDED_EPISODES: float(self.calls)}
+
+
+def test_means_are_over_the_episodes_of_all_calls_since_the_last_row(tmp_path):
+    declared = plan(budget_env_steps=2 * BATCH, make_algorithm=lambda chosen: make_local(chosen, QueuesTwice))
+    Trial(experiment(declared, "calm"), Config(), "walkers", 0, tmp_path).run(lambda row: None)
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    wanted = [10 * (1 + 4 + 9) / (1 + 2 + 3), 10 * (25 + 36) / (5 + 6)]
+    assert [row["episode/return"] for row in rows] == pytest.approx(wanted)
+    assert not any(ENDED_EPISODES in row for row in rows)
