@@ -42,7 +42,7 @@ from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, export
 from tune_experiments.launch.models import Models, models
-from tune_experiments.launch.run_results import check_metrics, name_runs, read_run
+from tune_experiments.launch.run_results import check_metrics, describe_differences, name_runs, read_run
 from tune_experiments.play.team_commands import (
     DeviceArgs,
     Doctor,
@@ -135,14 +135,17 @@ def compare(command: Compare, console: Console) -> None:
 
     if not command.paths:
         raise UserError("write concord compare RUN [RUN ...]")
-    runs = {name: read_run(path) for name, path in name_runs(command.paths).items()}
+    paths = name_runs(command.paths)
+    runs = {name: read_run(path) for name, path in paths.items()}
     check_metrics(command.metrics, [line.metric for lines in runs.values() for line in lines])
     comparisons = comparison.compare(runs, command.metrics)
     for one in comparisons:
         console.print(one.table().for_terminal(console.width), crop=False)
-    console.print(textwrap.fill(NOTE, console.width))
+    notes = [NOTE, *describe_differences(paths)]
+    for note in notes:
+        console.print(textwrap.fill(note, console.width), markup=False)
     folder = next((path for path in command.paths if path.is_dir()), Path())
-    for line in describe_drawings(write_comparison(folder, comparisons)):
+    for line in describe_drawings(write_comparison(folder, comparisons, notes)):
         console.print(line)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rl_envs.core.errors import did_you_mean
+from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import saved_results
 from tune_experiments.results.rows import Result, read_results
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
@@ -35,6 +38,26 @@ def read_run(path: Path) -> Sequence[Result]:
     if not (results := read_results(path)):
         raise UserError(f"{path} has no results: name the folder of a run that has finished a trial")
     return results
+
+
+def describe_differences(paths: Mapping[str, Path]) -> list[str]:
+    """For each run folder, the settings that differ from those of the first folder of its experiment, as one sentence.
+
+    Methods and seeds are left out.
+
+    Raises:
+        UserError: a folder is damaged.
+    """
+    first: dict[str, tuple[str, Any]] = {}
+    sentences = []
+    for name, path in paths.items():
+        if (path / CONFIG_FILE).is_file():
+            experiment, config = read_config(path)
+            settings = {key: value for key, value in config.items() if key not in ("methods", "seeds")}
+            before, reference = first.setdefault(experiment, (name, settings))
+            if changed := first_differences(reference, settings):
+                sentences.append(f"Settings that differ ({before} -> {name}): {'; '.join(changed)}.")
+    return sentences
 
 
 def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:

@@ -26,6 +26,8 @@ Runs: TypeAlias = Mapping[str, Sequence[Result]]
 Scores: TypeAlias = Sequence[Sequence[float]]
 """For each of M tasks one score per seed."""
 RESAMPLES = 10_000
+_NEARLY_EQUAL = 1.05
+"""Largest ratio of env steps that are called equal, because a budget ends with a whole batch."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,14 @@ class Comparison:
         metric: as in results.jsonl.
         rows: one for each method.
         bounds: smallest and largest value that the metric can have; None for no limit.
+        budgets: env steps of each method's tested weights, where they differ by more than 5 %; else empty.
     """
 
     title: str
     metric: str
     rows: tuple[Row, ...]
     bounds: tuple[float | None, float | None] = (None, None)
+    budgets: str = ""
 
     def table(self) -> PaperTable:
         """The comparison as a table; a column without a number is left out."""
@@ -91,7 +95,7 @@ class Comparison:
         }
         shown = {name: cell for name, cell in columns.items() if any(cell(row) for row in self.rows)}
         cells = tuple((row.label, tuple(cell(row) for cell in shown.values())) for row in self.rows)
-        return PaperTable(f"{self.title}: {self.metric}", tuple(shown), cells, "")
+        return PaperTable(f"{self.title}: {self.metric}", tuple(shown), cells, self.budgets)
 
 
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
@@ -153,7 +157,18 @@ def _compare_in_task(title: str, metric: str, methods: Mapping[str, Sequence[Res
         )
         for method, lines in methods.items()
     )
-    return Comparison(title, metric, rows, methods[baseline][0].bounds)
+    return Comparison(title, metric, rows, methods[baseline][0].bounds, _budgets(methods))
+
+
+def _budgets(methods: Mapping[str, Sequence[Result]]) -> str:
+    steps = {method: sorted({line.env_steps for line in lines if line.env_steps}) for method, lines in methods.items()}
+    trained = {method: own for method, own in steps.items() if own}
+    every = [number for own in trained.values() for number in own]
+    if len(trained) < 2 or max(every) <= _NEARLY_EQUAL * min(every):
+        return ""
+    ranges = {method: f"{own[0]:,}" + f" to {own[-1]:,}" * (len(own) > 1) for method, own in trained.items()}
+    said = ", ".join(f"{method} {own}" for method, own in ranges.items())
+    return f"Env steps of the tested weights differ: {said}."
 
 
 def _compare_across_tasks(runs: Runs, metrics: Collection[str]) -> list[Comparison]:

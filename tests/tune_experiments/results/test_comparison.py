@@ -1,10 +1,13 @@
 """Statistics over seeds by hand, and comparisons from results.jsonl alone."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.launch.run_results import name_runs, read_run
+from tune_experiments.launch.run_results import describe_differences, name_runs, read_run
 from tune_experiments.results.comparison import (
     compare,
     improvement,
@@ -17,6 +20,7 @@ from tune_experiments.results.intervals import welch_interval
 from tune_experiments.results.plots.comparison_report import write_comparison
 from tune_experiments.results.plots.performance_profiles import profile
 from tune_experiments.results.rows import Result, replace_rows, write
+from tune_experiments.run.run_folder import CONFIG_FILE, SCHEMA_VERSION
 
 
 def result(method, seed, value, metric="success", split="test"):
@@ -144,6 +148,24 @@ def test_a_method_of_two_runs_bears_their_names(tmp_path):
     replace_rows(tmp_path / "second" / "results.jsonl", [result("marginal", 0, 0.3)])
     (comparison,) = compare(read_runs([tmp_path / "first", tmp_path / "second"]))
     assert [row.method for row in comparison.rows] == ["sync (first)", "sync (second)", "marginal"]
+
+
+def test_runs_that_were_trained_in_other_ways_are_compared_with_a_note(tmp_path):
+    paths = {}
+    for method, number in (("first", 2), ("second", 3), ("same", 2)):
+        paths[method] = folder = tmp_path / method
+        config = {"env_arguments": str(number), "methods": [method], "seeds": [number]}
+        folder.mkdir()
+        (folder / CONFIG_FILE).write_text(
+            json.dumps({"schema_version": SCHEMA_VERSION, "experiment": "train", "config": config})
+        )
+        write(folder / "results.jsonl", [replace(result(method, 0, 0.5), env_steps=1000 * number)])
+    (sentence,) = describe_differences(paths)
+    assert all(word in sentence for word in ("first -> second", "env_arguments: '2' -> '3'"))
+    assert "seeds" not in sentence and "methods" not in sentence
+    (unequal,), (equal,) = (compare(read_runs([paths["first"], paths[other]])) for other in ("second", "same"))
+    assert all(word in unequal.table().caption for word in ("first 2,000", "second 3,000"))
+    assert equal.table().caption == ""
 
 
 def test_folders_of_one_name_stay_apart(tmp_path):

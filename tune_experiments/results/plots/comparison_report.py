@@ -31,12 +31,14 @@ NOTE = (
     "half), and mean and median over tasks have rliable's definitions and a stratified bootstrap over seeds: with "
     "three seeds of one task it covers 75 times of 100. Tasks are put together where each run tests in one environment "
     "and the metric has the same smallest and largest value in all. "
-    "These comparisons are exploratory: they were not named before the runs.\n"
+    "These comparisons are exploratory: they were not named before the runs."
 )
 
 
-def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Drawn]:
+def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Sequence[str] = (NOTE,)) -> list[Drawn]:
     """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
+
+    The notes are paragraphs before the tables; the first is `NOTE`.
 
     Raises:
         UserError: another file has the name of the report.
@@ -44,7 +46,8 @@ def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> list[Dr
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
-    write_atomically(text, "\n".join([NOTE, *(one.table().markdown() for one in comparisons)]))
+    parts = [*(f"{note}\n" for note in notes), *(one.table().markdown() for one in comparisons)]
+    write_atomically(text, "\n".join(parts))
     plots, bounded = folder / "plots", [one for one in comparisons if None not in one.bounds]
     drawn = [*attempt("plot", lambda: draw_comparisons(comparisons, plots / "comparison.png"))]
     if bounded:
