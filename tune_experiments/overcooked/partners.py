@@ -1,9 +1,9 @@
 """A kitchen in which one chef learns and the other is frozen (FCP; Strouse et al., NeurIPS 2021).
 
 The partner is drawn for each episode, and the learner's role alternates. For the learner the partner is part of the
-environment: its chef is marked as not `alive`, so actions chosen for it are ignored, and no loss includes it. In
-`KitchenWithMixture` partners are not equally likely, and in a share of the episodes the learner is its own partner, so
-that both chefs learn (COLE; Li et al., ICML 2023).
+environment: its chef is marked as not `alive`, so actions chosen for it are ignored, it gets no reward, and no loss
+includes it. In `KitchenWithMixture` partners are not equally likely, and in a share of the episodes the learner is its
+own partner, so that both chefs learn (COLE; Li et al., ICML 2023).
 
 State beyond Overcooked's: `partner` [], its number, and `place` [], the learner's (0 or 1); with a mixture `visits`
 [K], number of episodes of this world with each partner.
@@ -61,7 +61,9 @@ class KitchenWithPartners(Overcooked):
         self.state["place"][rows] = (self.first_world + rows + self.chance.episode[rows]) % self.num_agents
 
     def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
-        return super()._advance(np.where(self._learns(), actions, self.partners_actions()), recorded)
+        learns = self._learns()
+        reward, terminated, truncated = super()._advance(np.where(learns, actions, self.partners_actions()), recorded)
+        return reward * learns, terminated, truncated
 
     def _learns(self) -> Array:
         """[B, 2] bool, chefs that the learner controls."""

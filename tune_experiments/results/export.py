@@ -104,12 +104,14 @@ def _environment(title: str, parts: Sequence[tuple[str, PaperTable]], metrics: S
         for label, cells in table.texts():
             numbers = dict(zip(table.metrics, cells, strict=True))
             lines.append(_line([*[run] * names_run, label, *(numbers.get(metric, "") for metric in shown)]))
+    has_range = any(cell and cell.seeds for _, table in parts for _, cells in table.rows for cell in cells)
+    ranges = ", or with the lowest and highest seed in parentheses" * has_range
     return "\n".join(
         [
             *(f"% {' '.join(f'{run}: {table.caption}'.split())}" for run, table in parts),
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{escape(title)}. Means with intervals of 95 \%.}}",
+            rf"\caption{{{escape(title)}. Means with intervals of 95 \%{ranges}.}}",
             rf"\begin{{tabular}}{{{'l' * (1 + names_run)}{'r' * len(shown)}}}",
             r"\toprule",
             *lines,

@@ -243,11 +243,13 @@ class _CheckedWorld:
         if other.restarted is not None and other.restarted.any():
             return
         results: tuple[list[Array], list[Array]] = ([*obs.values()], [again[key] for key in obs])
-        for _ in range(_RESTORED_ENV_STEPS):
+        for env_step in range(_RESTORED_ENV_STEPS + 1):
             with self._violating():
                 pairs = zip(*results, strict=True)
                 advice = "keep what the future depends on in `state`, and draw from `chance`"
                 require(all(np.array_equal(*pair) for pair in pairs), f"a restored game has another future: {advice}")
+            if env_step == _RESTORED_ENV_STEPS:
+                return
             actions = random_legal_actions(self._world, obs, draws)
             with self._raising("step"):
                 (obs, *own, _), (again, *others, _) = self._world.step(actions), other.step(actions)

@@ -106,6 +106,13 @@ def test_partners_travel_with_their_kitchens_to_other_processes(tmp_path):
         np.testing.assert_array_equal(values, worlds[1].state[name])
 
 
+def test_the_learner_alone_gets_reward():
+    world, obs = kitchens([self_play_team(SMOKE, 5)], 40, max_episode_steps=101, shaping=1.0)
+    learns, draws = obs["alive"], np.random.default_rng(0)
+    rewards = sum(world.step(draws.integers(6, size=(40, 2)))[1] for _ in range(100))
+    assert rewards[learns].any() and not rewards[~learns].any()
+
+
 def loss_of(trial, policy, batch):
     prepared = trial.objective.prepare(batch)
     return trial.objective.loss(forward(policy, prepared), prepared, Progress())[0]
