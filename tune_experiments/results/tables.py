@@ -254,14 +254,24 @@ def _has_range(lines: Sequence[Result]) -> bool:
 
 def _kind(lines: Sequence[Result], rules: str) -> str:
     """Kind of the intervals of a row: what they are over, and by which rule; `rules` are those over episodes."""
-    seeds = {line.seed for line in lines if line.seed is not None}
-    episodes = max((line.n_episodes or 0 for line in lines), default=0)
-    played = f"{episodes:,} episode{'s' * (episodes != 1)}"
-    if len(seeds) > 1:
-        return f"Student's t over {len(seeds)} seeds" + (f", {played} a seed" if episodes else "")
-    if all(line.ci_low is None for line in lines):
+    of_metric: dict[str, list[Result]] = {}
+    for line in lines:
+        of_metric.setdefault(line.metric, []).append(line)
+    seeds = {metric: len({line.seed for line in own if line.seed is not None}) for metric, own in of_metric.items()}
+    episodes = {metric: max(line.n_episodes or 0 for line in own) for metric, own in of_metric.items()}
+    played = f"{_counted(episodes)} {'episode' if max(episodes.values()) == 1 else 'episodes'}"
+    if max(seeds.values()) > 1:
+        return f"Student's t over {_counted(seeds)} seeds" + (f", {played} a seed" if any(episodes.values()) else "")
+    if all((cell := _number(own)) is None or cell.low is None for own in of_metric.values()):
         return "one seed, none"
-    return f"over {played}{' of one seed' * bool(seeds)} ({rules})"
+    return f"over {played}{' of one seed' * any(seeds.values())} ({rules})"
+
+
+def _counted(numbers: Mapping[str, int]) -> str:
+    """The largest number, with the metrics that have a smaller one: "8 (loss: 5)"."""
+    most = max(numbers.values())
+    fewer = ", ".join(f"{metric}: {number:,}" for metric, number in numbers.items() if 0 < number < most)
+    return f"{most:,}{f' ({fewer})' * bool(fewer)}"
 
 
 def _filled(text: str, width: int) -> str:

@@ -61,6 +61,15 @@ def test_several_seeds_show_students_t_and_the_caption_tells_rows_apart():
     assert "3 seeds" in table.caption and "marginal" in table.caption
 
 
+def test_the_caption_names_metrics_of_fewer_seeds_or_episodes_and_no_interval_that_is_not_shown():
+    seeds = [line("sync", "success", value, seed) for seed, value in enumerate((0.69, 0.7, 0.71))]
+    lengths = [dataclasses.replace(line("sync", "episode_length", 30.0 + seed, seed), n_episodes=40) for seed in (0, 1)]
+    caption = make_table([*seeds, *lengths], "unseen rooms").caption
+    assert "3 (episode_length: 2) seeds" in caption and "100 (episode_length: 40) episodes" in caption
+    beyond = line("random", "episode_length", 0.1, None, low=-3.0, high=3.2)
+    assert "one seed, none" in make_table([beyond], "unseen rooms").caption
+
+
 def test_equal_seeds_and_intervals_beyond_one_give_a_range_in_one_line_and_the_caption_says_so():
     seeds = [line("sync", "success", value, seed, value - 0.1, value) for seed, value in enumerate((1.0, 0.2, 0.9))]
     table = make_table(seeds, "unseen rooms", ("success",))

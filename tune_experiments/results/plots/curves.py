@@ -65,7 +65,8 @@ def learning_curves(
     partners = set(map(_partner, curves))
     curves = {key: title for key, title in curves.items() if key not in partners}
     shown = {key: title for key, title in curves.items() if _is_logged(rows, key)} or curves
-    labels = {method: f"{method} ({len(seeds)} seeds)" if len(seeds) > 1 else method for method, seeds in rows.items()}
+    counts = {method: sum(_is_logged({method: [seed]}, *shown) for seed in seeds) for method, seeds in rows.items()}
+    labels = {method: f"{method} ({count} seeds)" if count > 1 else method for method, count in counts.items()}
     figure, panels = new_panels(len(shown), 3.6, 2.5)
     longest = max(map(len, ["training episodes", *labels.values()]))
     legend_columns = max(1, int(figure.get_figwidth() / (_KEY_INCHES + _CHARACTER_INCHES * longest)))
@@ -94,8 +95,9 @@ def _partner(key: str) -> str | None:
     return None if group == "valid" else f"valid/{name}"
 
 
-def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], key: str) -> bool:
-    keys = {key, _partner(key)}
+def _is_logged(rows: Mapping[str, Sequence[Sequence[Row]]], *curves: str) -> bool:
+    """Whether any row has a number of one of these curves, or of its partner."""
+    keys = {*curves, *map(_partner, curves)}
     return any(keys & row.keys() for seeds in rows.values() for seed in seeds for row in seed)
 
 
