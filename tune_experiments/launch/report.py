@@ -13,10 +13,16 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read_results
-from tune_experiments.results.tables import TABLE_FILE, PaperTable, with_note, write_tables
+from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.run_folder import read_sessions, with_announcement_times
-from tune_experiments.run.session_notes import changed_flags, describe_models, with_changed_flags, with_model_notes
+from tune_experiments.run.session_notes import (
+    changed_flags,
+    describe_models,
+    with_changed_flags,
+    with_model_notes,
+    with_untested,
+)
 
 
 def show_results(
@@ -56,11 +62,10 @@ def make_tables(
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
     tables = with_model_notes(experiment.tables(results), describe_models(sessions))
     tables = with_changed_flags(with_verdicts(tables, comparisons, results), changed_flags(sessions))
-    untested = _untested(results, trial_folders(experiment, config, out))
-    return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")
+    return with_untested(tables, untested_trials(results, trial_folders(experiment, config, out)))
 
 
-def _untested(results: Sequence[Result], trials: Mapping[str, Mapping[int, Path]]) -> list[str]:
+def untested_trials(results: Sequence[Result], trials: Mapping[str, Mapping[int, Path]]) -> list[str]:
     """Method and seed of each trial without test results."""
     tested = {(line.method, line.seed) for line in results}
     return [

@@ -29,7 +29,13 @@ from tune_experiments.results.main_comparison import MainComparison, with_verdic
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.session_notes import changed_flags, describe_models, with_changed_flags, with_model_notes
+from tune_experiments.run.session_notes import (
+    changed_flags,
+    describe_models,
+    with_changed_flags,
+    with_model_notes,
+    with_untested,
+)
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
@@ -43,8 +49,8 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 class SavedRun:
     """Contents of a saved file.
 
-    A commit that ends with `+` had local changes, `models` are pretrained ones, and `changed` are the flags that
-    changed between the sessions.
+    A commit that ends with `+` had local changes, `models` are pretrained ones, `changed` are the flags that changed
+    between the sessions, and `untested` are trials without results.
     """
 
     experiment: str
@@ -54,12 +60,14 @@ class SavedRun:
     comparisons: tuple[MainComparison, ...]
     models: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
         tables = with_model_notes(find_experiment(self.experiment).tables(self.results), self.models)
-        return with_changed_flags(with_verdicts(tables, self.comparisons, self.results), self.changed)
+        tables = with_changed_flags(with_verdicts(tables, self.comparisons, self.results), self.changed)
+        return with_untested(tables, self.untested)
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.
@@ -86,8 +94,9 @@ def save(
     results: Sequence[Result],
     sessions: Sequence[Mapping[str, Any]],
     path: Path,
+    untested: Sequence[str] = (),
 ) -> None:
-    """Write the saved file of a run.
+    """Write the saved file of a run, in which trials named in `untested` have no results.
 
     Raises:
         UserError: A custom experiment, a wrong name, another file of that name, or too many bytes.
@@ -106,6 +115,7 @@ def save(
     }
     head |= {"models": models} if (models := describe_models(sessions)) else {}
     head |= {"changed": changed} if (changed := changed_flags(sessions)) else {}
+    head |= {"untested": list(untested)} if untested else {}
     text = "".join(json.dumps(row) + "\n" for row in (head, *map(asdict, results)))
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > MAX_BYTES:

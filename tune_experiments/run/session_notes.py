@@ -1,4 +1,4 @@
-"""Captions that name the pretrained models and the changed flags of a run, from the manifest of its sessions."""
+"""Captions that name a run's pretrained models and changed flags, from its manifest, and its trials without results."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 def with_changed_flags(tables: Sequence[PaperTable], changed: Sequence[str]) -> list[PaperTable]:
     """The tables, with captions that name these flags."""
     return with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
+
+
+def with_untested(tables: Sequence[PaperTable], trials: Sequence[str]) -> list[PaperTable]:
+    """The tables, with captions that name these trials, which have no results."""
+    return with_note(tables, f"Not tested, and so left out: {', '.join(trials)}." if trials else "")
 
 
 def _described(model: Mapping[str, str | None]) -> str:

@@ -77,6 +77,16 @@ def test_tables_of_a_run_and_of_its_kept_file_name_the_flags_that_changed(run, t
         assert "--budget-env-steps 20 (was 10)" in text
 
 
+def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(run, tmp_path):
+    for seed in (2, 3):
+        (run / "trials" / f"sync-seed{seed}").mkdir(parents=True)
+    path = tmp_path / "results" / "game.jsonl.gz"
+    assert main(["table", str(run), "--save", str(path)]) == 0
+    assert main(["table", str(run)]) == 0
+    for text in (saved_results.read_saved(path).markdown(), (run / "table.md").read_text()):
+        assert "sync seed 3" in text and "sync seed 2" not in text
+
+
 def test_a_comparison_that_a_session_did_not_announce_was_named_later(run, tmp_path):
     announced = [one.announcement() for one in EXPERIMENT.main_comparisons(SMOKE)]
     late = "in the script, not announced before the run"
