@@ -33,14 +33,16 @@ def trial_columns(runs: Mapping[str, Sequence[Result]], metrics: Sequence[str] =
         metrics: metrics to include; by default all.
 
     Returns:
-        run, experiment, method, task (the environment), condition, split, seed, env_steps, episodes and cpu_seconds,
-        then each metric; None where a row has none. A metric with the name of one of these columns is `metric.NAME`.
+        run, experiment, method, task (the environment), condition, split, seed, env_steps, episodes (of the metric with
+        the most) and cpu_seconds, then each metric; None where a row has none. A metric with the name of one of these
+        columns is `metric.NAME`.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for run, results in runs.items():
         for line in results:
             identity = {"run": run} | _identity(line)
             row = rows.setdefault((run, line.trial), identity)
+            row["episodes"] = max(row["episodes"] or 0, line.n_episodes or 0) or None
             if not metrics or line.metric in metrics:
                 row[f"metric.{line.metric}" if line.metric in identity else line.metric] = line.value
     columns = dict.fromkeys(column for row in rows.values() for column in row)

@@ -55,6 +55,11 @@ def test_a_metric_does_not_overwrite_the_column_of_its_name():
     assert (columns["seed"], columns["metric.seed"]) == ([3], [0.5])
 
 
+def test_the_episodes_of_a_row_are_those_of_its_metric_with_the_most():
+    lines = [dataclasses.replace(line("sync", 0, 0.5, f"of_{n}"), n_episodes=n) for n in (None, 32, 100, 35)]
+    assert trial_columns({"first": lines})["episodes"] == [100]
+
+
 def test_parquet_keeps_numbers_as_numbers(run, tmp_path):
     assert main(["export", run("first"), "--metrics", "tvd", "--out", str(tmp_path / "new/numbers.parquet")]) == 0
     found = parquet.read_table(tmp_path / "new/numbers.parquet").to_pydict()
