@@ -115,6 +115,13 @@ def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
     np.testing.assert_allclose((band.min(), band.max()), (0.2, 0.4))
 
 
+def test_seeds_without_env_steps_in_common_have_a_line_each(tmp_path):
+    nan = float("nan")
+    seeds = [log(tmp_path / "early", [0.6, 0.8]), log(tmp_path / "late", [nan, nan, 0.2, 0.4])]
+    panel = learning_curves({"sync": seeds}, SUCCESS).axes[0]
+    assert [line.get_ydata().max() for line in lines(panel, "-")] == [0.8, 0.4]
+
+
 def test_a_solid_line_averages_the_share_of_training_that_the_picture_says(tmp_path):
     metrics = log(tmp_path, np.arange(12) / 12)
     figure = learning_curves({"sync": [metrics]}, SUCCESS, bins=4)

@@ -147,7 +147,9 @@ def _draw_line(
 ) -> None:
     seeds = [seed for seed in seeds if len(seed[0])]
     grid, values = _over_seeds(seeds) if seeds else (np.empty(0), np.empty((0, 0)))
-    if not len(grid):
+    if not len(grid):  # no two of the seeds have data in common, so each has a line of its own
+        for seed in seeds:
+            _draw_line(panel, [seed], style, shows_quartiles, dashed)
         return
     look = style.line()
     if dashed:
