@@ -110,6 +110,9 @@ def environment():
 
 ARGUMENTS = {
     "--env": [{"env": value} for value in (environment, dict, object(), b"x")],
+    "--env-arguments": [{"env_arguments": "max_cycles=3"}],
+    "--qmix.precision": [{"qmix.precision": "bfloat16"}],
+    "no_such": [{"env_arguments": '{"no_such": 1}'}],
     "--methods": [{"methods": value} for value in ({"ippo"}, "ippo", (), ("ippo", "ippo"), ("other",))],
     "--budget-env-steps": [
         {"budget_env_steps": value} for value in (np.int64(-3), 1e5, 10**400, "many", None, True, float("nan"))

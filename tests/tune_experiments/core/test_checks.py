@@ -1,4 +1,4 @@
-"""Rules of ranges: they stand beside their fields, and hold wherever a value comes from."""
+"""Rules of ranges, which stand beside their fields; tests/tune_experiments/test_errors.py has those of real ones."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.configuration import UnitInterval
 from tune_experiments.core.checks import check_ranges
-from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
@@ -26,7 +25,6 @@ class Config:
     learner: Learner = Learner()
     games: PositiveInt = 256
     layers: tuple[PositiveInt, ...] = (1, 2)
-    sides: tuple[PositiveInt, PositiveInt] = (4, 5)
     limit: NonNegativeInt | None = None
     num_agents: Annotated[int, Field(ge=2, le=3)] = 2
 
@@ -52,14 +50,3 @@ def test_a_flag_out_of_range_is_named_with_its_range(flag, value, range_):
         parse({"laptop": Config()}, [f"--{flag}", str(value)], "")
     said = str(raised.value)
     assert said.startswith(f"--{flag}") and range_ in said and said.endswith(f"not {value}")
-
-
-@pytest.mark.parametrize(("flag", "value", "range_"), WRONG)
-def test_a_value_out_of_range_in_a_file_is_named_with_its_range(flag, value, range_):
-    *groups, name = flag.replace("-", "_").split(".")
-    data = config_to_json(Config())
-    inner = data[groups[0]] if groups else data
-    inner[name] = [value] if name == "layers" else config_to_json(Learner(free=value))["free"]
-    with pytest.raises(UserError) as raised:
-        config_from_json(Config, data)
-    assert name in str(raised.value).replace("-", "_") and range_ in str(raised.value)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tune_experiments.core.config_path import changed_flags, flag_name, flags_between, value_at, with_overrides
+from tune_experiments.core.config_path import changed_flags, flags_between, value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
@@ -43,11 +43,6 @@ def test_a_path_that_leads_nowhere_is_an_error(path):
         value_at(Config(), path)
     with pytest.raises(UserError):
         with_overrides(Config(), {path: 1})
-
-
-def test_a_flag_has_dashes_but_at_its_end():
-    assert flag_name("learner.joint_ratio") == "--learner.joint-ratio"
-    assert flag_name("learner.lambda_") == "--learner.lambda_"
 
 
 @pytest.mark.parametrize(

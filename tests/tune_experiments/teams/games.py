@@ -57,19 +57,13 @@ class Doors(Meeting):
 
     action_texts = ("open the red door", "open the blue door", "wait")
 
-    def __init__(self, fault=""):
-        super().__init__()
-        self.fault = fault
-        if fault == "few":
-            self.action_texts = self.action_texts[:2]
-
     def observation_space(self, agent):
         return spaces.Dict({"sign": spaces.Text(32), "action_mask": spaces.MultiBinary(3)})
 
     def _seen(self):
         locked = self.random.integers(2)
-        mask = np.arange(3) != locked if not self.fault else np.zeros(3)
-        seen = {"sign": f"the {('red', 'blue')[locked]} door is locked", "action_mask": mask.astype(np.int8)}
+        mask = (np.arange(3) != locked).astype(np.int8)
+        seen = {"sign": f"the {('red', 'blue')[locked]} door is locked", "action_mask": mask}
         return dict.fromkeys(self.possible_agents, seen)
 
 

@@ -8,11 +8,10 @@ import torch
 from rl_models.batch import forward, to_batch
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS
 from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
-from tune_experiments.teams.trials import build_policy, plan, play
+from tune_experiments.teams.trials import build_policy, play
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE
 
@@ -87,23 +86,6 @@ def test_nobody_divides_with_an_agent_that_has_left():
     for agent, remaining in ((0, 2), (2, 1)):  # agent 0 sees agents 0, 1, 2, and agent 2 sees agents 2, 0, 1
         rows = (cells - seen["position"][:, :, agent, None, remaining].long()) / torch.tensor([height, width])
         torch.testing.assert_close(offsets[:, :, agent, :, 1], rows.flip(-1))
-
-
-@pytest.mark.slow
-def test_agents_learn_to_divide_posts_and_to_man_them():
-    config = config_of(*GAMES["numbers"])
-    learner = dataclasses.replace(config.learner, learning_rate=3e-3, num_epochs=4)
-    network = dataclasses.replace(config.network, hidden_sizes=(64, 64))
-    config = dataclasses.replace(config, learner=learner, network=network, budget_env_steps=100_000)
-    trial = plan(config, "endi_dis", 0)
-    collector = Collector(trial.make_world(num_worlds=64, first_world=0), policy := trial.build_policy(), 16)
-    collector.reset(0)
-    learns = Learner(policy, trial.objective, trial.optimiser)
-    for _ in range(60):
-        learns.update([collector.collect()])
-    played_with = play(config, 128, 7, policy, "endi_dis")
-    assert played_with["return"].mean() > 0.8, "random play earns less than 0.1"
-    assert played_with["overlap"].mean() < 0.1
 
 
 def test_a_division_is_measured():

@@ -10,12 +10,10 @@ import pytest
 import torch
 
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.batch import chosen_actions, forward, to_batch
 from rl_models.schedule import Progress
-from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
+from tests.tune_experiments import fragments
 from tune_experiments.core.errors import UserError
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.train import EXPERIMENT, SMOKE
@@ -28,18 +26,10 @@ CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:dia
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4")
 
 
-def collected(config, method, worlds=4, steps=12):
-    planned = plan(config, method, 0)
-    policy = planned.build_policy()
-    collector = Collector(planned.make_world(num_worlds=worlds, first_world=0), policy, steps)
-    collector.reset(0)
-    return planned, policy, collector
-
-
 @pytest.mark.parametrize("method", ROWS)
 def test_probabilities_while_learning_are_those_while_acting(method):
-    _, policy, collector = collected(MIXED, method)
-    batch = to_batch(collector.collect())
+    policy, fragment = fragments.play(plan(MIXED, method, 0), length=12)
+    batch = to_batch(fragment)
     again = forward(policy, batch).policy.first_steps(12)
     actions = chosen_actions(batch)
     torch.testing.assert_close(again.log_prob(actions), batch["log_prob"], atol=1e-5, rtol=1e-5)
@@ -63,8 +53,9 @@ def with_learner(config, **fields):
 
 @pytest.mark.parametrize("method", ["ippo", "sync_2"])
 def test_vtrace_has_ratios_of_1_where_it_samples_and_where_agents_have_left(method):
-    planned, policy, collector = collected(with_learner(LEAVING, algorithm="impala"), method)
-    batch = planned.objective.prepare(to_batch(collector.collect()))
+    planned = plan(with_learner(LEAVING, algorithm="impala"), method, 0)
+    policy, fragment = fragments.play(planned, length=12)
+    batch = planned.objective.prepare(to_batch(fragment))
     assert not batch["obs/alive"].all()
     _, told = planned.objective.loss(forward(policy, batch), batch, Progress())
     assert float(told["policy/ratio_error"]) < 1e-5
@@ -72,8 +63,9 @@ def test_vtrace_has_ratios_of_1_where_it_samples_and_where_agents_have_left(meth
 
 def test_vtrace_ratios_are_those_of_the_samples_before_tanh():
     """The slope of tanh and the width of the bounds cancel, and the ratio is one of two normal densities."""
-    planned, policy, collector = collected(with_learner(NUMBERS, algorithm=f"{__name__}:Watched"), "ippo")
-    batch = to_batch(fragment := collector.collect())
+    planned = plan(with_learner(NUMBERS, algorithm=f"{__name__}:Watched"), "ippo", 0)
+    policy, fragment = fragments.play(planned, length=12)
+    batch = to_batch(fragment)
     sampled = batch["actions/before_tanh"]
 
     def densities():
@@ -87,43 +79,6 @@ def test_vtrace_ratios_are_those_of_the_samples_before_tanh():
     wanted = densities() - before
     assert wanted.abs().max() > 1e-3
     torch.testing.assert_close(Watched.log_ratios[-1], wanted, atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("algorithm", ["ppo", "impala"])
-@pytest.mark.parametrize("method", ["ippo", "sync_2"])
-def test_a_restored_checkpoint_plays_and_learns_on_as_if_nothing_had_happened(method, algorithm, tmp_path):
-    config = with_learner(LEAVING, algorithm=algorithm)
-
-    def turn(collector, learner):
-        learner.update([fragment := collector.collect()])
-        collector.version = learner.progress.updates
-        return fragment
-
-    planned, policy, collector = collected(config, method, steps=7)
-    learner = Learner(policy, planned.objective, planned.optimiser)
-    turn(collector, learner)
-    tensors = {
-        "weights": policy.state_dict(),
-        "optimizer": optimiser_tensors(learner.optimiser),
-        "collector": collector.snapshot(),
-    }
-    path = save_checkpoint(tmp_path, 1, tensors, {"progress": dataclasses.asdict(learner.progress)})
-    wanted = turn(collector, learner)
-
-    other, restored, continued = collected(config, method, steps=7)
-    relearner = Learner(restored, other.objective, other.optimiser)
-    turn(continued, relearner)
-    turn(continued, relearner)
-    kept = load_checkpoint(path)
-    restored.load_state_dict(kept.tensors["weights"])
-    load_optimiser(relearner.optimiser, kept.tensors["optimizer"])
-    relearner.progress = Progress(**kept.state["progress"])
-    continued.restore(kept.tensors["collector"])
-    found = turn(continued, relearner)
-    for name, value in {**wanted.obs, **wanted.steps}.items():
-        np.testing.assert_array_equal({**found.obs, **found.steps}[name], value, err_msg=name)
-    for name, value in policy.state_dict().items():
-        assert torch.equal(restored.state_dict()[name], value), name
 
 
 @pytest.mark.parametrize("method", ["qmix", "vdn", "sync_2_cordial", "lora"])
@@ -144,13 +99,11 @@ def test_rows_that_choose_from_one_list_are_refused_before_the_run(method):
     ],
 )
 def test_teams_learn_to_choose_several_parts_and_numbers(config, method):
-    config = dataclasses.replace(config, learner=dataclasses.replace(config.learner, learning_rate=0.02, num_epochs=4))
-    planned, policy, collector = collected(config, method, worlds=32, steps=10)
-    before = float(play(config, 16, 1, policy)["return"].sum(-1).mean())
-    learner = Learner(policy, planned.objective, planned.optimiser)
-    for _ in range(30):
-        learner.update([collector.collect()])
-    assert float(play(config, 16, 1, policy)["return"].sum(-1).mean()) > before + 4
+    config = with_learner(config, learning_rate=0.02, num_epochs=4)
+    trial = plan(config, method, 0)
+    untrained, trained = trial.build_policy(), fragments.learn(trial, updates=30, worlds=32, length=10)
+    before, after = (play(config, 16, 1, policy)["return"].sum(-1).mean() for policy in (untrained, trained))
+    assert after > before + 4
 
 
 def test_an_estimate_stands_beside_its_interval_and_numbers_give_mutual_information():

@@ -7,15 +7,14 @@ import pytest
 import torch
 
 from rl_envs.core.errors import CustomEnvError
-from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_models.batch import forward, to_batch
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.llm.text_game import GameText, TextGame
 from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.tune_experiments.teams.games import Doors
+from tests.tune_experiments.fragments import learn
+from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.teams.language import check_lengths, corpus, text_game
@@ -57,25 +56,15 @@ def test_a_prompt_longer_than_the_models_context_is_refused_before_the_run_start
 def test_a_team_that_reads_by_reward_beats_what_is_possible_without_the_text():
     config = config_of()
     trial = plan(config, "lora", 0)
-    policy = trial.build_policy()
-    before = trial.validate(policy)["return"].mean()
-    collector = Collector(trial.make_world(num_worlds=32, first_world=0), policy, 6)
-    collector.reset(0)
-    learner = Learner(policy, trial.objective, trial.optimiser)
-    for _ in range(12):
-        learner.update([collector.collect()])
-    after = trial.validate(policy)["return"].mean()
+    before = trial.validate(trial.build_policy())["return"].mean()
+    after = trial.validate(learn(trial, updates=12, worlds=32, length=6))["return"].mean()
     assert after > max(before + 0.3, 4.5), f"{BEST} is perfect, {CHANCE} is the most without reading; before: {before}"
 
 
 @pytest.mark.parametrize("env", ["examples.errands:parallel_env", "tests.tune_experiments.teams.games:Doors"])
 def test_learning_sees_the_probabilities_that_acting_drew_with_and_draws_legal_actions_alone(env):
     config = config_of(dataclasses.replace(LAPTOP, env=env), steps=1)
-    trial = plan(config, "lora", 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=3, first_world=0), policy, 4)
-    collector.reset(0)
-    fragment = collector.collect()
+    trial, policy, fragment = played(config, "lora", length=4)
     batch = trial.objective.prepare(to_batch(fragment))
     _, told = trial.objective.loss(forward(policy, batch), batch, Progress())
     assert float(told["policy/ratio_error"]) < 1e-5
@@ -140,33 +129,6 @@ def test_a_game_that_draws_nothing_is_shown_as_the_row_reads_it(method):
         world.render()
 
 
-FAULTS = {
-    "few": "Doors.action_texts",
-    "mask": "left",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_wrong_phrases_are_refused_in_one_sentence(fault):
-    with pytest.raises(CustomEnvError, match=FAULTS[fault]):
-        from_pettingzoo(lambda: Doors(fault)).reset(0)
-
-
-@pytest.mark.parametrize("env", ["mpe2.simple_spread_v3", "examples.signposts:parallel_env"])
-def test_a_game_that_says_nothing_is_refused_before_the_run_starts(env):
-    with pytest.raises(UserError, match="action"):
-        find_experiment("train").check(dataclasses.replace(LAPTOP, env=env, methods=("ippo", "lora")))
-
-
 def test_a_text_that_random_play_cannot_read_as_words_is_refused_before_the_run_starts():
     with pytest.raises(CustomEnvError, match="max_words"):
         find_experiment("train").check(dataclasses.replace(ERRANDS, methods=("lora",), max_words=1))
-
-
-def test_a_reader_of_sentences_is_refused_a_text_of_one_row_before_the_run_starts():
-    reader = dataclasses.replace(LAPTOP.network.reader, name="emma")
-    network = dataclasses.replace(LAPTOP.network, reader=reader)
-    with pytest.raises(ValueError, match="--max-sentences"):
-        find_experiment("train").check(
-            dataclasses.replace(LAPTOP, env="examples.signposts:parallel_env", network=network)
-        )

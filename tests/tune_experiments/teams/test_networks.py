@@ -42,14 +42,7 @@ def trained(config, row, length=5):
     return trial, policy, fragment
 
 
-READ = ("rtfm-v0", "messenger-v0", SIGNPOSTS, "rock_paper_scissors-v0")
-SEEN = ("overcooked-v0", "furnmove-v0", "rtfm-v0", "rock_paper_scissors-v0")
-READERS = ("film2", "emma", "matching", "words")
-ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_2", "qmix", "vdn")
-RUNS = [(env, name) for name in READERS for env in READ]
-RUNS += [(env, "cnn") for env in SEEN]
-RUNS += [(env, name) for name in ("auto", "mlp", "lstm") for env in dict.fromkeys((*READ, *SEEN, "matrix_game-v0"))]
-FAST = {
+LEARNED = [
     ("rtfm-v0", "emma", "ippo"),
     ("messenger-v0", "matching", "mappo"),
     ("overcooked-v0", "cnn", "sync_2"),
@@ -57,19 +50,16 @@ FAST = {
     ("rtfm-v0", "lstm", "ippo"),
     ("matrix_game-v0", "lstm", "mappo"),
     (SIGNPOSTS, "words", "tbone"),
-}
-CASES = [(env, name, row) for env, name in RUNS for row in ROWS if (name, row) != ("lstm", "commnet")]
+]
 
 
-@pytest.mark.parametrize(
-    ("env", "name", "row"), [pytest.param(*case, marks=() if case in FAST else pytest.mark.slow) for case in CASES]
-)
-def test_methods_learn_with_every_network_that_the_observation_fits(env, name, row):
+@pytest.mark.parametrize(("env", "name", "row"), LEARNED)
+def test_every_weight_of_a_network_learns(env, name, row):
+    """In other environments, and with other methods, test_combinations.py trains them."""
     _, policy, _ = trained(config_of(env, name), row)
     without = [key for key, weights in policy.named_parameters() if weights.requires_grad and weights.grad is None]
-    assert [
-        key for key in without if policy.num_agents > 1 or not key.startswith(("network.talk", "network.reply"))
-    ] == []
+    talking = ("network.talk", "network.reply")
+    assert [key for key in without if policy.num_agents > 1 or not key.startswith(talking)] == []
 
 
 REFUSED = {

@@ -10,9 +10,8 @@ from gymnasium import spaces
 
 from rl_envs.wrappers import from_pettingzoo
 from rl_models.networks.parts import Scaling
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers.odd_games import LIMIT, Signal
+from tests.tune_experiments.fragments import learn
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.teams.observations import MAX_DIVISOR, make_parts
 from tune_experiments.teams.trials import plan, play
@@ -76,12 +75,7 @@ def test_numbers_without_a_divisor_stay_up_to_ten_and_grow_with_their_logarithm_
 @pytest.mark.parametrize("arguments", ['{"bound": 3.4e38}', pytest.param('{"size": 1e6}', marks=pytest.mark.slow)])
 def test_an_entry_with_a_huge_bound_hides_nothing(arguments):
     config = dataclasses.replace(WIDE, env_arguments=arguments, budget_env_steps=6_000)
-    trial = plan(config, "ippo", 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 2 * LIMIT)
-    collector.reset(0)
     objective = plan(dataclasses.replace(config, learner=EXPERIMENT.presets["laptop"].learner), "ippo", 0).objective
-    learner = Learner(policy, objective, trial.optimiser)
-    for _ in range(24):
-        learner.update([collector.collect()])
+    trial = dataclasses.replace(plan(config, "ippo", 0), objective=objective)
+    policy = learn(trial, updates=24, worlds=16, length=2 * LIMIT)
     assert play(config, 64, 5, policy)["return"].mean() > 9, "12 is always; by chance it is 4"

@@ -17,9 +17,9 @@ from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import RESTARTED
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, train
 from tests.rl_envs.wrappers import odd_games
+from tests.tune_experiments.fragments import begin, learn
 from tests.tune_experiments.teams.games import Departing
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
@@ -32,7 +32,7 @@ from tune_experiments.run import tuning
 from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.stage_training import restart_notice
-from tune_experiments.teams.config import Q_METHODS, Config, QmixSettings
+from tune_experiments.teams.config import Q_METHODS, QmixSettings
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.teams.worlds import make_world
 
@@ -92,13 +92,7 @@ def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_no
 @pytest.mark.long
 def test_cordial_teaches_two_agents_to_meet():
     config = dataclasses.replace(MEETING, cordial_coef=1.0, budget_env_steps=6_000)
-    trial = plan(config, "sync_4_cordial", 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 12)
-    collector.reset(0)
-    learner = Learner(policy, trial.objective, trial.optimiser)
-    for _ in range(30):
-        learner.update([collector.collect()])
+    policy = learn(plan(config, "sync_4_cordial", 0), updates=30, worlds=16, length=12)
     assert play(config, 64, 5, policy)["return"].mean() > 6.5, "8 is always; by chance it is 2.67"
 
 
@@ -126,9 +120,7 @@ DEPARTING = dataclasses.replace(
 @pytest.mark.parametrize("row", ["qmix", pytest.param("vdn", marks=pytest.mark.slow)])
 def test_action_values_teach_a_team_that_an_agent_leaves(row):
     trial = plan(DEPARTING, row, 0)
-    policy = trial.build_policy()
-    collector = Collector(trial.make_world(num_worlds=16, first_world=0), policy, 10, needs_values=False)
-    collector.reset(0)
+    policy, collector = begin(trial, worlds=16, length=10)
     assert play(DEPARTING, 64, 5, policy)["return"].mean() < 6, "untrained"
     train(collector, Learner(policy, trial.objective, trial.optimiser), DEPARTING.budget_env_steps)
     policy.policy_head.epsilon.fill_(0.0)
@@ -160,13 +152,6 @@ def test_a_row_for_agents_that_all_choose_refuses_a_game_whose_agents_wait(row, 
     monkeypatch.setattr("tune_experiments.teams.trials.example_world", lambda config: world)
     with pytest.raises(UserError, match=f"{row} .*{MEETING.env}"):
         EXPERIMENT.check(dataclasses.replace(MEETING, methods=("ippo", row)))
-
-
-def test_coordination_sets_of_another_number_of_agents_are_refused_by_their_shape(monkeypatch):
-    monkeypatch.setattr("tests.tune_experiments.teams.games.Meeting.coordination_sets", np.ones((1, 3), bool))
-    config = dataclasses.replace(MEETING, methods=("sync_4_cordial",), max_words=63)
-    with pytest.raises(CustomEnvError, match=r"coordination_sets .*\(1, 3\).*\(K, 3, 3\)"):
-        EXPERIMENT.check(config)
 
 
 def test_the_distance_of_a_joint_policy_that_is_too_large_is_estimated():
@@ -211,19 +196,6 @@ def test_a_run_that_continues_says_how_many_games_begin_anew(game, restarted):
     assert restart_notice({"env_steps": 8.0}) == {}
     said = restart_notice({"env_steps": 8.0, RESTARTED: 2.0})["notice"]
     assert said.startswith("2 ")
-
-
-BAD = {
-    "no_such_games.chess_v9": "no_such_games.*PYTHONPATH",
-    "tests.rl_envs.wrappers.foreign_envs:Unlike": "--agents-leave",
-}
-
-
-@pytest.mark.parametrize("env", BAD)
-def test_a_wrong_environment_is_refused_in_one_sentence(env):
-    config = dataclasses.replace(SMOKE, env=env)
-    with pytest.raises(ValueError, match=BAD[env]):
-        play(config, 2, 0, build_policy(config, "ippo", 0))
 
 
 ODD = "tests.rl_envs.wrappers.odd_games"
@@ -272,16 +244,3 @@ def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(
     monkeypatch.setattr("ray.tune.report", reported.append)
     tuning.train_trial({"request": {"folder": str(tmp_path)}})
     assert [row[REFUSED] for row in reported] == [UNPLAYABLE]
-
-
-def test_wrong_arguments_are_refused_before_anything_is_trained(tmp_path, capsys):
-    with pytest.raises(UserError, match=r"--qmix\.precision.*float32"):
-        dataclasses.replace(SMOKE, qmix=dataclasses.replace(SMOKE.qmix, precision="bfloat16"))
-    with pytest.raises(UserError, match="--env-arguments"):
-        Config(env_arguments="max_cycles=3")
-    with pytest.raises(UserError, match=r"sync_4_cordial .*coordination"):
-        plan(SMOKE, "sync_4_cordial", 0)
-    flags = ["--preset", "smoke", "--out", str(tmp_path / "run"), "--env-arguments", '{"no_such": 1}']
-    assert main(EXPERIMENT, flags) != 0
-    assert "no_such" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
