@@ -1,16 +1,13 @@
-"""Rock-paper-scissors: what teams learn without Ray, what would not pass, and that a stopped trial goes on as if never
-stopped."""
+"""Rock-paper-scissors: what teams learn without Ray, and what would not pass."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-import torch
 
 from rl_envs.matrix_game.payoff import payoff_tensor, value_against_adversary, values_by_reply
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tune_experiments.matrix_game import (
     EXPERIMENT,
     LAPTOP,
@@ -97,35 +94,6 @@ def test_the_table_has_the_papers_values_beside(tmp_path):
     assert table.rows[3][1][0].value == MARGINAL
     trials = {method: {0: tmp_path / method} for method in ("sync", "marginal")}
     assert [path.name for path in EXPERIMENT.figures(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
-
-
-class Stopped(Exception):
-    pass
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["sync", "marginal"])
-def test_a_stopped_trial_goes_on_as_if_never_stopped(tmp_path, method):
-    config = dataclasses.replace(
-        SMOKE, games=32, updates_per_row=5, budget_env_steps=1_600, checkpoint_every_env_steps=320
-    )
-
-    def stop_late(row):
-        if row["env_steps"] >= 800:
-            raise Stopped
-
-    whole, _ = train(tmp_path / "whole", config, method)
-    with pytest.raises(Stopped):
-        Trial(EXPERIMENT, config, method, 0, tmp_path / "cut").run(stop_late)
-    assert read_test_results(tmp_path / "cut") is None
-    kept = load_checkpoint(newest_complete_checkpoint(tmp_path / "cut/checkpoints")).state["progress"]["env_steps"]
-    assert 0 < kept < 800
-    continued, rows = train(tmp_path / "cut", config, method)
-    assert rows[0]["env_steps"] == kept + 160
-    assert {name: result.value for name, result in continued.items()} == {n: r.value for n, r in whole.items()}
-    assert torch.equal(*(load_policy(tmp_path / name).policy.network.agent_vectors for name in ("whole", "cut")))
-    steps = [row["env_steps"] for row in read_metrics(tmp_path / "cut/metrics.jsonl")]
-    assert steps == list(range(160, 1_601, 160))
 
 
 @pytest.mark.parametrize("config", [SMOKE, LAPTOP, PAPER])

@@ -46,15 +46,6 @@ def test_slopes_are_those_of_another_minimiser_also_with_a_product():
     np.testing.assert_allclose(line_ours - line_ours.mean(), line_other - line_other.mean(), atol=2e-2)
 
 
-def test_swapping_a_symbol_changes_the_sign_of_its_slope_alone():
-    columns, outcome, episode = simulated(2_000)
-    swapped = columns.copy()
-    swapped[:, 1] = 1 - swapped[:, 1]
-    one, other = fit(columns, outcome, episode, draws=2), fit(swapped, outcome, episode, draws=2)
-    np.testing.assert_allclose(one.slopes * [1, -1, 1], other.slopes, atol=1e-6)
-    assert one.mcfadden == pytest.approx(other.mcfadden)
-
-
 @pytest.mark.parametrize(
     ("columns", "outcome"),
     [

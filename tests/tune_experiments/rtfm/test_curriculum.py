@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.schedule import Schedule
 from rl_models.training.checkpoint import CheckpointError, get_checkpoint_path, newest_complete_checkpoint
 from rl_models.training.local_algorithm import LocalAlgorithm
 from tests.tune_experiments.rtfm.curriculum_runs import (
@@ -244,14 +242,6 @@ def test_a_budget_smaller_than_a_fragment_is_one_update(tmp_path):
     assert [result.env_steps for result in read_test_results(tmp_path)] == [2 * BATCH]
 
 
-def test_two_stages_of_one_game_play_other_episodes(tmp_path):
-    frozen = Stage(name="again", plan=plan(optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0))))
-    run(tmp_path, Curriculum((dataclasses.replace(frozen, name="once"), frozen)), game="calm")
-    once, again = (checkpoint(tmp_path, number * 3 * BATCH).tensors for number in (1, 2))
-    assert all(torch.equal(value, again["weights"][name]) for name, value in once["weights"].items())
-    assert any(not np.array_equal(value, again["runner_0"][name]) for name, value in once["runner_0"].items())
-
-
 def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path):
     rule = Promotion("episode/length", 1, over=2)
     declared = Curriculum((Stage(name="a", plan=plan(validate_every_env_steps=10**6), promotion=rule),))
@@ -260,16 +250,6 @@ def test_a_stage_is_passed_by_episodes_of_training_and_still_validated(tmp_path)
     assert [row["env_steps"] for row in rows] == [BATCH, 2 * BATCH]
     assert rows[-1]["curriculum/passed"] == 1
     assert "valid/sum" in rows[-1]
-
-
-def test_a_checkpoint_of_other_stages_is_refused_in_one_sentence(whole):
-    log = log_of(whole[0])
-    one, *others = three_stages().stages
-    with pytest.raises(ValueError, match=r"calm, windy, crowd.*still, windy"):
-        run(whole[0], Curriculum((dataclasses.replace(one, name="still"), *others)))
-    with pytest.raises(ValueError, match="calm, windy, crowd"):
-        run(whole[0], plan())
-    assert log_of(whole[0]) == log
 
 
 @pytest.mark.parametrize(("frozen", "named"), [("network.mixx.*", r"windy.*network\.mixx\.\*"), ("*", "windy")])

@@ -13,7 +13,6 @@ from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
-from tune_experiments.rtfm.columns import get_split
 from tune_experiments.rtfm.config import HELPED, LettersTask, RtfmTask, make_world
 from tune_experiments.rtfm.matching import matching_sizes
 from tune_experiments.rtfm.matching_config import CHANGES
@@ -61,12 +60,6 @@ def test_nodes_are_all_that_stands_in_a_room_but_the_viewer(task):
     kinds = matching_sizes(task).kinds.numpy()
     things = world.state["monster_cells"].shape[1] + world.state["item_cells"].shape[1]
     assert ((kinds[grid] > 0).sum((1, 2, 3, 4)) == things).all()
-
-
-def test_results_say_by_which_games_they_were_made():
-    known = {"train_6x6": "train", "valid_6x6": "valid", "eval_6x6": "unseen", "eval_new_6x6": "new_names"}
-    assert {world: get_split(world) for world in known} == known
-    assert LETTERS.get_split("eval_9x9") == "unseen"
 
 
 @pytest.mark.parametrize("row", HELPED)

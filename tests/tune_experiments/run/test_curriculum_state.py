@@ -110,20 +110,6 @@ def test_a_metric_that_is_not_measured_is_told_with_those_that_are():
     train(one, 10, success=1.0)  # no episode has ended yet
 
 
-def test_budgets_count_the_stages_own_env_steps_and_the_total_all_of_them():
-    one = curriculum()
-    train(one, 110, win_rate=0.1)
-    one.next_stage()
-    assert (one.label, one.progress, one.values, one.passed) == ("2_hard", Progress(), [], None)
-    train(one, 49)
-    assert not one.is_over
-    train(one, 50)
-    assert one.is_over
-    assert one.total() == Progress(160, 16, 32)
-    assert one.end().env_steps == 160
-    assert "hard" in one.verdict() and "50" in one.verdict()
-
-
 def test_a_plain_plan_is_one_stage_that_shows_nothing_of_it():
     one = CurriculumState(plan())
     train(one, 100)

@@ -294,15 +294,6 @@ def test_a_store_of_others_is_refused_by_its_name_and_not_fetched(files, said, t
     assert contents(tmp_path) == files
 
 
-def test_what_is_wrong_in_a_run_is_told_by_the_stores_name(tmp_path):
-    run_in(tmp_path, 0)
-    put(tmp_path, {"manifest.json": b"{"})
-    before = visible(contents(tmp_path))
-    with pytest.raises(UserError, match=f"^{copy_at(tmp_path)}/manifest.json "):
-        run_in(tmp_path, 3)
-    assert visible(contents(tmp_path)) == before
-
-
 def test_a_folder_that_vanishes_takes_nothing_with_it(tmp_path):
     run_in(tmp_path, 0)
     before = contents(tmp_path)

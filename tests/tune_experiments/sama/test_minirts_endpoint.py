@@ -11,7 +11,6 @@ from rl_models.planners.sandbox import process
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.hostile import HOSTILE_CODE, Script
 from tune_experiments.sama.minirts import play
-from tune_experiments.sama.minirts.domain import RtsDomain
 from tune_experiments.sama.minirts.trials import build_team, planned
 from tune_experiments.sama.planner_config import ModelSettings
 from tune_experiments.sama.planning import MANUAL_FILE, make_planner
@@ -94,16 +93,6 @@ def test_a_hostile_endpoint_is_survived_and_the_games_replay_offline(tmp_path, m
     again = planned(settings(tmp_path, replay=str(asked), reward_source="code"), TWO, team, 42, trial_folder=trial)
     for name in set(first) - {TRANSCRIPT}:
         assert again[name].tolist() == first[name].tolist(), name
-
-
-def test_a_manual_is_written_from_a_paper_once_and_the_team_stands_below_it(tmp_path):
-    config = dataclasses.replace(settings(tmp_path), planner="offline", translates_states=False)
-    planner = make_planner(config, "3", 0, tmp_path / "trial")
-    written = (tmp_path / "trial" / MANUAL_FILE).read_text().strip()
-    assert "spearman beats cavalry" in written and "Deep networks" not in written
-    assert planner.manual == f"{written}\n{RtsDomain(3).map}"
-    shipped = make_planner(dataclasses.replace(config, manual=""), "3", 0, tmp_path / "trial").manual
-    assert shipped == RtsDomain(3).manual and written not in shipped
 
 
 @pytest.mark.slow
