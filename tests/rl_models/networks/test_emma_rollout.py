@@ -89,18 +89,3 @@ def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_updat
         assert set(read) == set(np.unique(shown).tolist())
         begun = fragment.is_first[:, 1:-1].sum() + len(shown)
         assert len(read) <= begun * shown.shape[-1] < shown.size / 2
-
-
-def test_a_frozen_attention_leaves_the_optimiser_nothing_of_it():
-    """The release freezes keys and symbols after stage 1."""
-    policy = team(world())
-    frozen = [name for name, _ in policy.named_parameters() if ".key_" in name or ".symbols." in name]
-    assert len(frozen) == 5
-    for name, parameter in policy.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-    before = {name: value.clone() for name, value in policy.named_parameters()}
-    one = collector(world(), policy)
-    Learner(policy, Ppo(), OptimiserSettings()).update([one.collect()])
-    unchanged = {name for name, value in policy.named_parameters() if torch.equal(value, before[name])}
-    assert set(frozen) <= unchanged
-    assert len(unchanged) < len(before) - 3
