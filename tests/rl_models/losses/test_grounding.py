@@ -30,7 +30,9 @@ def test_frames_that_share_sprites_or_manual_count_each():
     table = matches[sprites][:, manuals]
     own = torch.arange(len(sprites))
     wanted = sum(0.5 * torch.nn.functional.cross_entropy(one, own) for one in (table, table.T))
-    torch.testing.assert_close(contrastive_loss(matches, sprites, manuals)[0], wanted)
+    loss, matched = contrastive_loss(matches, sprites, manuals)
+    torch.testing.assert_close(loss, wanted)
+    assert matched.item() == pytest.approx((matches[sprites].argmax(1) == manuals).double().mean().item())
 
 
 SHOWN = {

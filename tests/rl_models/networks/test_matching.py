@@ -7,11 +7,9 @@ import torch
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
-from rl_models.losses.mention_contrast import MentionContrast, document_contrast
+from rl_models.losses.mention_contrast import document_contrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
-from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from tests.rl_models.networks.slow_matching import SlowMatching
@@ -144,30 +142,6 @@ def test_the_contrast_is_a_cross_entropy_over_rows_and_columns_of_each_documents
     table = torch.stack([scores[1], scores[0]])
     rows, columns = (-(side.log_softmax(1).diagonal().mean()) for side in (table, table.T))
     torch.testing.assert_close(document_contrast(scores, documents), (rows + columns) / 2)
-
-
-def test_the_contrast_teaches_two_tables_to_be_one():
-    """A word of the room begins to match itself in documents, from labels of nobody."""
-    world = RockPaperScissors(64, setting="ten_letters")
-    config = ReaderTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
-    policy = reader_team(config, matching_sizes(world), world.action_spec)
-    collector = Collector(world, policy, 8)
-    collector.reset(0)
-    batch = Ppo().prepare(to_batch(collector.collect()))
-    loss = MentionContrast(Schedule.constant(1.0))
-    optimiser = torch.optim.Adam(policy.parameters(), 3e-2)
-    values = []
-    for _ in range(30):
-        optimiser.zero_grad()
-        value, _ = loss(forward(policy, batch), batch, Progress())
-        value.backward()
-        optimiser.step()
-        values.append(value.item())
-    assert values[-1] < values[0] / 2
-    letters = torch.tensor([world.lexicon.encode(letter)[0] for letter in "abcdefghij"])
-    mentions = policy.network.mentions
-    matches = mentions.words.weight[letters] @ mentions.document_words.weight[letters].T
-    assert (matches.argmax(1) == torch.arange(10)).sum() >= 8
 
 
 # -------------------------------------------------------------------------------------------- worlds

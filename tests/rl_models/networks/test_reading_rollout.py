@@ -50,16 +50,6 @@ def test_rollout_equals_train(name, objective):
     assert ratio_error(objective, one.policy, fragment) < 1e-5
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("shares_network", [True, False])
-def test_rollout_equals_train_for_a_team_that_reads(shares_network):
-    place = world(num_agents=2)
-    one = collector(place, team(place, shares_network=shares_network), length=30)
-    fragment = one.collect()
-    values = forward(one.policy, to_batch(fragment)).values.detach().numpy()
-    np.testing.assert_allclose(fragment.steps["values"], values[:, :-1], atol=1e-5)
-
-
 def test_private_readers_are_the_shared_network_with_weights_of_each_agent():
     """Each agent of a private team acts as it would in a team that shares its weights; walls stay illegal."""
     place = world(num_agents=2)
@@ -115,15 +105,6 @@ def test_new_weights_read_texts_anew():
     fragment = one.collect()
     assert not fragment.is_first[:, 0].all()
     assert ratio_error(Impala(), one.policy, fragment) < 1e-5
-
-
-def test_evaluating_with_kept_encodings_is_evaluating_without():
-    kept, plain = team(world()), team(world())
-    plain.network = Uncached(plain.network)
-    ours, theirs = (Evaluation(world(), policy).run(3, episodes_per_world=4) for policy in (kept, plain))
-    assert len(ours["length"]) == 24
-    for name, values in ours.items():
-        np.testing.assert_array_equal(values, theirs[name])
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
