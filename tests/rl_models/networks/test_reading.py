@@ -67,16 +67,6 @@ def test_the_paper_team_differs_where_the_sheet_says():
     assert run(paper, observations()).policy.log_marginals.min() > -20  # illegal moves are not masked
 
 
-def test_illegal_moves_are_never_drawn_and_cost_no_entropy():
-    policy, obs = team("released"), observations()
-    drawn = run(policy, obs).policy
-    assert (drawn.log_marginals[..., 0, :].exp()[~obs["legal"]] == 0).all()
-    alone = observations()
-    alone["legal"][..., 1:] = False
-    entropy = run(policy, alone).policy.component_entropy()
-    torch.testing.assert_close(entropy, torch.zeros_like(entropy))
-
-
 # ------------------------------------------------------------------------------------------- texts
 
 
