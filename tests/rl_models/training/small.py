@@ -67,6 +67,14 @@ class Walks(Errands):
         return super()._advance({"go": actions, "say": actions + self.state["cell"] % 2}, recorded)
 
 
+def second_fragment(one):
+    """What a collector plays next but one: it begins inside episodes, and some end inside it."""
+    one.collect()
+    fragment = one.collect()
+    assert fragment.is_first[:, 1:-1].any() and not fragment.is_first[:, 0].all()
+    return fragment
+
+
 def arrays_of(fragment):
     """Everything in a fragment that has a row a world, under flat names."""
     flat = {f"obs/{key}": value for key, value in fragment.obs.items()} | fragment.steps | fragment.ends
