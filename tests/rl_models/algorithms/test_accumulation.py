@@ -6,33 +6,19 @@ import dataclasses
 import pytest
 import torch
 
-from rl_envs.registry import make
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, make_optimiser, set_learning_rate
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import compute_share, count_steps, decision_mask, forward, select_worlds, to_batch
 from rl_models.losses import policy_gradient as pg
-from rl_models.networks.network_config import VectorConfig
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.vector_team import vector_team
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner, parts
 from rl_models.training.weight_transfer import trainable_names
-from tests.rl_models.training.small import collector, cordial
+from tests.rl_models.training.small import collector, cooks, cordial
 
 SETTINGS = OptimiserSettings(learning_rate=Schedule.constant(3e-3), max_grad_norm=1e9)
 DECISIONS = Ppo(joint_ratio=False, value_loss_at="decisions")
 BY_DECISIONS = dataclasses.replace(DECISIONS, decision_minibatches=True)
-
-
-def cooks(length=12):
-    """Two cooks that see numbers and carry on with macro actions, in six kitchens."""
-    world = make("salad-v0", 6, first_world=0)
-    scale = world.tables["vector_scale"].tolist()
-    team = vector_team(VectorConfig(hidden_sizes=(8,)), world.num_agents, scale, len(world.macros), 0, 0)
-    one = Collector(world, team, length)
-    one.reset(3)
-    return one
 
 
 def updated(one, fragment, objective):

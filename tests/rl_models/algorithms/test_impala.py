@@ -64,35 +64,6 @@ def test_one_minibatch_is_the_whole_batch_in_its_order():
     assert only["world"].tolist() == list(range(6))
 
 
-@pytest.mark.parametrize("cut", [{"num_minibatches": 2}, {"num_epochs": 2}])
-def test_later_steps_on_a_batch_have_ratios_targets_and_advantages_of_the_present_weights(cut):
-    """The sampling policy is the one that learns, so ratios of the first minibatch are 1, and those of later ones not.
-
-    A second update on these fragments with the weights that made the step before has the same loss.
-    """
-    one, objective = collector(), Impala(**cut)
-    fragment = one.collect()
-    steps = []
-
-    class Watched(Impala):
-        def loss(self, whole, batch, progress, share):
-            found = super().loss(whole, batch, progress, share)
-            steps.append((weights_of(one.policy), batch, found[0].item(), found[1]["policy/ratio_error"].item()))
-            return found
-
-    Learner(one.policy, Watched(**cut), RMSPROP).update([fragment])
-    (_, _, _, first_error), (weights, batch, loss, second_error) = steps
-    assert first_error < 1e-4 < second_error
-    other = collector()
-    other.policy.load_state_dict(weights)
-    again = objective.loss(forward(other.policy, batch), batch, Progress())[0]
-    assert again.item() == loss
-
-
-def weights_of(policy):
-    return {name: value.clone() for name, value in policy.state_dict().items()}
-
-
 def square_of_values(output, batch, progress):
     """An extra loss: a mean over all steps."""
     return output.values.square().mean(), {}

@@ -139,34 +139,6 @@ def test_vtrace_of_a_team_is_that_of_its_joint_decisions(agents, clips):
     np.testing.assert_allclose(statistics["loss/value"], np.mean(errors), rtol=1e-5)
 
 
-@pytest.mark.parametrize(("paid", "advantage"), [(1.0, 0.5), (0.0, -0.5)])
-def test_a_decision_is_credited_with_what_it_brings_to_an_agent_that_carries_on(paid, advantage):
-    """The second agent's choice at the second tick decides whether the first one, which carries on, is paid 1 or 0."""
-    half = torch.tensor([[[0.5, 0.0], [0.5, 0.0]]])
-    over = torch.tensor([[False, True]])
-    batch = {
-        "reward": torch.tensor([[[0.0, 0.0], [paid, 0.0]]]),
-        "values": half,
-        "last_values": torch.zeros(1, 2),
-        "final_values": torch.zeros(1, 2, 2),
-        "terminated": over,
-        "truncated": torch.zeros_like(over),
-        "is_first": torch.tensor([[True, False, True]]),
-        "obs/decides": torch.tensor([[[True, True], [False, True], [True, True]]]),
-        "actions": torch.zeros(1, 2, 2, dtype=torch.long),
-        "log_prob": torch.tensor([[0.25, 0.5]]).log(),
-    }
-    for lambda_, first in ((0.0, 0.0), (1.0, advantage)):
-        prepared = Ppo(gamma=1.0, gae_lambda=lambda_, normalize_advantages=False).prepare(batch)
-        assert prepared["advantages"].flatten().tolist() == [first, advantage]
-        assert prepared["value_targets"][0, :, 0].tolist() == [0.5 + first, paid]
-    policy = MixtureOfMarginals.from_logits(torch.zeros(1, 3, 1), torch.zeros(1, 3, 2, 1, 2))
-    output = TeamOutput(policy, torch.cat([half, half[:, :1]], 1), {}, {})
-    statistics = Impala(gamma=1.0).loss(output, batch, Progress())[1]
-    # V-trace's first advantage looks one target ahead, so both are the same: the mean of log 4 and log 2 times it.
-    assert float(statistics["loss/policy"]) == pytest.approx(1.5 * np.log(2) * advantage)
-
-
 def test_carrying_values_back_costs_as_much_per_step_in_a_long_fragment_as_in_a_short_one():
     class Written(TorchDispatchMode):
         numbers = 0

@@ -90,20 +90,6 @@ def test_in_the_per_agent_form_mixture_weights_receive_the_sum_of_all_agents_adv
         torch.testing.assert_close(of_marginals[:, :, agent], own, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["ppo", "impala"])
-def test_in_the_joint_form_the_summed_advantage_weighs_the_joint_log_probability(kind):
-    policy, weights, marginals = leaf_policy()
-    batch = one_step_batch(policy)
-    if kind == "ppo":
-        objective, output = Ppo(normalize_advantages=False, value_coef=0.0), output_of(policy)
-    else:
-        objective, output = Impala(value_coef=0.0), longer(policy)
-    got = gradients(objective, batch, (weights, marginals), output)
-    by_hand = -(policy.log_prob(batch["actions"]) * batch["reward"].sum(-1)).mean()
-    for one, other in zip(got, torch.autograd.grad(by_hand, (weights, marginals)), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
-
-
 @pytest.mark.parametrize("joint_ratio", [True, False])
 def test_ppo_is_surrogate_plus_weighted_value_error_minus_weighted_entropy(joint_ratio):
     policy, _, _ = leaf_policy()
@@ -168,39 +154,6 @@ def test_advantages_are_standardised_over_the_whole_batch_once():
     assert abs(advantages.mean()) < 1e-5
     assert abs(advantages.std(correction=0) - 1) < 1e-3
     assert abs(select_worlds(prepared, slice(0, 1))["advantages"].mean()) > 1e-3
-
-
-@pytest.mark.parametrize("end", ["terminated", "truncated", "fragment"])
-@pytest.mark.parametrize("kind", ["ppo", "impala"])
-def test_the_end_of_an_episode_a_time_limit_and_the_end_of_a_fragment_are_three_things(kind, end):
-    """One step, reward 1, gamma 0.5: worth 1, 1 + half the final observation's value, 1 + half the next one's."""
-    shape = (1, 1, 1)
-    policy = MixtureOfMarginals(torch.zeros(1, 1, 1), torch.zeros(1, 1, 1, 1, 1))
-    batch = {
-        "actions": torch.zeros(shape, dtype=torch.long),
-        "component": torch.zeros(1, 1, dtype=torch.long),
-        "log_prob": torch.zeros(1, 1),
-        "agent_log_prob": torch.zeros(shape),
-        "reward": torch.ones(shape),
-        "values": torch.zeros(shape),
-        "final_values": torch.full(shape, 6.0),
-        "last_values": torch.full((1, 1), 4.0),
-        "terminated": torch.full((1, 1), end == "terminated"),
-        "truncated": torch.full((1, 1), end == "truncated"),
-        "is_first": torch.ones(1, 2, dtype=torch.bool),
-    }
-    worth = {"terminated": 1.0, "truncated": 1 + 0.5 * 6, "fragment": 1 + 0.5 * 4}[end]
-    if kind == "ppo":
-        objective = Ppo(gamma=0.5, normalize_advantages=False)
-        assert objective.prepare(batch)["value_targets"].item() == worth
-        output = output_of(policy, values=torch.zeros(shape))
-        batch = objective.prepare(batch)
-    else:
-        objective = Impala(gamma=0.5)
-        twice = MixtureOfMarginals(torch.zeros(1, 2, 1), torch.zeros(1, 2, 1, 1, 1))
-        output = TeamOutput(twice, torch.tensor([[[0.0], [4.0]]]), {}, {})
-    _, statistics = objective.loss(output, batch, Progress())
-    assert statistics["loss/value"].item() == pytest.approx(worth**2)
 
 
 def test_extra_losses_are_added_with_their_scheduled_weight_and_only_logged_at_weight_zero():

@@ -12,14 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs import make
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.networks.network_config import VectorConfig
 from rl_models.schedule import Progress, Schedule
-from rl_models.teams.vector_team import vector_team
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.algorithms.together import (
@@ -42,11 +38,8 @@ def rooms(worlds):
 
 
 def cooks(worlds):
-    """Two cooks that carry on with macro actions, each for as long as it takes, also where a fragment begins."""
-    world = make("salad-v0", worlds, first_world=0)
-    scale = world.tables["vector_scale"].tolist()
-    one = Collector(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), 12)
-    one.reset(3)
+    """Two cooks that carry on with macro actions also where a fragment begins."""
+    one = small.cooks(worlds)
     assert not one.collect().obs["decides"][:, -1].all()
     return one
 
@@ -54,6 +47,21 @@ def cooks(worlds):
 def keepers(worlds):
     """A team that acts by action values."""
     return small_qmix.collector(num_worlds=worlds)
+
+
+def learners_of(one, objective, settings=FALLING, **arguments):
+    """Makes learners that begin with the weights of a collector's team."""
+    return lambda **more: Learner(copy.deepcopy(one.policy), objective, settings, **arguments, **more)
+
+
+def learned_as_one(shares, learner, fragments):
+    """Learners that have learned together; they are equal, and equal to one that has learned alone."""
+    made, alone = run_together(shares, learner, fragments), learner()
+    for fragment in fragments:
+        alone.update([fragment])
+    assert_equal_replicas(made)
+    assert_equals_one(made, alone, atol=1e-5)
+    return made
 
 
 KINDS = {
@@ -84,10 +92,7 @@ def test_their_update_is_that_of_one_learner_and_their_replicas_stay_equal(kind,
     make_one, objective = KINDS[kind]
     one = make_one(sum(shares))
     fragments = [one.collect() for _ in range(2)]
-
-    def learner(**arguments):
-        return Learner(copy.deepcopy(one.policy), objective, FALLING, seed=5, **arguments)
-
+    learner = learners_of(one, objective, seed=5)
     alone = learner()
     alone.update(fragments[:1])
     several = run_together(shares, learner, fragments[:1])
@@ -106,18 +111,9 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
     fragments = [one.collect() for _ in range(2)]
     ended = sum(int((part.steps["terminated"] | part.steps["truncated"]).sum()) for part in fragments)
     objective = Ppo(entropy_coef=Schedule.linear(0.1, 0.0, 60, "episodes"), num_epochs=1)
-
-    def learner(**arguments):
-        return Learner(copy.deepcopy(one.policy), objective, IN_EPISODES, **arguments)
-
-    made = run_together(shares, learner, fragments)
+    made = learned_as_one(shares, learners_of(one, objective, IN_EPISODES), fragments)
     assert made[0].progress.episodes == ended > 0
     assert made[0].optimiser.param_groups[0]["lr"] == IN_EPISODES.learning_rate.at(Progress(episodes=ended))
-    assert_equal_replicas(made)
-    alone = learner()
-    for fragment in fragments:
-        alone.update([fragment])
-    assert_equals_one(made, alone, atol=1e-5)
 
 
 @pytest.mark.parametrize("shares", [pytest.param((1, 6), marks=pytest.mark.slow), (0, 7)])
@@ -127,17 +123,7 @@ def test_schedules_in_episodes_read_the_episodes_of_all(shares):
 )
 def test_a_learner_that_has_nothing_for_a_minibatch_or_an_update_takes_part_in_it(make_one, objective, shares):
     one = make_one(7)
-    fragments = [one.collect() for _ in range(2)]
-
-    def learner(**arguments):
-        return Learner(copy.deepcopy(one.policy), objective, FALLING, **arguments)
-
-    made = run_together(shares, learner, fragments)
-    assert_equal_replicas(made)
-    alone = learner()
-    for fragment in fragments:
-        alone.update([fragment])
-    assert_equals_one(made, alone, atol=1e-5)
+    learned_as_one(shares, learners_of(one, objective), [one.collect() for _ in range(2)])
 
 
 def test_no_optimiser_step_is_made_without_decisions():
@@ -153,11 +139,7 @@ def test_they_stop_at_the_same_minibatch_as_one_learner():
     one = rooms(7)
     fragment = one.collect()
     objective = Ppo(num_epochs=4, num_minibatches=2, target_kl=1e-3, gradient_accumulation_steps=2)
-    settings = OptimiserSettings(learning_rate=Schedule.constant(1e-2), max_grad_norm=1e9)
-
-    def learner(**arguments):
-        return Learner(copy.deepcopy(one.policy), objective, settings, **arguments)
-
+    learner = learners_of(one, objective, OptimiserSettings(learning_rate=Schedule.constant(1e-2), max_grad_norm=1e9))
     alone = learner()
     told = alone.update([fragment])
     made = run_together((3, 4), learner, [fragment])

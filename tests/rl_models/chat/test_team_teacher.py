@@ -18,42 +18,29 @@ HOSTILE = "Alice: __import__('os').system('rm -rf /')\nBob: hi"
 SCRIPTED = ("wait", "go")
 
 
-def script(body, number):
-    """Each situation names the way in which it is answered; some get better when asked again."""
-    situation, asked_again = body["messages"][0]["content"], len(body["messages"]) > 1
-    return {
-        "good": say(GOOD),
-        "spaced": say(" Bob :  I fetch a bowl \n\nAlice: take the tomato\n"),
-        "chatty": say(f"Sure!\n{GOOD}"),
-        "eleven words": say(GOOD if asked_again else ELEVEN),
-        "eleven for ever": say(ELEVEN),
-        "hostile": say(HOSTILE),
-        "wrong agents": say("Alice: hi\nEve: hi"),
-        "twice": say("Alice: hi\nAlice: ho\nBob: hi"),
-        "long": say(GOOD + " " * 20_000),
-        "status 500": Step(status=500),
-        "no JSON": Step(body=b"<html>"),
-        "cut": say(GOOD, cut=True),
-        "slow": Step(is_late=True),
-    }[situation]
-
-
-SITUATIONS = (
-    "good",
-    "spaced",
-    "chatty",
-    "eleven words",
-    "eleven for ever",
-    "hostile",
-    "wrong agents",
-    "twice",
-    "long",
-    "status 500",
-    "no JSON",
-    "cut",
-    "slow",
-)
+ANSWERS = {
+    "good": say(GOOD),
+    "spaced": say(" Bob :  I fetch a bowl \n\nAlice: take the tomato\n"),
+    "chatty": say(f"Sure!\n{GOOD}"),
+    "eleven words": say(ELEVEN),
+    "eleven for ever": say(ELEVEN),
+    "hostile": say(HOSTILE),
+    "wrong agents": say("Alice: hi\nEve: hi"),
+    "twice": say("Alice: hi\nAlice: ho\nBob: hi"),
+    "long": say(GOOD + " " * 20_000),
+    "status 500": Step(status=500),
+    "no JSON": Step(body=b"<html>"),
+    "cut": say(GOOD, cut=True),
+    "slow": Step(is_late=True),
+}
+"""Situation -> how it is answered; `eleven words` gets better when asked again."""
+SITUATIONS = tuple(ANSWERS)
 ANSWERED = ("good", "spaced", "eleven words")
+
+
+def script(body, number):
+    situation, asked_again = body["messages"][0]["content"], len(body["messages"]) > 1
+    return say(GOOD) if asked_again and situation == "eleven words" else ANSWERS[situation]
 
 
 def teach(transport):

@@ -118,14 +118,6 @@ def test_only_agents_that_decide_count():
     torch.testing.assert_close(policy.log_prob(actions, torch.tensor([[True, False]])), each[:, 0])
 
 
-def test_flags_that_all_continue_leave_stop_and_flags_alone_in_the_probability():
-    output, actions = sample_of(team(), observations())
-    empty = actions | {name: torch.zeros_like(actions["stop"]) for name in ("stop", *unit_spec().flags)}
-    policy = output.policy
-    expected = policy.log_stop[..., 0] + policy.log_flags[..., 0].sum(-1)
-    torch.testing.assert_close(policy.agent_log_prob(empty), expected)
-
-
 def test_what_is_drawn_is_legal():
     obs = observations(200, num_agents=2)
     _, actions = sample_of(team(2), obs)

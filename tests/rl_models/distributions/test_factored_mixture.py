@@ -7,15 +7,7 @@ import math
 
 import pytest
 import torch
-from torch.distributions import (
-    AffineTransform,
-    Categorical,
-    Independent,
-    MixtureSameFamily,
-    Normal,
-    TanhTransform,
-    TransformedDistribution,
-)
+from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
 from rl_models.distributions.dependence import measure_dependence
 from rl_models.distributions.factored_mixture import BEFORE_TANH, CONTINUOUS, ActionParts, FactoredMixture
@@ -49,32 +41,6 @@ def drawn(policy):
     shape = (*policy.log_weights.shape[:2], policy.num_uniforms)
     with torch.no_grad():
         return policy.sample(torch.rand(shape, dtype=torch.float64))
-
-
-def squashed(gaussian, agent, number):
-    """torch's distribution of one number of an agent, [B, 1, M]."""
-    low, high = gaussian.low[agent, number], gaussian.high[agent, number]
-    normal = Normal(gaussian.mean[:, :, agent, :, number], gaussian.log_std[:, :, agent, :, number].exp())
-    steps = [TanhTransform(), AffineTransform((low + high) / 2, (high - low) / 2)]
-    return TransformedDistribution(normal, steps)
-
-
-def test_log_probabilities_are_those_of_torch():
-    policy, _ = mixture()
-    actions, _ = drawn(policy)
-    total = policy.log_weights
-    for agent in range(2):
-        for name, choices in policy.log_choices.items():
-            total = total + Categorical(logits=choices[:, :, agent]).log_prob(actions[name][:, :, agent, None])
-        for number in range(2 if agent == 0 else 1):
-            total = total + squashed(policy.gaussian, agent, number).log_prob(
-                actions[CONTINUOUS][:, :, agent, number, None].double()
-            )
-    # In double precision torch inverts tanh well enough away from the bounds.
-    inside = (actions[BEFORE_TANH].abs() < 3).all(-1).all(-1)
-    assert inside.float().mean() > 0.8
-    expected = torch.logsumexp(total, -1)
-    torch.testing.assert_close(policy.log_prob(actions)[inside], expected[inside].float(), atol=2e-4, rtol=1e-5)
 
 
 def test_the_density_of_a_stored_sample_is_that_of_a_mixture_of_gaussians_and_the_slope():

@@ -70,23 +70,6 @@ def test_the_per_agent_form_is_the_drawn_components_weight_and_the_agents_own_po
             torch.testing.assert_close(got[row, agent], wanted)
 
 
-def test_perfectly_correlated_agents_are_half_a_unit_from_every_product():
-    always = torch.tensor([[0.0, -torch.inf], [-torch.inf, 0.0]])
-    policy = MixtureOfMarginals.from_logits(torch.zeros(2), always.expand(2, 2, 2))
-    torch.testing.assert_close(policy.joint(), torch.eye(2) / 2)
-    torch.testing.assert_close(policy.tvd(), torch.tensor(0.5))
-
-
-def test_all_agents_act_on_the_component_of_the_shared_draw():
-    """Given the component, each agent plays that component's policy: here a different fixed action for each."""
-    fixed = torch.where(torch.eye(3, dtype=torch.bool), 0.0, -torch.inf)
-    policy = MixtureOfMarginals.from_logits(torch.zeros(6, 3), fixed.expand(6, 2, 3, 3))
-    shared = torch.arange(6) / 6 + 0.05
-    actions, component = policy.sample(torch.stack([shared, shared.flip(0), shared.roll(1)], dim=-1))
-    assert component.tolist() == [0, 0, 1, 1, 2, 2]
-    assert actions.tolist() == [[j, j] for j in component.tolist()]
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2**-24, 1 - 2**-53])
 def test_no_uniform_number_ever_picks_what_has_no_probability(uniform, dtype):

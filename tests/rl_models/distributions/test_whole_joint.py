@@ -7,29 +7,17 @@ import pytest
 import torch
 from scipy import stats
 
-from rl_models.distributions.joint_categorical import JointCategorical
-from rl_models.distributions.mixture import MixtureOfMarginals
+from tests.rl_models.distributions.test_joint_categorical import table
+from tests.rl_models.distributions.test_mixture import mixture
 
 BATCH, ACTIONS = 3, 4
 
 
-def mixture(agents, components, actions, batch, generator):
-    weights = 2 * torch.randn(*batch, components, generator=generator, dtype=torch.float64)
-    marginals = 2 * torch.randn(*batch, agents, components, actions, generator=generator, dtype=torch.float64)
-    return MixtureOfMarginals.from_logits(weights, marginals)
-
-
-def table(agents, actions, batch, generator):
-    logits = 2 * torch.randn(*batch, *[actions] * agents, generator=generator, dtype=torch.float64)
-    return JointCategorical.from_logits(logits, agents)
-
-
 def drawn(family, agents, actions=ACTIONS, batch=(BATCH,)):
     """A random policy of a family."""
-    generator = torch.Generator().manual_seed(0)
     if family == "central":
-        return table(agents, actions, batch, generator)
-    return mixture(agents, 1 if family == "marginal" else 3, actions, batch, generator)
+        return table(agents, actions, batch)[0]
+    return mixture(agents, 1 if family == "marginal" else 3, actions, batch)
 
 
 each = pytest.mark.parametrize("family", ["marginal", "sync", "central"])

@@ -20,6 +20,10 @@ def test_of_two_sprites_with_one_symbol_the_nearer_is_matched():
     assert follow([(5, 1, 1), (5, 6, 6)], [(5, 5, 6), (5, 1, 2)]) == [[1, 0], [0, 1]]
 
 
+def test_sprites_that_change_places_are_matched_by_symbol():
+    assert follow([(7, 3, 3), (5, 3, 4)], [(5, 3, 3), (7, 3, 4)]) == [[1, 0], [0, 1]]
+
+
 def test_each_sprite_is_matched_with_at_most_one_other():
     assert follow([(5, 4, 4), (5, 4, 6)], [(5, 4, 5), (5, 0, 6)]) == [[0, 1], [0, 1]]
 

@@ -11,7 +11,6 @@ from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings, Messag
 from rl_models.llm.messages import Writer, generate, to_message
 from rl_models.teams.llm_team import adapted_model
 from tests.rl_models.llm.small import SMALL, corpus, stir
-from tests.rl_models.networks.weight_changes import CHANGES
 
 MOST = 9
 
@@ -95,16 +94,6 @@ def test_a_copy_of_a_team_reads_the_messages_that_the_team_has_written(language,
     monkeypatch.undo()
     stir(again.message.values(), 0.9)
     assert Writer(again, settings).write(some) != first
-
-
-@pytest.mark.parametrize("change", CHANGES[:1])
-def test_no_message_is_written_by_weights_that_were(language, change):
-    language.train_adapter("message")
-    writer, some = Writer(language, MessageSettings(max_tokens=MOST)), prompts(language)
-    before = writer.write(some)
-    change(language.message)
-    after = writer.write(some)
-    assert after == Writer(language, MessageSettings(max_tokens=MOST)).write(some) != before
 
 
 def test_a_message_is_one_line_of_ten_words_at_most(language):

@@ -22,7 +22,6 @@ from tests.rl_models.llm.language_teams import (
     stirred,
 )
 from tests.rl_models.llm.small import THINGS, HintNarrator, collector, stir, team
-from tests.rl_models.networks.weight_changes import CHANGES
 from tests.rl_models.training.small import ratio_error
 
 
@@ -137,16 +136,6 @@ def test_a_step_at_which_nobody_decides_is_nothing_to_compute(learns):
     with torch.set_grad_enabled(learns):
         assert not forward(one.policy, batch).values.detach().any()
     assert one.policy.network.score_cache.computed == computed
-
-
-@pytest.mark.parametrize("change", CHANGES[:1])
-def test_no_moment_is_scored_with_weights_that_were(change):
-    one = stirred()
-    batch = to_batch(one.collect())
-    change(one.policy.network.language.action)
-    with torch.no_grad():
-        kept = forward(one.policy, batch).extras[ACTION_SCORES]
-    torch.testing.assert_close(kept, forward(one.policy, batch).extras[ACTION_SCORES].detach())
 
 
 def test_equal_moments_are_computed_once():

@@ -20,15 +20,3 @@ def test_two_agents_by_hand():
     error = modelling_loss(logits, actions)
     assert error.flatten().tolist() == pytest.approx([-math.log(3 / 4), -math.log(1 / 4)])
     assert modelling_hits(logits, actions).flatten().tolist() == [True, False]
-
-
-def test_three_agents_are_those_of_a_slow_loop():
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(4, 3, 2, 5, generator=generator, dtype=torch.double)
-    actions = torch.randint(5, (4, 3), generator=generator)
-    error = modelling_loss(logits, actions)
-    for step in range(4):
-        for agent in range(3):
-            for place, other in enumerate(((agent + 1) % 3, (agent + 2) % 3)):
-                wanted = torch.nn.functional.cross_entropy(logits[step, agent, place], actions[step, other])
-                torch.testing.assert_close(error[step, agent, place], wanted)

@@ -15,18 +15,6 @@ def test_the_error_is_minus_the_log_of_the_weight_on_the_answer():
     torch.testing.assert_close(error, torch.tensor([math.log(4), -math.log(0.7)]), atol=1e-4, rtol=0)
 
 
-def test_attention_to_all_words_alike_costs_the_log_of_their_number():
-    error = attention_loss(torch.full((5, 12), 1 / 12), torch.zeros(5, dtype=torch.uint8))
-    torch.testing.assert_close(error, torch.full((5,), math.log(12)), atol=1e-4, rtol=0)
-
-
-def test_its_gradient_moves_scores_toward_the_answer_and_away_from_the_rest():
-    scores = torch.zeros(4, requires_grad=True)
-    attention_loss(scores.softmax(-1), torch.tensor(2)).backward()
-    # Softmax minus one-hot.
-    torch.testing.assert_close(scores.grad, torch.tensor([0.25, 0.25, -0.75, 0.25]), atol=1e-4, rtol=0)
-
-
 def test_a_weight_of_zero_costs_much_but_not_everything():
     weights = torch.tensor([0.0, 1.0], requires_grad=True)
     error = attention_loss(weights, torch.tensor(0))

@@ -44,18 +44,6 @@ def test_dis_adds_manhattan_distances_of_both_sides():
     assert distance_sum(MASK, HERE, OFFSETS).item() == pytest.approx((0.8 + 0.6) / 2)
 
 
-def test_in_a_square_grid_dis_is_a_number_of_cells_over_width_plus_height():
-    cells = torch.tensor([[[3.0, -2.0], [0.0, 0.0]]])
-    assert distance_sum(torch.ones(1), torch.ones(1).bool(), cells / 8).item() == pytest.approx(5 / 16)
-
-
-def test_dis_is_least_where_everything_goes_to_whoever_is_nearer():
-    masks = torch.tensor([[int(bit) for bit in f"{number:05b}"] + [0] for number in range(32)]).float()
-    sums = distance_sum(masks, HERE, OFFSETS)
-    nearer = OFFSETS.abs().sum(-1)
-    assert masks[sums.argmin()].bool().tolist() == ((nearer[:, 0] < nearer[:, 1]) & HERE).tolist()
-
-
 def test_the_releases_dis_squares_the_difference_of_squared_distances():
     """0.10 + 0.04 + 0.04 of one's own against 0.16 + 0.02."""
     assert distance_gap(MASK, HERE, OFFSETS).item() == pytest.approx((0.18 - 0.18) ** 2, abs=1e-7)

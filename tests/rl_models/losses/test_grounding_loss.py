@@ -6,7 +6,7 @@ import torch
 from rl_models.losses import grounding
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.schedule import Progress, Schedule
-from tests.rl_models.networks.small_emma import frozen, observations, run, team
+from tests.rl_models.networks.small_emma import observations, run, team
 
 
 def episodes(agents=1, worlds=12, seed=0):
@@ -105,20 +105,3 @@ def test_the_observation_after_the_last_step_is_not_matched():
     changed = {name: value.clone() for name, value in obs.items()}
     changed["symbols"][:, 2] = changed["symbols"][:, 2].flip(0)
     torch.testing.assert_close(*[loss(run(policy, one), batch, Progress())[0] for one in (obs, changed)])
-
-
-def test_minimising_it_ties_sprites_to_their_manuals():
-    """Manuals of made-up encodings: nine sentences about other entities each."""
-    policy, (obs, batch) = team("paper", encoder=frozen), episodes(worlds=9)
-    obs["manual"] = torch.arange(9).view(9, 1, 1, 1).expand(9, 3, 1, 3).clone()
-    obs["symbols"] = (2 + torch.arange(9)).to(torch.uint8).view(9, 1, 1, 1, 1).expand(9, 3, 1, 3, 4).clone()
-    optimiser, loss = torch.optim.Adam(policy.parameters(), 0.03), GroundingLoss(Schedule.constant(1.0))
-    seen = []
-    for _ in range(60):
-        value, statistics = loss(run(policy, obs), batch, Progress())
-        seen.append(float(statistics["grounding/matched"]))
-        optimiser.zero_grad()
-        value.backward()
-        optimiser.step()
-    assert seen[0] < 0.5
-    assert seen[-1] == 1

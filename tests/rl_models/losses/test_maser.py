@@ -70,12 +70,6 @@ def test_distance_costs_reward_and_is_0_at_the_subgoal():
     assert episode.gather(1, subgoals.step).equal(episode)
 
 
-def test_agents_share_a_subgoal_if_only_the_teams_value_counts():
-    batch, policy, config = learned_from(own_value_share=0.0)
-    step = find_subgoals(forward(policy, batch), batch, config.maser).step
-    assert step[..., 0].equal(step[..., 1])
-
-
 def test_without_weights_the_loss_is_that_of_qmix_to_the_bit():
     none = dict.fromkeys(("intrinsic_coef", "individual_coef", "exploration_coef", "distance_coef"), 0.0)
     batch, policy, config = learned_from(**none)

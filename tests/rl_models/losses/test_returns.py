@@ -107,31 +107,6 @@ def test_vtrace_targets_are_the_papers_sum(clip_rho, clip_c):
         np.testing.assert_allclose(advantages[world, time, agent], wanted, atol=1e-10)
 
 
-def test_vtrace_keeps_the_bootstrap_value_at_the_end_of_a_fragment():
-    """The fixed point that stock RLlib misses: V = 1, r = 0.1, gamma = 0.9 is consistent, so nothing may change."""
-    ones = torch.ones(1, 4, 1)
-    following = following_values(ones, torch.ones(1, 1), torch.zeros(1, 4, 1), torch.zeros(1, 4, 1, dtype=torch.bool))
-    targets, advantages = vtrace(Steps(0.1 * ones, 0.9 * ones, ones, following), ones, torch.zeros(1, 4, 1))
-    torch.testing.assert_close(targets, ones)
-    torch.testing.assert_close(advantages, torch.zeros(1, 4, 1), atol=1e-6, rtol=0)
-
-
-def test_gae_keeps_the_bootstrap_value_at_the_end_of_a_fragment():
-    ones = torch.ones(1, 4, 1)
-    following = following_values(ones, torch.ones(1, 1), torch.zeros(1, 4, 1), torch.zeros(1, 4, 1, dtype=torch.bool))
-    advantages = gae(Steps(0.1 * ones, 0.9 * ones, ones, following), ones, 0.95)
-    torch.testing.assert_close(advantages, torch.zeros(1, 4, 1), atol=1e-6, rtol=0)
-
-
-def test_a_truncated_episode_is_worth_its_final_observation_and_a_terminated_one_nothing():
-    values, last = torch.zeros(2, 1, 1), torch.full((2, 1), 100.0)
-    truncated = torch.tensor([[[True]], [[False]]])
-    following = following_values(values, last, torch.full((2, 1, 1), 7.0), truncated)
-    steps = Steps(torch.zeros(2, 1, 1), torch.tensor([[[0.5]], [[0.0]]]), torch.zeros(2, 1, 1), following)
-    assert gae(steps, values, 1.0).flatten().tolist() == [3.5, 0.0]
-    assert vtrace(steps, values, values)[1].flatten().tolist() == [3.5, 0.0]
-
-
 def test_estimates_are_constants_for_the_policy_and_the_values():
     steps, tensors = steps_of(story(4))
     values = tensors["values"].requires_grad_()

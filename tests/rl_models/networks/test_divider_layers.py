@@ -14,15 +14,6 @@ def test_the_first_class_is_drawn_as_often_as_softmax_says():
     assert drawn.mean().item() == pytest.approx(logits[0].softmax(-1)[0].item(), abs=0.01)
 
 
-def test_one_uniform_draws_what_two_gumbel_variables_draw():
-    """A difference of Gumbel variables below x has probability sigmoid(x), which inverts to the uniform's logit."""
-    generator = torch.Generator().manual_seed(1)
-    gumbels = -(-torch.rand(40_000, 2, generator=generator).log()).log()
-    difference = gumbels[:, 0] - gumbels[:, 1]
-    for quantile in (0.1, 0.5, 0.9):
-        assert (difference < torch.tensor(quantile).logit()).float().mean().item() == pytest.approx(quantile, abs=0.01)
-
-
 def test_the_gradient_is_that_of_the_soft_sample():
     logits = torch.tensor([[0.2, 0.1], [-1.0, 0.4]], dtype=torch.double, requires_grad=True)
     uniforms, temperature = torch.tensor([0.3, 0.8], dtype=torch.double), 0.7

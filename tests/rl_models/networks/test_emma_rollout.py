@@ -13,7 +13,7 @@ from rl_models.training.loop import Learner
 from tests.rl_models.networks.emma_games import collector, team, world
 from tests.rl_models.networks.small import Uncached
 from tests.rl_models.text.small import save_bert
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, ratio_error
+from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, ratio_error, second_fragment
 
 KINDS = {
     "stage 1": {},
@@ -27,15 +27,10 @@ KINDS = {
 @pytest.mark.parametrize("objective", [Ppo(), Impala()])
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rollout_equals_train(kind, objective):
-    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
     arguments = {"max_episode_steps": 9} | KINDS[kind]
     place = world(**arguments)
     one = collector(place, team(place, frames=arguments.get("frames", 3)))
-    one.collect()
-    fragment = one.collect()
-    assert fragment.is_first[:, 1:-1].any()
-    assert not fragment.is_first[:, 0].all()
-    assert ratio_error(objective, one.policy, fragment) < 1e-5
+    assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -89,18 +84,3 @@ def test_a_sentence_is_read_once_an_episode_while_acting_and_anew_after_an_updat
         assert set(read) == set(np.unique(shown).tolist())
         begun = fragment.is_first[:, 1:-1].sum() + len(shown)
         assert len(read) <= begun * shown.shape[-1] < shown.size / 2
-
-
-def test_a_frozen_attention_leaves_the_optimiser_nothing_of_it():
-    """The release freezes keys and symbols after stage 1."""
-    policy = team(world())
-    frozen = [name for name, _ in policy.named_parameters() if ".key_" in name or ".symbols." in name]
-    assert len(frozen) == 5
-    for name, parameter in policy.named_parameters():
-        parameter.requires_grad_(name not in frozen)
-    before = {name: value.clone() for name, value in policy.named_parameters()}
-    one = collector(world(), policy)
-    Learner(policy, Ppo(), OptimiserSettings()).update([one.collect()])
-    unchanged = {name for name, value in policy.named_parameters() if torch.equal(value, before[name])}
-    assert set(frozen) <= unchanged
-    assert len(unchanged) < len(before) - 3

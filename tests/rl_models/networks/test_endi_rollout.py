@@ -5,26 +5,21 @@ import pytest
 import torch
 
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
-from rl_models.layers.tracks import tracks
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from rl_models.teams.endi_team import VARIANTS
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner
 from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
-from tests.rl_models.training.small import assert_equal_fragments, ratio_error
+from tests.rl_models.training.small import ratio_error, second_fragment
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 often = pytest.mark.parametrize(
     "backbone", [one if one == "reading" else pytest.param(one, marks=pytest.mark.slow) for one in BACKBONES]
 )
 TEAMS = [("reading", 3), ("matching", 3), ("emma", 2)]
-SLOW = pytest.mark.slow
 
 
 def collector(backbone, place, policy=None, length=20, **arguments):
@@ -40,14 +35,9 @@ def collector(backbone, place, policy=None, length=20, **arguments):
 )
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_rollout_equals_train(backbone, agents, shares_network, objective):
-    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
     place = world(backbone, num_worlds=12, agents=agents)
     one = collector(backbone, place, team_for(backbone, place, shares_network))
-    one.collect()
-    fragment = one.collect()
-    assert fragment.is_first[:, 1:-1].any()
-    assert not fragment.is_first[:, 0].all()
-    assert ratio_error(objective, one.policy, fragment) < 1e-5
+    assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
 
 
 @both
@@ -89,17 +79,6 @@ def test_how_worlds_are_spread_changes_no_mask_and_no_action(backbone):
         np.testing.assert_allclose(ours.steps["log_prob"], theirs.steps["log_prob"], atol=1e-5)
 
 
-@pytest.mark.long
-@often
-def test_a_restored_collector_draws_the_same_noise(backbone):
-    unbroken = collector(backbone, world(backbone))
-    unbroken.collect()
-    snapshot = {name: value.copy() for name, value in unbroken.snapshot().items()}
-    fresh = collector(backbone, world(backbone))
-    fresh.restore(snapshot)
-    assert_equal_fragments(fresh.collect(), unbroken.collect())
-
-
 @both
 def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone):
     """A world that stops where it would end: there noise is that of the next episode's first moment."""
@@ -124,34 +103,6 @@ def test_values_of_stopped_episodes_are_those_of_their_last_observation(backbone
     np.testing.assert_allclose(fragment.steps["final_values"][world_row, moment], values, atol=1e-5)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("backbone", "agents", "variant", "objective"),
-    [
-        ("reading", 3, name, Ppo)
-        if name in ("endi_sup", "endi_reg")
-        else pytest.param("reading", 3, name, Ppo, marks=SLOW)
-        for name in sorted(VARIANTS)
-    ]
-    + [(*team, "endi_dis", Impala) for team in TEAMS[1:]],
-)
-def test_every_variant_trains(backbone, agents, variant, objective):
-    losses = VARIANTS[variant]
-    place = world(backbone, 4, agents)
-    one = collector(backbone, place, team_for(backbone, place, models_others=losses.modelling_coef > 0), 8)
-    learner = Learner(one.policy, objective(extra_losses=losses.extra_losses()), OptimiserSettings())
-    before = {name: weight.clone() for name, weight in one.policy.named_parameters()}
-    statistics = learner.update([one.collect()])
-    changed = {name for name, weight in one.policy.named_parameters() if not torch.equal(weight, before[name])}
-    for part in ("division", "goal", "policy_head") + (("others",) if losses.modelling_coef else ()):
-        assert any(part in name for name in changed)
-    assert statistics["learner/skipped_updates"] == 0
-    assert {"division/overlap", "division/coverage", "division/taken", "division/conflicts"} <= statistics.keys()
-    assert ("division/others_accuracy" in statistics) == (variant != "endi_sup")
-    assert (f"loss/{losses.regulariser}" in statistics) == (variant != "endi_reg")
-    assert ratio_error(objective(), one.policy, one.collect()) < 1e-5
-
-
 @both
 def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
     policy = team_for(backbone, world(backbone))
@@ -165,32 +116,3 @@ def test_an_evaluation_draws_masks_or_takes_the_likeliest(backbone):
     for metrics in (drawn, likeliest):
         assert metrics["own_entities_0"].shape == metrics["own_entities_1"].shape == (6,)
         assert all((metrics[name] >= 0).all() and (metrics[name] <= 1).all() for name in ("overlap", "coverage"))
-
-
-@pytest.mark.parametrize("stage", [2, 3])
-def test_entities_are_followed_as_the_engine_moves_them(stage):
-    """Each sprite is traced to its entity's place in the last two moments; two of a kind may be confused."""
-    place = world("emma", 32, stage=stage, max_episode_steps=64)
-    obs, was = place.reset(5), []
-    generator, right, total = np.random.default_rng(0), 0, 0
-    for _ in range(30):
-        was.append(cells_now(place))
-        length = place.state["episode_length"]
-        seen = {name: torch.from_numpy(obs[name][:, 0]) for name in ("symbols", "cells")}
-        track = tracks(seen["symbols"], seen["cells"], 10)
-        for row in np.flatnonzero(length >= 2):
-            for moment in (0, 1):
-                then, now = was[moment - 3][row], was[-1][row]
-                for slot in range(5):
-                    found = int(track[row, moment, slot])
-                    pairs = {(int(a), int(b)) for a, b in zip(then, now, strict=True)}
-                    pair = int(seen["cells"][row, moment, slot]), int(seen["cells"][row, -1, found])
-                    right, total = right + (pair in pairs), total + 1
-        obs = place.step(generator.integers(5, size=(32, 2)))[0]
-    assert total > 1000
-    assert right >= 0.99 * total
-
-
-def cells_now(place):
-    places = place.state["entity_places"]
-    return (places[..., 0] >> 1) * 10 + (places[..., 1] >> 1)

@@ -7,18 +7,16 @@ import torch
 from rl_envs.rock_paper_scissors.world import RockPaperScissors
 from rl_envs.rtfm.world import Rtfm
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
-from rl_models.losses.mention_contrast import MentionContrast, document_contrast
+from rl_models.losses.mention_contrast import document_contrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
-from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run
 from tests.rl_models.networks.small_matching import KINDS, SENTENCE_END, observations, team
 from tests.rl_models.networks.small_matching import sizes_of as matching_sizes
-from tests.rl_models.training.small import ratio_error
+from tests.rl_models.training.small import ratio_error, second_fragment
 
 EMPTY = 1
 
@@ -146,30 +144,6 @@ def test_the_contrast_is_a_cross_entropy_over_rows_and_columns_of_each_documents
     torch.testing.assert_close(document_contrast(scores, documents), (rows + columns) / 2)
 
 
-def test_the_contrast_teaches_two_tables_to_be_one():
-    """A word of the room begins to match itself in documents, from labels of nobody."""
-    world = RockPaperScissors(64, setting="ten_letters")
-    config = ReaderTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
-    policy = reader_team(config, matching_sizes(world), world.action_spec)
-    collector = Collector(world, policy, 8)
-    collector.reset(0)
-    batch = Ppo().prepare(to_batch(collector.collect()))
-    loss = MentionContrast(Schedule.constant(1.0))
-    optimiser = torch.optim.Adam(policy.parameters(), 3e-2)
-    values = []
-    for _ in range(30):
-        optimiser.zero_grad()
-        value, _ = loss(forward(policy, batch), batch, Progress())
-        value.backward()
-        optimiser.step()
-        values.append(value.item())
-    assert values[-1] < values[0] / 2
-    letters = torch.tensor([world.lexicon.encode(letter)[0] for letter in "abcdefghij"])
-    mentions = policy.network.mentions
-    matches = mentions.words.weight[letters] @ mentions.document_words.weight[letters].T
-    assert (matches.argmax(1) == torch.arange(10)).sum() >= 8
-
-
 # -------------------------------------------------------------------------------------------- worlds
 
 WORLDS = {
@@ -185,13 +159,9 @@ WORLDS = {
     ("name", "shares_network"), [("letters", True), ("one", True), ("two", False), ("three", True)]
 )
 def test_rollout_equals_train(name, shares_network):
-    """Episodes end inside the fragment, and the second fragment begins inside episodes."""
     world = WORLDS[name]()
     config = ReaderTeamConfig(MatchingConfig(), shares_network=shares_network)
     policy = reader_team(config, matching_sizes(world), world.action_spec)
     collector = Collector(world, policy, 20)
     collector.reset(3)
-    collector.collect()
-    fragment = collector.collect()
-    assert fragment.is_first[:, 1:-1].any()
-    assert ratio_error(Ppo(), policy, fragment) < 1e-5
+    assert ratio_error(Ppo(), policy, second_fragment(collector)) < 1e-5

@@ -9,15 +9,13 @@ from rl_models.batch import forward, to_batch
 from rl_models.networks.qmix_policy import ONLINE, TARGET, make_mixing
 from rl_models.teams.qmix_team import QmixTeamConfig
 from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
+from tests.rl_models.training.small import second_fragment
 
 
 def fragment_and_team(**arguments):
-    """The second fragment, which begins inside episodes, and who played it."""
+    """The second fragment and who played it."""
     one = collector(**arguments)
-    one.collect()
-    fragment = one.collect()
-    assert fragment.is_first[:, 1:-1].any() and not fragment.is_first[:, 0].all()
-    return fragment, one.policy
+    return second_fragment(one), one.policy
 
 
 def changed(batch, **values):

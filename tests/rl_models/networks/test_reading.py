@@ -9,7 +9,6 @@ import torch
 from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.networks.mentions import DOCUMENTS, SCORES
 from rl_models.networks.network_config import SilgConfig
-from rl_models.networks.reading import offsets_to
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, Txt2PiConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
@@ -66,23 +65,6 @@ def test_the_paper_team_differs_where_the_sheet_says():
     assert reader.context_features == 200
     assert type(reader.inventory_reader.onward) is torch.nn.LSTM
     assert run(paper, observations()).policy.log_marginals.min() > -20  # illegal moves are not masked
-
-
-def test_illegal_moves_are_never_drawn_and_cost_no_entropy():
-    policy, obs = team("released"), observations()
-    drawn = run(policy, obs).policy
-    assert (drawn.log_marginals[..., 0, :].exp()[~obs["legal"]] == 0).all()
-    alone = observations()
-    alone["legal"][..., 1:] = False
-    entropy = run(policy, alone).policy.component_entropy()
-    torch.testing.assert_close(entropy, torch.zeros_like(entropy))
-
-
-def test_distances_are_signed_and_in_sizes_of_the_grid():
-    offsets = offsets_to(torch.tensor([[1, 3]], dtype=torch.uint8), torch.zeros(1, 4, 5, 6))
-    assert offsets[0, 1, 3].tolist() == [0, 0]
-    torch.testing.assert_close(offsets[0, 0, 4], torch.tensor([1 / 5, -1 / 4]))
-    torch.testing.assert_close(offsets[0, 3, 0], torch.tensor([-3 / 5, 2 / 4]))
 
 
 # ------------------------------------------------------------------------------------------- texts

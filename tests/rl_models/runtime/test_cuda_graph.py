@@ -5,25 +5,17 @@ and writes at the same addresses. The same tests run on a GPU where there is one
 """
 
 import contextvars
-import copy
 import functools
 
-import numpy as np
 import pytest
 import torch
 
-from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.algorithms.ppo import Ppo
 from rl_models.policy import fixed_weights
 from rl_models.runtime import cuda_graph
 from rl_models.runtime import device as devices
 from rl_models.runtime.cuda_graph import Graphed
 from rl_models.runtime.fixed_weights import CachedByWeights
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
-from tests.rl_models.training.small import arrays_of, cordial, rooms, team
 
 ON_A_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if ON_A_GPU else "cpu")
@@ -290,53 +282,3 @@ def test_what_depends_on_weights_alone_is_computed_within_a_capture(capturing):
                 assert read(at(number))["y"].tolist() == [number + 10 * (number + 1)]
             weight.data.add_(1)
     assert len(capturing) == 1
-
-
-def trained(objective, updates):
-    """What is played and what is learned by a team of FurnMove."""
-    policy = team().to(DEVICE)
-    collector = Collector(rooms(6), policy, 8, objective.needs_values)
-    collector.reset(3)
-    learner = Learner(policy, copy.deepcopy(objective), OptimiserSettings(optimiser_epsilon=0.1))
-    Watched.weights = tuple(policy.parameters())
-    fragments, statistics = [], []
-    for _ in range(updates):
-        fragments.append(collector.collect())
-        statistics.append({name: float(value) for name, value in learner.update(fragments[-1:]).items()})
-    return fragments, statistics, {name: value.detach().cpu().numpy() for name, value in policy.state_dict().items()}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "ppo",
-        pytest.param("impala", marks=pytest.mark.slow),
-        pytest.param("impala in minibatches", marks=pytest.mark.slow),
-    ],
-)
-def test_a_team_plays_and_learns_with_captures_as_without(capturing, monkeypatch, name):
-    falling = Schedule.linear(0.1, 0.0, 200)
-    loss = (cordial(rooms(1)),)
-    objective = {
-        "ppo": Ppo(num_epochs=2, num_minibatches=3, entropy_coef=falling, extra_losses=loss),
-        "impala": Impala(extra_losses=loss),
-        "impala in minibatches": Impala(
-            num_epochs=2,
-            num_minibatches=3,
-            entropy_coef=Schedule.linear(0.1, 0.0, 30, "optimiser_steps"),
-            extra_losses=loss,
-        ),
-    }[name]
-    updates = 2 if name == "ppo" else 4  # the third call is captured; PPO learns from six minibatches an update
-    with_captures = trained(objective, updates)
-    made = len(capturing)
-    monkeypatch.setattr(devices, "can_capture", lambda device: False)
-    without = trained(objective, updates)
-    assert made >= 2  # of acting and of learning
-    for one, other in zip(with_captures[0], without[0], strict=True):
-        for key, value in arrays_of(other).items():
-            np.testing.assert_allclose(arrays_of(one)[key], value, atol=1e-4, err_msg=key)
-    for one, other in zip(with_captures[1], without[1], strict=True):
-        assert one == pytest.approx(other, abs=1e-3)
-    for key, value in without[2].items():
-        np.testing.assert_allclose(with_captures[2][key], value, atol=1e-4, err_msg=key)

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from rl_envs.core.chance import Chance
 from rl_models.distributions.factored_mixture import ActionParts
-from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.heads.factored_heads import FactoredHead
 from rl_models.networks.network_config import TboneConfig
 from rl_models.policy import TeamPolicy
@@ -128,21 +126,6 @@ def test_messages_of_others_change_an_agents_policy(spoilt_round):
     one, other = share(0.0), share(3.0)
     assert (one.log_marginals != other.log_marginals).any()
     assert (one.log_weights != other.log_weights).any()
-
-
-def test_processes_on_their_own_draw_the_same_component_from_the_seed_alone():
-    """Nobody tells anybody what was drawn: stream and weights suffice."""
-    weights = torch.linspace(0, 1, 5).log_softmax(-1).expand(1, 1, 5)
-    telling = torch.eye(5).mul(100).expand(1, 1, 1, 5, 5)  # each component has an action of its own
-    drawn = []
-    for agent in range(3):
-        chance = Chance(seed=9, first_world=4, num_worlds=1)
-        for _ in range(50):
-            uniforms = torch.from_numpy(chance.policy_uniforms(4))[:, None, [0, 1 + agent]]
-            drawn.append(int(MixtureOfMarginals.from_logits(weights, telling).sample(uniforms)[0]))
-            chance.next_step()
-    assert drawn[:50] == drawn[50:100] == drawn[100:]
-    assert len(set(drawn)) > 2
 
 
 class Central(torch.nn.Module):

@@ -69,17 +69,6 @@ def test_a_table_holds_every_sentence_and_trains_nothing(bert, tmp_path):
     assert not table.state_dict()
 
 
-def test_a_sentence_is_encoded_once_in_its_life(bert, tmp_path, monkeypatch):
-    asked = []
-    encode = PretrainedEncoder.encode
-    monkeypatch.setattr(PretrainedEncoder, "encode", lambda self, some: asked.extend(some) or encode(self, some))
-    first = frozen_encoder(PretrainedEncoder(bert), SENTENCES[:3] * 2, tmp_path)
-    second = frozen_encoder(PretrainedEncoder(bert), SENTENCES, tmp_path)
-    assert sorted(asked) == sorted(SENTENCES)
-    assert first.num_sentences == 6
-    torch.testing.assert_close(second(torch.tensor([2]))[0], first(torch.tensor([5]))[0])
-
-
 def test_an_interrupted_encoding_goes_on_where_it_stopped(bert, tmp_path, monkeypatch):
     asked, encode = [], PretrainedEncoder.encode
 

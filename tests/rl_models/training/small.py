@@ -8,9 +8,10 @@ from rl_envs.furnmove.observation import VIEW, num_channels
 from rl_envs.registry import make
 from rl_models.batch import forward, to_batch
 from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
-from rl_models.networks.network_config import TboneConfig
+from rl_models.networks.network_config import TboneConfig, VectorConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.tbone_team import CentralTeamConfig, TboneTeamConfig, central_team, tbone_team
+from rl_models.teams.vector_team import vector_team
 from rl_models.training.collector import Collector
 from tests.toy_worlds import Errands
 
@@ -48,6 +49,15 @@ def collector(num_worlds=6, first_world=0, agents=2, components=3, length=16, se
     return one
 
 
+def cooks(num_worlds=6, length=12):
+    """A collector of two cooks that see numbers and carry on with macro actions, each for as long as it takes."""
+    world = make("salad-v0", num_worlds)
+    scale = world.tables["vector_scale"].tolist()
+    one = Collector(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), length)
+    one.reset(3)
+    return one
+
+
 class Walks(Errands):
     """The toy world with one action: macro actions, agents that leave the game, and composed text."""
 
@@ -55,6 +65,14 @@ class Walks(Errands):
 
     def _advance(self, actions, recorded):
         return super()._advance({"go": actions, "say": actions + self.state["cell"] % 2}, recorded)
+
+
+def second_fragment(one):
+    """What a collector plays next but one: it begins inside episodes, and some end inside it."""
+    one.collect()
+    fragment = one.collect()
+    assert fragment.is_first[:, 1:-1].any() and not fragment.is_first[:, 0].all()
+    return fragment
 
 
 def arrays_of(fragment):

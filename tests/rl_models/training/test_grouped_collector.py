@@ -55,15 +55,6 @@ def test_groups_of_worlds_with_composed_texts_keep_their_texts():
     np.testing.assert_array_equal(*said)
 
 
-def test_groups_continue_from_their_snapshot():
-    unbroken, fresh = grouped(2), grouped(2)
-    unbroken.version = 4
-    unbroken.collect()
-    fresh.restore(unbroken.snapshot())
-    assert fresh.version == 4
-    assert_equal_fragments(fresh.collect(), unbroken.collect())
-
-
 def test_the_worlds_of_one_group_are_stepped_while_the_actions_of_the_other_are_on_their_way(monkeypatch):
     happened = []
 

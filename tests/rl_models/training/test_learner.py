@@ -1,24 +1,20 @@
 """The Ray-free learner: what an update does, what a checkpoint continues, and that small tasks are learned."""
 
 import copy
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
 from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings, load_optimiser, optimiser_tensors
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
-from rl_models.networks.network_config import TboneConfig
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
-from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import WINDOW, Learner, count_progress, train
@@ -182,64 +178,3 @@ def test_a_team_learns_to_choose_alike(name, components):
     while coordination_return(policy, **game) <= 0.9:
         assert learner.progress.env_steps < 20_000
         train(one, learner, learner.progress.env_steps + 2_000)
-
-
-class Recall(Walks):
-    """Agent 0 sees a symbol at the first of two steps; at the second step both agents must name it.
-
-    Agent 0 has to remember, agent 1 to be told. The grid's first cell shows the symbol in its channel.
-    """
-
-    action_spec = 3
-    metric_names = ("right",)
-    text_spec = {}  # noqa: RUF012
-
-    def __init__(self, num_worlds=1, first_world=0):
-        super().__init__(num_worlds, first_world)
-        self.observation_spec = {"view": ArraySpec((4, 15, 15), "uint8", 0, 1, "symbol in the first three channels")}
-
-    def _begin(self, rows):
-        self.state["word"][rows] = (self.chance.uniforms(1, rows) * 3).astype(np.uint8)
-
-    def _advance(self, actions, recorded):
-        last = self.state["episode_length"] == 1
-        right = (actions == self.state["word"]) & last[:, None]
-        self.state["cell"][...] = right
-        return right.sum(1, keepdims=True).repeat(2, 1) * 0.5, last, np.zeros(self.num_worlds, bool)
-
-    def _observe(self, rows):
-        view = np.zeros((len(rows), 2, 4, 15, 15), np.uint8)
-        view[:, :, 3] = 1
-        first = np.flatnonzero(self.state["episode_length"][rows] == 0)
-        view[first, 0, self.state["word"][rows[first], 0]] = 1
-        return {"view": view}
-
-    def _duration(self):
-        return np.ones((self.num_worlds, 2), np.int32)
-
-    def _episode_metrics(self, rows):
-        return {"right": self.state["cell"][rows].mean(1)}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("objective", "learning_rate", "entropy_coef"),
-    [
-        pytest.param(Ppo(gamma=0.9, num_minibatches=2, value_coef=0.125), 1e-2, 0.01, id="ppo"),
-        pytest.param(Impala(gamma=0.9, value_coef=0.125), 5e-3, 0.03, id="impala"),
-    ],
-)
-def test_a_team_learns_to_remember_and_to_tell(objective, learning_rate, entropy_coef):
-    """Without memory and messages each agent is right once in three times."""
-    network = TboneConfig(cell_features=4, channels=(2, 2, 4, 8), agent_features=4, hidden_size=32, message_features=8)
-    policy = tbone_team(TboneTeamConfig(network, 3), 2, (4, 15, 15), 3, seed=1)
-    one = Collector(Recall(64), policy, 4, objective.needs_values)
-    one.reset(0)
-    objective = dataclasses.replace(objective, entropy_coef=Schedule.constant(entropy_coef))
-    learner = learner_of(one, objective, OptimiserSettings(learning_rate=Schedule.constant(learning_rate)))
-    for _ in range(15):
-        train(one, learner, learner.progress.env_steps + 2048)
-        right = one.pop_episodes()["right"][-500:].mean()
-        if right > 0.9:
-            break
-    assert right > 0.9
