@@ -1,4 +1,7 @@
-"""The expert takes shortest paths, in the full graph and in the authors' graph that lacks a turn."""
+"""The expert takes shortest paths, in the full graph and in the authors' graph that lacks a turn.
+
+The paths of the authors' graph are compared with recorded ones (`tests/golden/test_furnlift_golden.py`).
+"""
 
 import itertools
 
@@ -8,7 +11,6 @@ import pytest
 from rl_envs import make
 from rl_envs.furnlift.actions import MOVE_AHEAD, PASS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.expert import Expert, target_pairs
-from rl_envs.furnmove.geometry import STEPS
 from tests.rl_envs.furnlift.scenes import EAST, NORTH, SOUTH, WEST
 
 OPEN = np.ones((3, 12), bool)
@@ -17,49 +19,6 @@ PAIR = [[[1, 1, EAST], [1, 10, WEST]]]
 
 def advise(expert, agents, can_pick_up=False, pairs=1):
     return expert.advise(np.array(agents), np.ones(pairs, bool), can_pick_up)
-
-
-def slow_length(is_open, start, target):
-    """Breadth-first search written out, over the full graph."""
-    lengths, wave = {tuple(start): 0}, [tuple(start)]
-    while wave:
-        row, column, heading = state = wave.pop(0)
-        ahead = (row + STEPS[heading][0], column + STEPS[heading][1], heading)
-        for after in (ahead, (row, column, (heading + 1) % 4), (row, column, (heading - 1) % 4)):
-            inside = 0 <= after[0] < is_open.shape[0] and 0 <= after[1] < is_open.shape[1]
-            if inside and is_open[after[0], after[1]] and after not in lengths:
-                lengths[after] = lengths[state] + 1
-                wave.append(after)
-    return lengths.get(tuple(target), np.inf)
-
-
-def test_following_the_expert_takes_as_many_steps_as_a_search_written_out():
-    random = np.random.default_rng(0)
-    is_open = random.random((6, 9)) < 0.8
-    cells = np.argwhere(is_open)
-    for _ in range(20):
-        states = np.concatenate([cells[random.integers(len(cells), size=4)], random.integers(4, size=(4, 1))], axis=1)
-        agents, pair = states[:2].copy(), states[2:]
-        costs = [
-            sum(slow_length(is_open, a, b) for a, b in zip(agents, order, strict=True)) for order in (pair, pair[::-1])
-        ]
-        advice = advise(Expert(is_open, pair[None]), agents)
-        if min(costs) == np.inf or min(costs) == 0:
-            assert advice is None
-            continue
-        order = int(np.argmin(costs))
-        np.testing.assert_array_equal(advice.targets, (pair, pair[::-1])[order])
-        for agent, option in itertools.chain(*([(a, o) for o in advice.options[a]] for a in range(2))):
-            after = moved(agents[agent], option)
-            left = slow_length(is_open, agents[agent], advice.targets[agent])
-            assert slow_length(is_open, after, advice.targets[agent]) == max(left - 1, 0)
-
-
-def moved(state, action):
-    row, column, heading = state
-    if action == MOVE_AHEAD:
-        return row + STEPS[heading][0], column + STEPS[heading][1], heading
-    return row, column, (heading + {ROTATE_RIGHT: 1, ROTATE_LEFT: -1, PASS: 0}[action]) % 4
 
 
 @pytest.mark.parametrize(("heading_ring", "expected"), [(True, (ROTATE_LEFT,)), (False, (ROTATE_RIGHT,))])

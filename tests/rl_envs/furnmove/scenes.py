@@ -16,6 +16,7 @@ FINE, FAILED = -0.01, -0.03
 
 CENTRE = (12, 12)
 OPEN_ROOM = room_from_drawing("open", ["." * 25] * 25)
+SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 APART = {n: [(14, 9), (14, 15), (10, 9), (10, 15)][:n] for n in (1, 2, 3, 4)}
 """N -> cells around a television at the centre of the open room: at least 2 apart, it can be held from there, and still
 after it moved by one cell to any side."""

@@ -13,9 +13,8 @@ from rl_envs.furnmove.start_file import save_starts
 from rl_envs.furnmove.starts import make_starts
 from rl_envs.furnmove.world import FurnMove
 from rl_envs.testing import check_world
-from tests.rl_envs.furnmove.scenes import OPEN_ROOM, PASS
+from tests.rl_envs.furnmove.scenes import OPEN_ROOM, PASS, SMALL
 
-SMALL = room_from_drawing("small", [".......", ".....o.", ".......", ".......", ".......", "......."])
 TIGHT = room_from_drawing("tight", [".....", ".....", "....."])
 LAPTOP = split_rooms("test", "laptop")
 NAMES = ("room", "agent_cells", "agent_headings", "tv", "stand")

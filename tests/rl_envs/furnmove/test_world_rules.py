@@ -28,6 +28,7 @@ def test_the_television_flies_over_the_stand_and_agents_do_not():
     world = situation(APART[2], EAST, stand=(15, 12, 0))  # rows 14-16, columns 10-14
     assert act(world, AHEAD, PASS) == [FAILED, FINE]
     assert act(world, CARRY_AHEAD, CARRY_AHEAD) == [FAILED, FAILED]
+    assert world.state["visited"][0][CENTRE], "a joint action that fails marks the television's cell, too"
     assert pose(world) == ((*CENTRE, 0), APART[2], [EAST, EAST])
     for _ in range(2):
         assert act(world, PUSH_RIGHT, PUSH_RIGHT) == [0.99, 0.99]
@@ -37,3 +38,10 @@ def test_the_television_flies_over_the_stand_and_agents_do_not():
 def test_the_bonus_can_be_set():
     world = situation(APART[2], NORTH, stand=(12, 20, 0), closer_reward=0.25)
     assert act(world, CARRY_RIGHT, CARRY_RIGHT) == [0.24, 0.24]
+
+
+def test_an_agent_alone_waits_for_nobody():
+    world = situation([(14, 9)], EAST, stand=(12, 20, 0))
+    assert act(world, AHEAD) == [FINE]
+    assert act(world, CARRY_AHEAD) == [0.99]
+    assert pose(world) == ((12, 13, 0), [(14, 11)], [EAST])

@@ -232,18 +232,6 @@ def test_fifteen_published_sentences_have_misread_quotes():
     assert len(changed) == 15 and all("\u20ac" in one and "\u20ac" not in other for one, other in changed)
 
 
-@needs_published
-@pytest.mark.parametrize("split", ["train", "val", "test", "test_se"])
-@pytest.mark.parametrize(("agents", "stage"), [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)])
-def test_the_published_corpus_serves_every_stage_and_split(split, agents, stage):
-    released = ["random_walk"] if agents == 2 else []
-    for one in ([], released):
-        world = Messenger(200, texts="published", split=split, num_agents=agents, stage=stage, released=one)
-        world.reset(0)
-        for _ in range(20):
-            world.step(np.random.default_rng(0).integers(5, size=(200, agents)))
-
-
 def test_every_sentence_is_known_to_be_about_what_its_cell_says():
     corpus, _ = build_corpus("own", False, 2)
     assert len(corpus.about) == len(corpus.sentences)

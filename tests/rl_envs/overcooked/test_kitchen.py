@@ -26,19 +26,6 @@ def test_the_five_kitchens_have_their_size_pots_and_rooms(layout):
     assert meets == ROOMS.get(layout, True)
 
 
-def test_distances_are_those_of_a_slow_search():
-    found = Kitchen("counter_circuit_o_1order")
-    steps = np.full((found.size, found.size), found.size)
-    steps[np.arange(found.size), np.arange(found.size)] = np.where(found.is_floor, 0, found.size)
-    for _ in range(found.size):
-        for cell in np.flatnonzero(found.is_floor):
-            for beside in found.front[4 * cell : 4 * cell + 4]:
-                onward = steps[beside] if found.is_floor[beside] else np.full(found.size, found.size)
-                onward = np.where(np.arange(found.size) == beside, 0, onward)
-                steps[cell] = np.minimum(steps[cell], onward + 1)
-    np.testing.assert_array_equal(found.distances, np.minimum(steps, found.size))
-
-
 @pytest.mark.parametrize(
     ("layout", "said"),
     [

@@ -1,8 +1,10 @@
 """The three splits of the reading task and what they share (RTFM, appendix; counts as the authors' code makes them)."""
 
+import numpy as np
 import pytest
 
-from rl_envs.rock_paper_scissors.splits import SETTINGS, circle, triples
+from rl_envs.rock_paper_scissors.splits import LETTERS, SETTINGS, circle, triples
+from rl_envs.rock_paper_scissors.world import RockPaperScissors
 
 
 def parts(setting, split):
@@ -66,3 +68,14 @@ def test_a_circle_is_the_same_however_it_is_turned():
 def test_the_split_of_circles_is_the_one_of_all_results():
     known = sorted({circle(game) for game in triples("permutation", "train").tolist()})
     assert known == TRAINING_CIRCLES
+
+
+@pytest.mark.parametrize(("setting", "split"), [("permutation", "eval"), ("new_edge", "train")])
+def test_worlds_play_all_games_of_their_split_and_every_letter_as_the_dragons(setting, split):
+    world = RockPaperScissors(3000, setting=setting, split=split)
+    world.reset(0)
+    np.testing.assert_array_equal(np.unique(world.state["triple"], axis=0), triples(setting, split))
+    assert (abs(np.bincount(world.state["dragon"]) - 1000) < 4 * (3000 * 2 / 9) ** 0.5).all()
+    letters = np.take_along_axis(world.state["triple"], world.state["dragon"][:, None], 1)[:, 0]
+    names = np.array(world.lexicon.names)[world.state["monster_names"][:, 0]]
+    assert names.tolist() == [f"{LETTERS[letter]} dragon" for letter in letters]

@@ -49,15 +49,6 @@ def test_a_split_is_drawn_from_its_own_part_of_the_permutation(has_groups, split
 
 
 @pytest.mark.parametrize("has_groups", [False, True])
-def test_every_part_of_an_assignment_occurs_in_training_only_their_combination_is_new(has_groups):
-    known = assignments(has_groups)
-    for half in (assignments_of(has_groups, split) for split in ("train", "eval")):
-        teams, elements = known.ranks(half)
-        for ranks, parts in ((teams, known.teams), (elements, known.elements)):
-            assert np.bincount(ranks, minlength=len(parts)).all()
-
-
-@pytest.mark.parametrize("has_groups", [False, True])
 def test_the_split_is_the_one_of_all_results(has_groups):
     assert digest(has_groups) == DIGESTS[has_groups]
 

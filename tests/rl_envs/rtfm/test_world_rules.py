@@ -1,13 +1,10 @@
 """What one step of RTFM does, sentence by sentence (RTFM, section 3; the authors' engine where it is silent)."""
 
-import pytest
-
 from tests.rl_envs.rtfm.scenes import (
     DISTRACTOR_ITEM,
     DOWN,
     FAR,
     LEFT,
-    NOTHING,
     RIGHT,
     RIGHT_ITEM,
     STAY,
@@ -23,13 +20,6 @@ WIN, LOSS = (1.0, True, True), (-1.0, True, False)
 def result(world, action, **chance):
     (reward,), ended, won = step(world, action, **chance)
     return reward, ended, won
-
-
-@pytest.mark.parametrize("held", [NOTHING, RIGHT_ITEM, DISTRACTOR_ITEM])
-def test_meeting_both_monsters_at_once_is_lost(held):
-    world = situation([HERE], (RIGHT_OF_HERE, RIGHT_OF_HERE), held=[held])
-    assert result(world, RIGHT) == LOSS
-    assert not world.state["agent_alive"][0, 0]
 
 
 def test_a_win_is_undone_when_the_distractor_arrives_later_in_the_step():

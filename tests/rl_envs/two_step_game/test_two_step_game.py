@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rl_envs.two_step_game.world import FIRST, PAYOFFS, RISKY, SAFE, TwoStepGame
+from rl_envs.two_step_game.world import FIRST, RISKY, SAFE, TwoStepGame
 
 JOINT = np.array(list(itertools.product((0, 1), repeat=2)))
 
@@ -33,10 +33,3 @@ def test_the_second_step_pays_both_agents_by_the_papers_tables_and_ends_the_game
     np.testing.assert_array_equal(info["episode"]["outcome"], paid)
     assert terminated.all() and not truncated.any()
     assert (observations["state"].argmax(-1) == FIRST).all()
-
-
-def test_no_sum_of_the_agents_values_expects_more_than_the_safe_reward():
-    """What a learner of sums believes of 2B after uniform play: the additive fit of its four payoffs."""
-    risky = PAYOFFS[RISKY - SAFE]
-    additive = risky.mean(1, keepdims=True) + risky.mean(0, keepdims=True) - risky.mean()
-    assert additive.max() == 6.5 < 7
