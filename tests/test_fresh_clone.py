@@ -77,17 +77,14 @@ def test_an_environment_of_the_clone_is_found_by_its_documented_command(clone, p
     assert "lora_blind" in (tmp_path / "run" / "table.md").read_text()
 
 
-@pytest.mark.parametrize("how", ["script", "module"])
 def test_an_environment_of_the_users_folder_is_found_in_workers_and_no_file_there_hides_a_module(
-    how, clone, python, tmp_path
+    clone, python, tmp_path
 ):
     for name in HIDING:
         (tmp_path / f"{name}.py").write_text("raise ImportError('a file of the current folder hides a module')")
     (tmp_path / "rescue.py").write_text("from rescue_parts import Signposts\nparallel_env = Signposts\n")
     (tmp_path / "rescue_parts.py").write_text((Path(clone) / "examples" / "signposts.py").read_text())
-    start = [clone / "tune_experiments/train.py"]
-    start = ["-m", "tune_experiments", "train"] if how == "module" else start
     workers = ["--workers.runners", "1", "--env-processes", "1"]
     flags = ["--env", "rescue:parallel_env", "--preset", "smoke", "--methods", "ippo", *workers, "--out", "run"]
-    run(python, *start, *flags, cwd=tmp_path)
+    run(python, "-m", "tune_experiments", "train", *flags, cwd=tmp_path)
     assert (tmp_path / "run" / "table.md").is_file()

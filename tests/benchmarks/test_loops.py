@@ -3,13 +3,11 @@
 import dataclasses
 
 import pytest
-import torch
 
 from benchmarks import endi
 from benchmarks.harness import messenger_loop, training_loop
 from benchmarks.minirts import time_red
 from benchmarks.rtfm import MATCHING_GAMES, MATCHING_LENGTH, time_ppo
-from rl_envs.messenger.world import Messenger
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.network_config import EmmaConfig
 from tests.rl_models.networks.small_endi import READING
@@ -55,16 +53,6 @@ def test_bare_passes_include_the_heads_that_predict_others(small_endi, monkeypat
     monkeypatch.setattr(training_loop, "learn_bare", learn)
     endi.time_messenger(shares_network=True)
     assert any(name.startswith("network.others.") for name in reached)
-
-
-def test_random_encodings_have_a_vector_for_each_word_and_two_marks():
-    world = Messenger(1, max_sentences_per_cell=1)
-    table = messenger_loop.random_encodings(world)
-    states, lengths = table(torch.arange(5))
-    words = [len(world.sentences[number].replace(",", " ,").replace(".", " .").split()) for number in range(5)]
-    assert lengths.tolist() == [count + 2 for count in words]
-    assert states.shape[-1] == 768
-    assert table.num_sentences == len(world.sentences)
 
 
 @pytest.mark.slow

@@ -34,11 +34,6 @@ def written(path, content):
     return path
 
 
-def script(out, capsys, monkeypatch):
-    monkeypatch.setenv("RAY_ADDRESS", DEAD)
-    return checked(main(EXPERIMENT, ["--preset", "smoke", "--out", str(out)]), capsys.readouterr().err)
-
-
 def run_of(out, config=SMOKE, experiment=EXPERIMENT.name):
     RunFolder.open(out, config_to_json(config), experiment).close()
     save(out / "trials/marginal-seed0/checkpoints")
@@ -74,7 +69,9 @@ def test_a_folder_that_cannot_hold_the_run(tmp_path, capsys, monkeypatch, kind):
         return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name[0] != "."}
 
     before = contents()
-    assert_contract(script(tmp_path / "out", capsys, monkeypatch), tmp_path / "out", *named)
+    monkeypatch.setenv("RAY_ADDRESS", DEAD)
+    code = main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "out")])
+    assert_contract(checked(code, capsys.readouterr().err), tmp_path / "out", *named)
     assert kind == "a search" or contents() == before, "nothing is lost"
 
 

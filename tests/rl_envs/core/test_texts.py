@@ -1,7 +1,5 @@
 """Token tables: each text once, rows that stay good until the owner compacts, and nothing outside the vocabulary."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -76,12 +74,6 @@ def test_tokens_outside_the_vocabulary_are_refused(store, token):
     with pytest.raises(ValueError, match=r"0 \.\. 9"):
         store.add(np.array([[0, token, 0]]))
     assert len(store.table) == 0
-
-
-def test_a_store_pickles(store):
-    store.add(np.array([[1, 2, 3]]))
-    again = pickle.loads(pickle.dumps(store))
-    assert again.add(np.array([[1, 2, 3]])).tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from rl_envs.furnmove.geometry import STAND
 SOUTH_OF_HEADING = np.array([-1.0, 0.0, 1.0, 0.0])
 EAST_OF_HEADING = np.array([0.0, 1.0, 0.0, -1.0])
 STAND_CODE, WALL_CODE = 2, 1
+TV_BASE_METRES = 1.3
 
 
 def rays(pixels, heading):
@@ -33,10 +34,9 @@ def fine_cells(room, stand):
     """Codes of fine cells with the stand's inner cells, heights, and class of side and top of each code."""
     found = furnish_room(room)
     codes, heights = found.codes.copy(), found.heights.astype(float)
-    if stand is not None:
-        rows, columns = (stand[:2, None] + STAND[stand[2]].T)[:2]
-        inner = codes[2:-2, 2:-2]
-        inner[2 * rows.min() + 1 : 2 * rows.max() + 1, 2 * columns.min() + 1 : 2 * columns.max() + 1] = STAND_CODE
+    rows, columns = (stand[:2, None] + STAND[stand[2]].T)[:2]
+    inner = codes[2:-2, 2:-2]
+    inner[2 * rows.min() + 1 : 2 * rows.max() + 1, 2 * columns.min() + 1 : 2 * columns.max() + 1] = STAND_CODE
     heights[STAND_CODE], heights[WALL_CODE] = shapes.STAND_METRES[2], WALL_METRES
     side = palette.FIRST_KIND + 2 * found.kinds.astype(int)
     top = side + 1
@@ -45,15 +45,14 @@ def fine_cells(room, stand):
     return codes, heights, side, top
 
 
-def slow_classes(room, stand, cells, headings, agent, tv, pixels, tv_base=1.3):
+def slow_classes(room, stand, cells, headings, agent, tv, pixels):
     """Classes of one agent's frame, [P, P]."""
     south, east, slope = rays(pixels, headings[agent])
     seen, distance = static_scene(fine_cells(room, stand), cells[agent], south, east, slope)
-    if tv is not None:
-        away = (np.array(tv[:2]) - cells[agent]) * 0.25
-        half = (0.205, 0.535) if tv[2] % 2 == 0 else (0.535, 0.205)
-        hit = box_entry(away, half, tv_base, south, east, slope)
-        seen, distance = np.where(hit < distance, palette.TELEVISION, seen), np.minimum(hit, distance)
+    away = (np.array(tv[:2]) - cells[agent]) * 0.25
+    half = (0.205, 0.535) if tv[2] % 2 == 0 else (0.535, 0.205)
+    hit = box_entry(away, half, TV_BASE_METRES, south, east, slope)
+    seen, distance = np.where(hit < distance, palette.TELEVISION, seen), np.minimum(hit, distance)
     for other in range(len(cells)):
         if other != agent:
             hit = cylinder_entry((cells[other] - cells[agent]) * 0.25, south, east, slope)
@@ -76,7 +75,7 @@ def static_scene(scene, cell, south, east, slope):
     column = np.floor((cell[1] * 0.25 + 0.375 + middle * east[:, None]) / FINE_METRES).astype(int)
     inside = (row >= 0) & (row < codes.shape[0]) & (column >= 0) & (column < codes.shape[1])
     code = np.where(inside, codes[row.clip(0, codes.shape[0] - 1), column.clip(0, codes.shape[1] - 1)], WALL_CODE)
-    height, first_rise, last_rise = heights[code], EYE_METRES + slope[:, None] * enter, None
+    height, first_rise = heights[code], EYE_METRES + slope[:, None] * enter
     last_rise = EYE_METRES + slope[:, None] * crossings
     meets = {
         "side": (code != 0) & (first_rise < height),

@@ -48,6 +48,14 @@ def test_random_play_with_arguments_is_equal(arguments):
     assert play(worlds, 65, at_random(worlds[0])) >= 4
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("num_agents", [2, 3])
+def test_long_random_play_is_equal(num_agents):
+    worlds = both(256, num_agents=num_agents, rooms="train")
+    assert play(worlds, 20_000, at_random(worlds[0])) > 80
+
+
 @pytest.mark.parametrize("num_agents", [2, 3])
 def test_a_state_goes_from_one_library_to_the_other(num_agents):
     worlds = both(4, num_agents=num_agents, **SMALL)

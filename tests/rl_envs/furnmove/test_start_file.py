@@ -109,22 +109,13 @@ def test_rows_run_to_the_south_columns_to_the_east_and_rotations_clockwise(write
 def test_places_are_written_in_metres_and_degrees(tmp_path):
     starts = Starts((OPEN_ROOM,), [0], [[(0, 6), (4, 0)]], [[0, 3]], [(2, 3, 0)], [(20, 8, 1)])
     save_starts(tmp_path / "starts.json", starts)
-    assert json.loads((tmp_path / "starts.json").read_text()) == {
-        "format": "concord-starts",
-        "version": 1,
-        "agents": 2,
-        "starts": {
-            "open": {
-                "0": {
-                    "agent_locations": [
-                        {"x": 1.5, "y": 0.0, "z": 0.0, "rotation": 0, "horizon": 0},
-                        {"x": 0.0, "y": 0.0, "z": -1.0, "rotation": 270, "horizon": 0},
-                    ],
-                    "lifted_object_location": {"x": 0.75, "y": 1.3, "z": -0.5, "rotation": 0},
-                    "to_object_location": {"x": 2.0, "y": 0.0, "z": -5.0, "rotation": 90},
-                }
-            }
-        },
+    assert json.loads((tmp_path / "starts.json").read_text())["starts"]["open"]["0"] == {
+        "agent_locations": [
+            {"x": 1.5, "y": 0.0, "z": 0.0, "rotation": 0, "horizon": 0},
+            {"x": 0.0, "y": 0.0, "z": -1.0, "rotation": 270, "horizon": 0},
+        ],
+        "lifted_object_location": {"x": 0.75, "y": 1.3, "z": -0.5, "rotation": 0},
+        "to_object_location": {"x": 2.0, "y": 0.0, "z": -5.0, "rotation": 90},
     }
     assert "-0.0," not in (tmp_path / "starts.json").read_text()
 

@@ -47,12 +47,6 @@ def test_best_independent_policies_reach_five_minus_four_roots_of_two():
     assert value_against_adversary(joint) == pytest.approx(-0.656854, abs=1e-6)
 
 
-def test_no_independent_policies_on_a_grid_do_better():
-    simplex = [np.array([i, j, 7 - i - j]) / 7 for i in range(8) for j in range(8 - i)]
-    best = max(value_against_adversary(np.outer(p, q)) for p, q in itertools.product(simplex, repeat=2))
-    assert best <= 5 - 4 * np.sqrt(2)
-
-
 @pytest.mark.parametrize(
     ("joint", "value"),
     [(np.full((3, 3), 1 / 9), -2 / 3), (np.diag([1.0, 0, 0]), -1.0), (np.eye(3) / 3, 0.0)],

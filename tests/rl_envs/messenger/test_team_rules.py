@@ -112,14 +112,6 @@ def test_in_stage_3_a_win_or_a_loss_takes_the_place_of_a_message_in_the_same_ste
     assert step(world, STAY, STAY, moves=[DOWN, STAY, STAY, STAY, STAY]) == LOST
 
 
-def test_any_object_pays():
-    released = ["any_object_pays"]
-    assert played(goals=(A, B), released=released) == WON
-    assert played(messages=(A, B), holds=BOTH, released=released) == WON
-    assert played(goals=(A, None), released=released) == NOTHING
-    assert played(messages=(A, None), goals=(B, None), released=released) == NOTHING
-
-
 def test_half_reward():
     released = ["half_reward"]
     assert played(messages=(A, None), released=released) == HALF
@@ -144,13 +136,6 @@ def test_goal_bonus():
     world = scene(goals=(C, None), avatars=(C, C), holds=BOTH, stage=3, released=["goal_bonus"])
     assert step(world, STAY, STAY) == (0.4, False, False) and step(world, STAY, UP) == (0.2, False, False)
     assert played(goals=(A, B), holds=BOTH, stage=3, released=["goal_bonus"]) == WON
-
-
-def test_one_check():
-    released = ["one_check"]
-    moves = [DOWN, STAY, STAY, STAY, STAY]
-    assert played(UP, STAY, enemy=(4, 4), moves=moves, stage=3, released=released) == NOTHING
-    assert played(STAY, STAY, enemy=(4, 4), moves=moves, stage=3, released=released) == LOST
 
 
 def test_late_symbol():

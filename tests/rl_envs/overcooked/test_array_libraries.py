@@ -45,6 +45,14 @@ def test_cooks_who_serve_soups_are_equal():
     assert worlds[0].state["soups"].any()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_long_random_play_is_equal(layout):
+    worlds = both(256, layout=layout, **SHAPED)
+    assert play(worlds, 20_000, at_random(worlds[0])) == 50
+
+
 class TurnedAtRandom(Overcooked):
     """A kitchen whose chefs begin with a drawn heading."""
 

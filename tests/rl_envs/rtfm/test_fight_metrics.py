@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rl_envs.registry import make
-from rl_envs.rtfm.world import Rtfm
 from tests.rl_envs.rtfm.scenes import DISTRACTOR_ITEM, FAR, NOTHING, RIGHT, RIGHT_ITEM, STAY, situation
 
 HERE, BESIDE = (3, 3), (3, 4)
@@ -31,21 +30,6 @@ def test_an_episode_out_of_time_has_no_fight():
 def test_two_fighters_of_one_step_count_half_each():
     world = situation([HERE, (5, 5)], (BESIDE, (5, 6), FAR), (None, None, None), held=[1, 0])
     assert shares(world, RIGHT, RIGHT) == [0.5, 0, 0.5]
-
-
-def test_shares_and_late_ends_are_all_ends():
-    world = Rtfm(500, dyna=True, max_episode_steps=15)
-    world.reset(0)
-    random, ended, fought, late = np.random.default_rng(0), 0, 0.0, 0
-    for _ in range(40):
-        info = world.step(random.integers(5, size=(500, 1)))[-1]
-        if info["done_worlds"].size:
-            episode = info["episode"]
-            ended += len(episode["length"])
-            fought += sum(episode[name].sum() for name in NAMES)
-            late += (sum(episode[name] for name in NAMES) == 0).sum()
-            assert (episode["length"][sum(episode[name] for name in NAMES) == 0] == 15).all()
-    assert fought + late == ended > 0
 
 
 def test_a_win_is_with_the_item_of_the_fight_and_not_with_one_that_was_picked_up_after_it():

@@ -127,17 +127,6 @@ def test_plain_texts_cannot_be_resampled_to_anything_else():
     np.testing.assert_array_equal(world.step(np.zeros((10, 1), int))[0]["document"], before)
 
 
-def test_forgetting_texts_keeps_those_in_use():
-    world = Rtfm(20, nl=True, dyna=True)
-    world.reset(0)
-    for _ in range(30):
-        world.step(np.random.default_rng(0).integers(5, size=(20, 1)))
-    documents = written(world, "document")
-    world.compact_texts()
-    assert len(world.texts["document"].table) <= 20 and len(world.texts["goal"].table) <= 20
-    assert written(world, "document") == documents
-
-
 def test_all_variants_share_their_words_and_the_second_names_are_others():
     worlds = [Rtfm(group=group, nl=nl, names=names) for group, names in VARIANTS for nl in (False, True)]
     assert len({world.vocabulary for world in worlds}) == 1

@@ -66,10 +66,11 @@ def readers_of_letters(worlds):
 
 
 EXACT = {
-    "cordial": (rooms, small.cordial(small.rooms(1))),
-    "agent modelling of readers": (divided("reading"), AgentModellingLoss(0.5)),
-    "agent modelling of emma": (divided("emma"), AgentModellingLoss(0.5)),
-    **{name: (divided("emma"), DivisionLoss(name, weight=0.5)) for name in ("num", "dis", "dis_balance", "kl")},
+    "cordial": (rooms, small.cordial(small.rooms(1)), PPO),
+    "cordial with losses that are summed": (rooms, small.cordial(small.rooms(1)), Impala(loss_reduction="sum")),
+    "agent modelling of readers": (divided("reading"), AgentModellingLoss(0.5), PPO),
+    "agent modelling of emma": (divided("emma"), AgentModellingLoss(0.5), PPO),
+    **{name: (divided("emma"), DivisionLoss(name, weight=0.5), PPO) for name in ("num", "dis", "dis_balance", "kl")},
 }
 CONTRASTS = {
     "grounding": (readers_of_manuals, GroundingLoss(Schedule.constant(1.0))),
@@ -77,7 +78,7 @@ CONTRASTS = {
 }
 
 
-def made(make_one, extra, shares, count=1, objective=PPO):
+def made(make_one, extra, shares, objective, count=1):
     """(update of one learner on all worlds, that of several, theirs after `count` fragments, how it began)."""
     one = make_one(sum(shares))
     fragments = [one.collect() for _ in range(count)]
@@ -96,17 +97,9 @@ def weights_of(policy):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("make_one", "extra"), EXACT.values(), ids=EXACT)
-def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one, extra):
-    alone, several, later = made(make_one, extra, SHARES, count=2)
-    assert_equals_one(several, alone)
-    assert_equal_gradients(several, alone)
-    assert_equal_replicas(later)
-
-
-@pytest.mark.long
-def test_an_extra_loss_of_impala_with_summed_losses_is_that_of_one_learner():
-    alone, several, later = made(*EXACT["cordial"], SHARES, count=2, objective=Impala(loss_reduction="sum"))
+@pytest.mark.parametrize(("make_one", "extra", "objective"), EXACT.values(), ids=EXACT)
+def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one, extra, objective):
+    alone, several, later = made(make_one, extra, SHARES, count=2, objective=objective)
     assert_equals_one(several, alone)
     assert_equal_gradients(several, alone)
     assert_equal_replicas(later)

@@ -44,24 +44,6 @@ def test_states_and_gradients_are_those_of_a_cell_that_is_stepped():
     torch.testing.assert_close(gradients(found, memory, inputs, hidden), gradients(expected, memory, inputs, hidden))
 
 
-def test_nothing_before_an_episode_reaches_it_and_no_gradient_goes_back():
-    memory, (inputs, hidden, is_first) = cell(), fragment()
-    is_first[1, 3] = True
-    other = torch.cat([inputs[:, :3] + 1, inputs[:, 3:]], 1)
-    states = [run_gru(memory, each, hidden, is_first)[1, 3:] for each in (inputs, other)]
-    torch.testing.assert_close(*states)
-    (back,) = torch.autograd.grad(states[0].sum(), inputs)
-    assert (back[1, :3] == 0).all() and (back[1, 3:] != 0).all()
-
-
-def test_a_fragment_in_two_parts_goes_on_from_the_last_state():
-    memory, (inputs, hidden, is_first) = cell(), fragment()
-    whole = run_gru(memory, inputs, hidden, is_first)
-    first = run_gru(memory, inputs[:, :4], hidden, is_first[:, :4])
-    second = run_gru(memory, inputs[:, 4:], first[:, -1], is_first[:, 4:])
-    torch.testing.assert_close(torch.cat([first, second], 1), whole)
-
-
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_it_learns_under_autocast(precision):
     memory, (inputs, hidden, is_first) = cell(torch.float32), fragment(dtype=torch.float32)

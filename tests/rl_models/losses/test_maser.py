@@ -76,15 +76,6 @@ def test_without_weights_the_loss_is_that_of_qmix_to_the_bit():
     assert loss_of(batch, policy, config)[0].equal(Qmix().loss(forward(policy, batch), batch, Progress())[0])
 
 
-def test_the_joint_value_learns_the_shaped_reward():
-    batch, policy, config = learned_from()
-    shaped = proxy_reward(batch, find_subgoals(forward(policy, batch), batch, config.maser), config.maser)
-    assert (shaped <= batch["reward"].mean(-1)).all() and (shaped < batch["reward"].mean(-1)).any()
-    paid = batch | {"reward": shaped[..., None].expand_as(batch["reward"])}
-    wanted = Qmix().loss(forward(policy, paid), paid, Progress())[1]["loss/td"]
-    torch.testing.assert_close(loss_of(batch, policy, config)[1]["loss/td"], wanted)
-
-
 @pytest.mark.parametrize("form", ["paper", "released"])
 def test_subgoals_are_sought_once_and_the_loss_is_the_sum_of_its_parts_to_the_bit(form, monkeypatch):
     batch, policy, config = learned_from(form)

@@ -7,6 +7,7 @@ from torch.nn import functional
 from rl_models.networks.network_config import VisualConfig
 from rl_models.networks.visual import FrameConvolutions, VisualTbone
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
+from tests.rl_models.teams.test_decentralised import in_lockstep
 
 FRAME = (84, 84, 3)
 MOVING, LIFTING = (16, 16, 32, 64), (32, 32, 64)
@@ -89,14 +90,7 @@ def test_an_agent_on_its_own_believes_what_it_believes_in_the_team():
     for agent in range(2):
         state = {name: value[:, [agent]] for name, value in network.initial_state(2).items()}
         dialogues.append(network.agent_step(agent, {"frame": frames[:, :, [agent]]}, state, first, True))
-    messages, ended = [next(dialogue) for dialogue in dialogues], 0
-    for _ in range(2):
-        everything, replies = torch.cat(messages, 1), []
-        for agent, dialogue in enumerate(dialogues):
-            try:
-                replies.append(dialogue.send(everything))
-            except StopIteration as end:
-                ended += 1
-                torch.testing.assert_close(end.value.features[:, :, 0], together.features[:, :, agent])
-        messages = replies
-    assert ended == 2
+    results, rounds = in_lockstep(dialogues)
+    assert rounds == 2
+    for agent, result in enumerate(results):
+        torch.testing.assert_close(result.features[:, :, 0], together.features[:, :, agent])

@@ -17,11 +17,11 @@ def planner(seed):
     return Planner(Caller(ChatClient(noisy, concurrency=1), noisy.model), DOMAIN)
 
 
-def commands_after_failures(revision_seeds, most=3):
+def commands_after_failures(revision_seeds):
     retry = Retry([planner(seed) for seed in revision_seeds]) if revision_seeds else None
-    loop = PlanningLoop(planner(0), max_reflections=most, revision=retry)
+    loop = PlanningLoop(planner(0), revision=retry)
     commands = [loop.begin({5: STATES[0]})[5].commands]
-    for _ in range(most):
+    for _ in range(3):
         following = loop.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]
         assert (following.recovers, following.plan.state) == (True, STATES[0])
         commands.append(following.plan.commands)
@@ -40,15 +40,6 @@ def test_a_retry_asks_nobody_what_was_wrong_and_remembers_nothing():
     reflecting, _ = commands_after_failures([])
     assert "### Call: fault" in reflecting.planner.caller.transcript.text
     assert "### Call: fault" not in loop.planner.caller.transcript.text
-
-
-def test_retries_are_as_many_as_reflections_would_be():
-    for most in (1, 2, 3):
-        for seeds in ([], [1, 2, 3][:most]):
-            loop, commands = commands_after_failures(seeds, most)
-            assert len(commands) == most + 1
-            assert not loop.end_rounds({5: RoundEnd(STATES[1], (False, False))})[5].recovers
-            assert loop.counts.reflections == most
 
 
 def test_worlds_at_different_tries_have_different_planners():

@@ -1,4 +1,4 @@
-"""Actions that last: what a decision is worth, and agents that leave the game before the others."""
+"""Actions that last: which values are learned; what a decision is worth is in `algorithms/test_joint_decisions.py`."""
 
 from types import SimpleNamespace
 
@@ -30,54 +30,6 @@ def batch_of(decides, alive, values, terminated=False):
         "obs/decides": torch.tensor(decides).T[None],
         "obs/alive": torch.tensor(alive).T[None],
     }
-
-
-def prepared(lambda_, **table):
-    objective = Ppo(gamma=GAMMA, gae_lambda=lambda_, normalize_advantages=False, joint_ratio=False)
-    return objective.prepare(batch_of(**table))
-
-
-def test_a_decision_that_lasts_three_steps_is_worth_its_rewards_and_gamma_cubed_of_what_follows():
-    table = {"decides": [[True, False, False, True]], "alive": [[True] * 4], "values": [3.0, -50.0, 70.0]}
-    wanted = 1 + 0.9 * 2 + 0.81 * 4 + 0.729 * 10 - 3
-    for lambda_ in (0.0, 0.5, 1.0):  # a single decision: lambda has nothing to weigh
-        got = prepared(lambda_, **table)["advantages"][0, 0, 0]
-        torch.testing.assert_close(got, torch.tensor(wanted))
-
-
-def test_lambda_counts_decisions_and_not_steps():
-    table = {"decides": [[True, False, True, True]], "alive": [[True] * 4], "values": [3.0, -50.0, 5.0]}
-    first = 1 + 0.9 * 2 + 0.81 * 5 - 3
-    second = 4 + 0.9 * 10 - 5
-    got = prepared(0.5, **table)["advantages"][0, :, 0]
-    torch.testing.assert_close(got[2], torch.tensor(second))
-    torch.testing.assert_close(got[0], torch.tensor(first + 0.81 * 0.5 * second))
-
-
-def test_nothing_follows_for_an_agent_that_leaves_while_the_others_play_on():
-    both = [True] * 4
-    table = {"decides": [both, both], "alive": [[True, True, False, False], both], "values": [0.0, 0.0, 0.0]}
-    got = prepared(1.0, **table)["advantages"][0]
-    torch.testing.assert_close(got[1, 0], torch.tensor(2.0))
-    torch.testing.assert_close(got[1, 1], torch.tensor(2 + 0.9 * 4 + 0.81 * 10))
-
-
-def test_values_of_dead_agents_do_not_use_the_next_episode():
-    both = [True] * 4
-    table = {"decides": [both], "alive": [[True, True, True, True]], "values": [0.0] * 3, "terminated": True}
-    torch.testing.assert_close(prepared(1.0, **table)["advantages"][0, 2, 0], torch.tensor(4.0))
-
-
-def test_vtrace_values_lasting_actions_alike():
-    """On policy and with lambda 1 V-trace's target is the discounted sum, as GAE's is."""
-    table = {"decides": [[True, False, True, True]], "alive": [[True] * 4], "values": [3.0, -50.0, 5.0]}
-    batch = batch_of(**table)
-    from rl_models.losses.policy_gradient import gae, vtrace
-
-    for objective in (Impala(gamma=GAMMA), Ppo(gamma=GAMMA, gae_lambda=1.0)):
-        steps, values = objective.steps_of_batch(batch, batch["values"], batch["last_values"])
-        targets, _ = vtrace(steps, values, torch.zeros_like(values))
-        torch.testing.assert_close(targets, gae(steps, values, 1.0) + values)
 
 
 def loss_of(objective, table, value):

@@ -127,7 +127,7 @@ def test_starts_from_a_file_may_be_in_a_room_file_that_the_test_names(tmp_path):
     assert starts_of_the_test(dataclasses.replace(TINY, **files)) == starts
 
 
-def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do(tmp_path):
+def test_a_test_has_the_papers_six_columns_and_what_pairs_of_agents_do():
     for agents in (2, 3):
         config = dataclasses.replace(TINY, num_agents=agents, test_starts_per_room=1)
         played = play_from(config, starts_of_the_test(config), plan(config, "central", 0).build_policy())

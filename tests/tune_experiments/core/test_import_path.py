@@ -72,10 +72,9 @@ def test_processes_of_environments_look_where_this_one_does(own_folder):
 
 @pytest.mark.processes
 @pytest.mark.long
-@pytest.mark.parametrize("how", [pytest.param(["-m", "tune_experiments", "train"], marks=pytest.mark.slow), ["SCRIPT"]])
-def test_a_command_finds_the_environment_of_the_current_folder(own_folder, how):
-    script = str(ROOT / "tune_experiments" / "train.py")
-    command = [sys.executable, *(script if word == "SCRIPT" else word for word in how)]
+def test_a_script_finds_the_environment_of_the_current_folder(own_folder):
+    """So does `python -m tune_experiments`: test_fresh_clone.py."""
+    command = [sys.executable, str(ROOT / "tune_experiments" / "train.py")]
     flags = ["--env", "play:parallel_env", "--env-arguments", '{"no_such_argument": 1}', "--preset", "smoke"]
     known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run([*command, *flags], capture_output=True, text=True, env=known, timeout=TIMEOUT_SECONDS)

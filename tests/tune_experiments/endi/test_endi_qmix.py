@@ -8,9 +8,7 @@ import pytest
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_policy import QmixPolicy
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
-from rl_models.training.collector import Collector
-from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import Learner
+from tests.tune_experiments.run.stages import make_local
 from tune_experiments.endi.rtfm_config import QmixSettings
 from tune_experiments.endi.rtfm_evaluation import columns
 from tune_experiments.experiment.finding import find_experiment
@@ -27,13 +25,6 @@ def config(preset="smoke", **changes):
 
 def plan_of(one, seed=0):
     return RTFM.plan(one, "qmix", seed).stages[-1].plan
-
-
-def local(plan):
-    """The same pieces without RLlib's start."""
-    world, policy = plan.make_world(num_worlds=plan.workers.worlds_per_runner, first_world=0), plan.build_policy()
-    collector = Collector(world, policy, plan.workers.fragment_length, needs_values=False)
-    return LocalAlgorithm(collector, Learner(policy, plan.objective, plan.optimiser), plan.seed)
 
 
 @pytest.mark.parametrize("preset", ["smoke", "laptop", "paper"])
@@ -67,7 +58,7 @@ def test_it_updates_as_often_as_env_steps_say():
 def test_a_whole_trial_trains_tests_and_is_played_from_its_checkpoint(tmp_path, monkeypatch):
     """Through the trial's own machinery: log, validation, checkpoint with the replay, tests in every column."""
     one = config(qmix=QmixSettings(hidden_size=8, cell_features=(8, 8), exploration_env_steps=128))
-    monkeypatch.setattr("rl_models.rllib.team_algorithm.TeamAlgorithm", local)
+    monkeypatch.setattr("rl_models.rllib.team_algorithm.TeamAlgorithm", make_local)
     Trial(RTFM, one, "qmix", 0, tmp_path).run(lambda row: None)
     checkpoint = load_checkpoint(newest_complete_checkpoint(tmp_path / "checkpoints"))
     assert len(checkpoint.tensors["replay"]["reward"]) == 16

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rl_models.teams.endi_team import divides
-from rl_models.training.collector import Collector
-from rl_models.training.loop import Learner
+from tests.tune_experiments.fragments import update
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.endi.rtfm_trials import plan
@@ -38,11 +37,8 @@ def test_teams_of_every_size_train_in_every_stage(row, shares_network, agents):
     budgets = [stage.plan.budget_env_steps for stage in stages]
     assert budgets == [settings.budget_env_steps, SMOKE.budget_env_steps]
     for stage in stages:
-        policy = stage.plan.build_policy()
+        policy, statistics = update(stage.plan, 8)
         assert policy.num_agents == agents and hasattr(policy.network, "members") != shares_network
-        collector = Collector(stage.plan.make_world(num_worlds=8, first_world=0), policy, 6)
-        collector.reset(0)
-        statistics = Learner(policy, stage.plan.objective, stage.plan.optimiser).update([collector.collect()])
         assert np.isfinite(float(statistics["loss/total"]))
 
 

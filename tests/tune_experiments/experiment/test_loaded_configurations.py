@@ -9,6 +9,7 @@ from rl_models.chat.meter import Budget
 from rl_models.errors import InputError
 from tests.tune_experiments.experiments import TRAINED
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.core.config_path import leaves, with_overrides
 from tune_experiments.experiment.finding import find_experiment, find_stored, trusting
 from tune_experiments.sama.planning import make_planner
 
@@ -16,26 +17,12 @@ WRITTEN = ("folder", "record")
 """Names of fields that say where something is written."""
 
 
-def fields_of(config, path=()):
-    """Dotted path and value of each field, those of nested configurations included."""
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        yield (*path, field.name), value
-        if dataclasses.is_dataclass(value):
-            yield from fields_of(value, (*path, field.name))
-
-
-def with_value(config, path, value):
-    name, *rest = path
-    return dataclasses.replace(config, **{name: with_value(getattr(config, name), rest, value) if rest else value})
-
-
 def where_written(config):
-    read = {("model", "folder")} if getattr(config, "planner", "") == "replay" else set()
+    read = {"model.folder"} if getattr(config, "planner", "") == "replay" else set()
     return {
         path: value
-        for path, value in fields_of(config)
-        if path[-1] in WRITTEN and isinstance(value, str) and path not in read | {("model", "chat", "record")}
+        for path, value in leaves(config)
+        if path.rpartition(".")[2] in WRITTEN and isinstance(value, str) and path not in read | {"model.chat.record"}
     }
 
 
@@ -48,9 +35,9 @@ def as_asked(config):
 def test_a_loaded_configuration_writes_into_no_folder_that_it_names(name, tmp_path):
     experiment = find_experiment(name)
     for path in where_written(experiment.presets["smoke"]):
-        stored = with_value(as_asked(experiment.presets["smoke"]), path, str(tmp_path / "chosen"))
+        stored = with_overrides(as_asked(experiment.presets["smoke"]), {path: str(tmp_path / "chosen")})
         for value in where_written(experiment.as_loaded(stored)).values():
-            assert str(tmp_path) not in value, f"{'.'.join(path)} is kept"
+            assert str(tmp_path) not in value, f"{path} is kept"
 
 
 @pytest.mark.parametrize("name", ["sama_overcooked", "sama_ablations", "sama_minirts"])
@@ -61,7 +48,7 @@ def test_a_loaded_configuration_asks_no_endpoint(name):
 
 
 def test_a_loaded_team_of_a_chat_model_has_our_limits():
-    stored = with_value(find_experiment("verco_salad").presets["smoke"], ("chat", "budget", "max_calls"), 10**9)
+    stored = with_overrides(find_experiment("verco_salad").presets["smoke"], {"chat.budget.max_calls": 10**9})
     assert find_experiment("verco_salad").as_loaded(stored).chat.budget == Budget()
 
 
@@ -74,8 +61,7 @@ def test_rules_are_still_rules_and_may_be_replayed(tmp_path):
 
 def test_a_planner_whose_record_is_missing_leaves_nothing_behind(tmp_path):
     experiment = find_experiment("sama_overcooked")
-    model = dataclasses.replace(experiment.presets["smoke"].model, folder=str(tmp_path / "chosen"))
-    stored = dataclasses.replace(as_asked(experiment.presets["smoke"]), model=model)
+    stored = with_overrides(as_asked(experiment.presets["smoke"]), {"model.folder": str(tmp_path / "chosen")})
     with pytest.raises(InputError, match="chosen"):
         make_planner(experiment.as_loaded(stored), "cramped_room", 0)
     assert list(tmp_path.iterdir()) == []

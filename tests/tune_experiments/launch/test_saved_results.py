@@ -50,13 +50,18 @@ def test_a_kept_file_carries_commit_command_seeds_and_all_rows(run, file):
     assert [one.metric for one in held.comparisons] == [METRIC]
 
 
-def test_tables_of_a_run_and_of_its_kept_file_name_the_pretrained_model(run, tmp_path):
-    with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
-        folder.record(MODELS, [{"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}])
+def tables_of_run_and_kept_file(run, tmp_path):
+    """What both say, as Markdown."""
     path = tmp_path / "results" / "game.jsonl.gz"
     assert main(["table", str(run), "--save", str(path)]) == 0
     assert main(["table", str(run)]) == 0
-    for text in (saved_results.read_saved(path).markdown(), (run / "table.md").read_text()):
+    return saved_results.read_saved(path).markdown(), (run / "table.md").read_text()
+
+
+def test_tables_of_a_run_and_of_its_kept_file_name_the_pretrained_model(run, tmp_path):
+    with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
+        folder.record(MODELS, [{"name": "small-reader", "revision": "readers==1.2", "weights_sha256": "00"}])
+    for text in tables_of_run_and_kept_file(run, tmp_path):
         assert "small-reader (readers==1.2)" in text
 
 
@@ -70,20 +75,14 @@ def test_a_run_without_a_row_is_refused(run, capsys):
 def test_tables_of_a_run_and_of_its_kept_file_name_the_flags_that_changed(run, tmp_path):
     with RunFolder.open(run, config_to_json(SMOKE), "matrix_game") as folder:
         folder.record(CHANGED, ["--budget-env-steps 20 (was 10)"])
-    path = tmp_path / "results" / "game.jsonl.gz"
-    assert main(["table", str(run), "--save", str(path)]) == 0
-    assert main(["table", str(run)]) == 0
-    for text in (saved_results.read_saved(path).markdown(), (run / "table.md").read_text()):
+    for text in tables_of_run_and_kept_file(run, tmp_path):
         assert "--budget-env-steps 20 (was 10)" in text
 
 
 def test_tables_of_a_run_and_of_its_kept_file_name_the_trials_without_results(run, tmp_path):
     for seed in (2, 3):
         (run / "trials" / f"sync-seed{seed}").mkdir(parents=True)
-    path = tmp_path / "results" / "game.jsonl.gz"
-    assert main(["table", str(run), "--save", str(path)]) == 0
-    assert main(["table", str(run)]) == 0
-    for text in (saved_results.read_saved(path).markdown(), (run / "table.md").read_text()):
+    for text in tables_of_run_and_kept_file(run, tmp_path):
         assert "sync seed 3" in text and "sync seed 2" not in text
 
 

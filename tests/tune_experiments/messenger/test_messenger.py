@@ -12,6 +12,7 @@ from rl_models.text.choice import TextEncoderConfig
 from rl_models.training.weight_transfer import matching
 from tests.rl_models.text.small import save_bert
 from tests.tune_experiments.fragments import update
+from tests.tune_experiments.run.refusals import DEAD, checked
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.launch.experiment import main
@@ -178,16 +179,13 @@ def test_the_movement_contrast_has_a_weight_and_0_leaves_it_out():
 @pytest.fixture
 def complaint(tmp_path, capsys, monkeypatch):
     """What the script says to flags that it refuses; it would find no cluster if it went on."""
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setenv("RAY_ADDRESS", DEAD)
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
 
     def run(*flags):
-        assert main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "out"), *flags]) == 2
+        code = main(EXPERIMENT, ["--preset", "smoke", "--out", str(tmp_path / "out"), *flags])
         assert not (tmp_path / "out").exists()
-        said = capsys.readouterr().err
-        assert said.startswith("error: ")
-        assert said.count("\n") == 1
-        return said
+        return checked(code, capsys.readouterr().err)
 
     return run
 

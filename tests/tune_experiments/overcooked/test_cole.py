@@ -12,11 +12,10 @@ from rl_models.batch import to_batch
 from rl_models.schedule import Progress
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, save_checkpoint
 from rl_models.training.collector import Collector
-from rl_models.training.local_algorithm import LocalAlgorithm
-from rl_models.training.loop import Learner
 from tests.tune_experiments.overcooked.runs import INTERACT, STAY, stubborn_team
+from tests.tune_experiments.run.stages import make_local
 from tune_experiments.overcooked import cole_solver as solver
-from tune_experiments.overcooked.cole import Cole, read_generations
+from tune_experiments.overcooked.cole import Cole
 from tune_experiments.overcooked.cole_figure import draw_generations
 from tune_experiments.overcooked.config import ColeSettings
 from tune_experiments.overcooked.partners import KitchenWithMixture, Mixture
@@ -206,36 +205,15 @@ def test_a_learner_that_nobody_prefers_learns_on_until_it_was_refused_twice():
     assert algorithm.generations[-1].members == [10, 20, 50]
 
 
-def test_a_population_goes_on_from_a_checkpoint_as_if_nothing_had_happened():
-    settings = ColeSettings(generations=4, initial_generations=1)
-    one, _, asked = grown(lambda first, second: skill(first) * skill(second), settings)
-    for _ in range(7):
-        one.train()
-    tensors, progress = one.checkpoint()
-    other, made, asked_again = grown(lambda first, second: skill(first) * skill(second), settings)
-    other.restore(tensors, progress)
-    assert asked_again[-1] == asked[-1] and "runner_0" in made[-1].restored
-    for _ in range(5):
-        one.train()
-        other.train()
-    assert other.generations == one.generations and len(one.generations) == 4
-    assert read_generations(one.checkpoint()[0]) == one.generations
-
-
-def local_algorithm(trial):
-    """Training without Ray in 4 kitchens, 80 env steps an update."""
-    collector = Collector(trial.make_world(num_worlds=4, first_world=0), trial.build_policy(), 20)
-    return LocalAlgorithm(collector, Learner(collector.policy, trial.objective, trial.optimiser), trial.seed)
-
-
 @pytest.mark.long
 def test_kitchens_learners_and_members_of_a_stored_trial_go_on_exactly(tmp_path):
     settings = ColeSettings(generations=3, initial_generations=1)
-    config = dataclasses.replace(SMOKE, budget_env_steps=720, cole=settings)
+    workers = dataclasses.replace(SMOKE.workers, worlds_per_runner=4, fragment_length=20)
+    config = dataclasses.replace(SMOKE, workers=workers, budget_env_steps=720, cole=settings)
     worlds = functools.partial(worlds_of_generation, config)
 
     def begun():
-        return Cole(settings, plan(config, "cole", 0), worlds, lambda first, second: 1.0, local_algorithm)
+        return Cole(settings, plan(config, "cole", 0), worlds, lambda first, second: abs(skill(first)), make_local)
 
     one, other = begun(), begun()
     for _ in range(5):

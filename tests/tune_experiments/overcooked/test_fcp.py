@@ -135,14 +135,6 @@ def test_nothing_that_befell_the_partner_changes_what_the_learner_learns(tmp_pat
     assert abs(loss_of(trial, policy, of_learner) - expected) > 1e-4
 
 
-def test_learning_sees_the_probabilities_that_the_learner_drew_with(tmp_path):
-    trial = plan(dataclasses.replace(SMOKE, population=str(population(tmp_path))), "fcp", 1)
-    policy, fragment = play(trial, 4, 70)
-    batch = to_batch(fragment)
-    again = forward(policy, batch).policy.first_steps(70).log_prob(batch["actions"], batch["obs/alive"][:, :-1])
-    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
-
-
 def population(folder, config=SMOKE):
     middle, last = stubborn_team(config, STAY), stubborn_team(config, INTERACT)
     teams = [{100: self_play_team(config, 7), 200: middle, 300: last}, {100: middle, 300: last}]

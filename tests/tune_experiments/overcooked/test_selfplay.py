@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from rl_envs.overcooked.layouts import LAYOUTS
-from rl_models.batch import forward, to_batch
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.schedule import Progress
 from rl_models.teams.constant_team import uniform_team
@@ -35,17 +34,6 @@ def test_every_row_learns_in_every_kitchen_and_every_weight_gets_gradient(layout
         told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
         assert np.isfinite(float(told["loss/total"]))
         assert all(not torch.equal(weights, before[name]) for name, weights in policy.named_parameters())
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_learning_sees_the_probabilities_that_acting_drew_with(layout):
-    trial = plan(dataclasses.replace(LAPTOP, task=layout, max_episode_steps=7), "selfplay", 3)
-    policy, fragment = play(trial)
-    batch = to_batch(fragment)
-    assert batch["truncated"].any()
-    output = forward(policy, batch)
-    again = output.policy.first_steps(10).log_prob(batch["actions"])
-    torch.testing.assert_close(again, batch["log_prob"], atol=1e-5, rtol=0)
 
 
 def test_the_two_chefs_share_weights_and_know_only_by_their_own_planes_who_they_are():

@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from cluster.testing.local_cluster import wait_until
-from rl_models.training.checkpoint import save_checkpoint
 from tests.timeouts import TIMEOUT_SECONDS
+from tests.tune_experiments.run import refusals
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_json import config_to_json
@@ -26,7 +26,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.decentralised import MessageChannel, MessageStats, PlayedEpisode, separate_agents
 from tune_experiments.play.recording import describe_episode, play_decentralised
-from tune_experiments.run.run_folder import WRITTEN_BY
 
 ROOT = Path(__file__).parents[3]
 SEED = 3
@@ -40,16 +39,8 @@ def save(folder, method="sync_13_cordial", experiment="furnmove_sync", **changes
     with torch.no_grad():
         for parameter in policy.parameters():
             parameter.mul_(1.4)
-    state = {
-        "written_by": WRITTEN_BY,
-        "experiment": experiment,
-        "config": config_to_json(config),
-        "method": method,
-        "seed": 0,
-        "progress": {"env_steps": 0, "episodes": 0, "updates": 0},
-        "validated_at": 0,
-    }
-    return save_checkpoint(folder, 0, {"weights": policy.state_dict()}, state)
+    state = {"experiment": experiment, "config": config_to_json(config), "method": method}
+    return refusals.save(folder, policy.state_dict(), **state)
 
 
 @pytest.fixture(scope="module")

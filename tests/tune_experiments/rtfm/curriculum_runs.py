@@ -1,5 +1,6 @@
 """Runs of a small curriculum, and what they leave."""
 
+import numpy as np
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint
@@ -37,6 +38,20 @@ def points_of(folder):
     events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
     curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith("speed")]
     return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
+
+
+def assert_equal_runs(one, other, *moments):
+    """Rows and curves, and at these env steps weights, optimiser, worlds and counters, are equal to the bit."""
+    assert log_of(one) == log_of(other)
+    assert points_of(one) == points_of(other)
+    for env_steps in moments:
+        ours, theirs = checkpoint(one, env_steps), checkpoint(other, env_steps)
+        assert ours.state == theirs.state
+        assert set(ours.tensors) == set(theirs.tensors) >= {"weights", "optimizer", "runner_0"}
+        for group, tensors in ours.tensors.items():
+            assert set(tensors) == set(theirs.tensors[group])
+            for name, value in tensors.items():
+                np.testing.assert_array_equal(value, theirs.tensors[group][name], err_msg=f"{group} {name}")
 
 
 class Died(BaseException):

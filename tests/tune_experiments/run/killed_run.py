@@ -1,6 +1,5 @@
 """A run of which all processes are killed in the middle and that is continued, beside one that was left alone."""
 
-import json
 import os
 import signal
 import subprocess
@@ -8,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cluster.testing.local_cluster import wait_until
 from tests.private_ray import setup_hook_variable
@@ -17,6 +15,7 @@ from tests.tune_experiments.run.halting import HALTED, HALTS_AT
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
+from tune_experiments.results.trial_log import read_metrics
 
 ROOT = Path(__file__).parents[3]
 # Episodes of 15 steps and fragments of 10: the kill falls into the middle of episodes.
@@ -33,8 +32,8 @@ SETTINGS = {
 FLAGS = [word for name, value in SETTINGS.items() for word in (f"--{name}", str(value))]
 ROWS = 8
 KILLED_AT = 800
-OF_THE_CLOCK = ("wall_time", "speed/")
 MARK = "CONCORD_TEST_RUN"
+TRIAL = "trials/sync_13_cordial-seed0"
 
 
 def start(out, log, **more):
@@ -89,18 +88,6 @@ def survivors(out):
     return found
 
 
-def rows_of(path):
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [{key: value for key, value in row.items() if not key.startswith(OF_THE_CLOCK)} for row in rows]
-
-
-def points_of(folder):
-    """Curve -> its points, [(env steps, value)], as TensorBoard shows them."""
-    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
-    curves = [tag for tag in events.Tags()["scalars"] if not tag.startswith(OF_THE_CLOCK)]
-    return {tag: [(point.step, point.value) for point in events.Scalars(tag)] for tag in curves}
-
-
 @pytest.fixture(name="runs", scope="module")
 def unbroken_and_continued(ray_session, tmp_path_factory):
     """(unbroken, continued) run folders; only what is killed runs in processes of its own, by Tune."""
@@ -108,9 +95,9 @@ def unbroken_and_continued(ray_session, tmp_path_factory):
         pytest.skip("finds the processes of a run in /proc")
     unbroken, broken = (tmp_path_factory.mktemp("runs") / name for name in ("unbroken", "broken"))
     kill_in_the_middle(broken)
-    trial = broken / "trials/sync_13_cordial-seed0"
-    assert not (trial / "test_results.json").exists()
-    assert [row["env_steps"] for row in rows_of(trial / "metrics.jsonl")] == list(range(160, KILLED_AT + 1, 160))
+    assert not (broken / TRIAL / "test_results.json").exists()
+    rows = read_metrics(broken / TRIAL / "metrics.jsonl")
+    assert [row["env_steps"] for row in rows] == list(range(160, KILLED_AT + 1, 160))
     with trials_in_process(), no_pictures():
         finish(broken)
         finish(unbroken)

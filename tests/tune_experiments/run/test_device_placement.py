@@ -87,15 +87,6 @@ def cluster(monkeypatch):
     return join
 
 
-def weights_of(policy):
-    return {name: value.detach().cpu().clone() for name, value in policy.state_dict().items()}
-
-
-def same_weights(found, expected):
-    for name, value in weights_of(expected).items():
-        torch.testing.assert_close(found[name], value, atol=1e-5, rtol=0, msg=name)
-
-
 @pytest.mark.ray
 def test_rllibs_local_runner_and_learner_and_validation_run_on_an_emulated_device(ray_session, gpu, places):
     algorithm = TeamAlgorithm(plan(Ppo, worlds=2, length=3))
@@ -142,7 +133,8 @@ def test_warm_starts_run_on_an_emulated_device_and_come_to_the_weights_of_the_cp
     assert device.get_device(algorithm.policy()) == DEVICE
     weights = algorithm.checkpoint()[0]["weights"]
     assert {value.device.type for value in weights.values()} == {"cpu"}
-    same_weights(weights, expected.policy())
+    for name, value in expected.policy().state_dict().items():
+        torch.testing.assert_close(weights[name], value, atol=1e-5, rtol=0, msg=name)
 
 
 @pytest.mark.long
@@ -160,7 +152,7 @@ def test_training_validation_test_evaluate_and_play_run_on_an_emulated_device(tm
         assert bool(gpu.copies) is not refuses
 
 
-def test_a_loaded_team_acts_on_an_emulated_device_as_on_the_cpu(tmp_path, gpu, places):
+def test_a_loaded_team_acts_on_an_emulated_device_as_on_the_cpu(gpu, places):
     config = dataclasses.replace(overcooked_selfplay.SMOKE, test_episodes=2)
     one = overcooked_selfplay.EXPERIMENT.plan(config, "selfplay", 0)
     world, policy = one.make_world(num_worlds=3, first_world=0), one.new_policy()
@@ -189,7 +181,7 @@ def test_partners_and_executors_act_on_an_emulated_device(gpu, places):
     assert set(places) == {NAME} and len(places) == 3
 
 
-def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(gpu, places):
+def test_partners_travel_on_the_cpu_and_act_where_the_process_has_its_networks(gpu):
     config = overcooked_selfplay.SMOKE
     members = [stubborn_team(config, STAY).to(DEVICE)]
     make_world = worlds_of_generation(config, members, [1.0], 0)

@@ -6,13 +6,12 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from rl_models.algorithms.impala import Impala
 from rl_models.rllib.workers import Workers
 from tests.timeouts import TIMEOUT_SECONDS
-from tests.tune_experiments.rtfm.curriculum_runs import checkpoint, log_of, points_of, run
+from tests.tune_experiments.rtfm.curriculum_runs import assert_equal_runs, log_of, run
 from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan, three_stages
 from tune_experiments import matrix_game
 from tune_experiments.core.errors import EXIT_CODE
@@ -45,25 +44,12 @@ def in_slices(folder, declared, rows, game="calm", is_local=False):
     return next(number) - 1
 
 
-def assert_equal(one, other, env_steps):
-    """Weights, optimiser, worlds, counters, rows and curves are equal to the bit."""
-    assert log_of(one) == log_of(other)
-    assert points_of(one) == points_of(other)
-    first, second = checkpoint(one, env_steps), checkpoint(other, env_steps)
-    assert first.state == second.state
-    assert set(first.tensors) == set(second.tensors) >= {"weights", "optimizer", "runner_0"}
-    for group, tensors in first.tensors.items():
-        assert set(tensors) == set(second.tensors[group])
-        for name, value in tensors.items():
-            np.testing.assert_array_equal(value, second.tensors[group][name], err_msg=f"{group} {name}")
-
-
 def test_three_slices_are_equal_to_the_bit_to_one_run(tmp_path):
     """The second and the third begin where neither a validation nor a checkpoint was due."""
     declared = plan(budget_env_steps=8 * BATCH, validate_every_env_steps=4 * BATCH, chosen_by="sum")
     train(tmp_path / "whole", declared)
     assert in_slices(tmp_path / "cut", declared, rows=3) == 3
-    assert_equal(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
+    assert_equal_runs(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
     assert read_test_results(tmp_path / "whole") == read_test_results(tmp_path / "cut")
 
 
@@ -71,7 +57,7 @@ def test_three_slices_are_equal_to_the_bit_to_one_run(tmp_path):
 def test_slices_of_a_curriculum_are_equal_to_one_run(tmp_path, rows):
     run(tmp_path / "whole")
     in_slices(tmp_path / "cut", three_stages(), rows, game="crowd")
-    assert_equal(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
+    assert_equal_runs(tmp_path / "whole", tmp_path / "cut", 8 * BATCH)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +71,7 @@ def test_slices_without_ray_are_equal_to_one_run_of_all_worlds_in_groups(tmp_pat
     rows = train(tmp_path / "whole", declared, is_local=True)
     assert [row["env_steps"] for row in rows] == [batch * number for number in range(1, 6)]
     in_slices(tmp_path / "cut", declared, 2, is_local=True)
-    assert_equal(tmp_path / "whole", tmp_path / "cut", 5 * batch)
+    assert_equal_runs(tmp_path / "whole", tmp_path / "cut", 5 * batch)
 
 
 def test_without_ray_a_trial_goes_on_with_other_groups_and_runners(tmp_path):
@@ -95,7 +81,7 @@ def test_without_ray_a_trial_goes_on_with_other_groups_and_runners(tmp_path):
     other = dataclasses.replace(declared, workers=dataclasses.replace(GROUPED, runners=1, worlds_per_runner=8))
     in_slices(tmp_path / "cut", dataclasses.replace(other, budget_env_steps=160), 1, is_local=True)
     assert log_of(tmp_path / "whole")[-1].keys() == log_of(tmp_path / "cut")[-1].keys()
-    assert_equal(tmp_path / "whole", tmp_path / "cut", 160)
+    assert_equal_runs(tmp_path / "whole", tmp_path / "cut", 160)
 
 
 def test_what_has_not_begun_when_time_is_up_is_left_to_the_next_slice(tmp_path):

@@ -116,7 +116,7 @@ def test_a_run_that_has_begun_ray_itself_ends_whole(what, tmp_path):
         kill_marked(mark)
 
 
-def test_what_ignores_hang_ups_goes_on(monkeypatch):
+def test_what_ignores_hang_ups_goes_on():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with graceful_stop(pytest.fail):
         signal.raise_signal(signal.SIGHUP)

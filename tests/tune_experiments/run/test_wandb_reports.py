@@ -53,10 +53,10 @@ def wandb(monkeypatch):
     return install
 
 
-def train(name="sync-seed0", run_id="4f"):
+def train(name="sync-seed0", folder=Path("trial")):
     """What training reports, and what came through."""
     rows = []
-    with WandbLogger(rows.append, IDENTITY, name, run_id, Path("trial")) as report:
+    with WandbLogger(rows.append, IDENTITY, name, "4f", folder) as report:
         for row in ROWS:
             report(dict(row))
     return rows
@@ -72,11 +72,7 @@ def test_offline_rows_and_configuration_are_kept_in_the_folder_of_the_trial(tmp_
     for name, value in {"PROJECT": "concord", "MODE": "offline", "SILENT": "true", "ERROR_REPORTING": "false"}.items():
         monkeypatch.setenv(f"WANDB_{name}", value)
     monkeypatch.delenv("WANDB_DIR", raising=False)
-    rows = []
-    with WandbLogger(rows.append, IDENTITY, "sync-seed0", "4f", tmp_path) as report:
-        for row in ROWS:
-            report(dict(row))
-    assert rows == ROWS
+    assert train(folder=tmp_path) == ROWS
     (written,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     words = (b"loss/total", b"env_steps", b"sync-seed0", b"matrix_game", b"games")
 

@@ -3,29 +3,26 @@
 import dataclasses
 import functools
 
-import numpy as np
 import pytest
 
 from rl_envs.minirts.symbols import UNITS
 from rl_envs.testing import check_world
-from rl_models.planners.plans import Plan
-from rl_models.planners.rounds import NextRound
 from tests.tune_experiments.play.teams import untrained
-from tune_experiments.core.config_json import config_to_json
-from tune_experiments.experiment.finding import find_experiment, find_stored
+from tests.tune_experiments.sama.fixed_plans import FixedPlans
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import make_results
 from tune_experiments.sama.minirts.play import FORMS, METRICS, RtsPlay, open_book, scripted
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
 from tune_experiments.sama.minirts.tables import table_title, tables
-from tune_experiments.sama.minirts.trials import build_team, conditions, evaluate, planned
+from tune_experiments.sama.minirts.trials import build_team, evaluate, planned
 from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.play import PlannedPlay, learned_executor
 
 EXPERIMENT = find_experiment("sama_minirts")
-SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+SMOKE = EXPERIMENT.presets["smoke"]
 TWO = "scripted_2"
 
 
@@ -72,39 +69,17 @@ def test_a_game_is_restored_although_the_tables_have_grown():
     assert state_of(world, 1) == before
 
 
-class Told:
-    """A loop that gives fixed plans, and recovers as often as it is told to."""
-
-    def __init__(self, commands, recoveries=0):
-        self.commands, self.left, self.ends = commands, recoveries, []
-
-    def _plan(self):
-        return Plan("", "a goal", self.commands, (0, 1), self.commands)
-
-    def begin(self, states):
-        return {world: self._plan() for world in states}
-
-    def end_rounds(self, ends):
-        found = {}
-        for world, end in ends.items():
-            self.ends.append(end)
-            recovers = not all(end.reached) and self.left > 0
-            self.left -= recovers
-            found[world] = NextRound(self._plan(), recovers)
-        return found
-
-
-def play(commands, recoveries=0, min_steps=2, max_steps=4, limit=9, watch=None):
+def play(commands, undone=(), min_steps=2, max_steps=4, limit=9, watch=None):
     world = worlds(1, max_episode_steps=limit)
     planner = make_planner(SMOKE, "2", 0)
-    loop = Told(commands, recoveries)
+    loop = FixedPlans(commands, undone)
     with open_book("builtin", planner) as book:
         found = PlannedPlay(RtsPlay(world, book), scripted, loop, max_steps, min_steps).run(3, watch)
     return {name: float(value[0]) for name, value in found.items()}, loop
 
 
 def test_undone_decisions_are_counted_and_stand_in_no_game():
-    failing, plain = play((ATTACK, ATTACK), 2), play((ATTACK, ATTACK))
+    failing, plain = play((ATTACK, ATTACK), [(ATTACK, ATTACK)] * 2), play((ATTACK, ATTACK))
     assert failing[0]["undone_decisions"] == 8 and plain[0]["undone_decisions"] == 0
     assert failing[0]["decisions"] == plain[0]["decisions"] == 9
     assert failing[0]["ticks"] == plain[0]["ticks"]
@@ -191,11 +166,6 @@ def test_every_test_of_a_smoke_ends_with_its_numbers():
     assert table.title == table_title(TWO) and [label for label, _ in table.rows] == conditions
 
 
-def test_erring_rules_beside_a_model_ask_no_record():
-    found = conditions(dataclasses.replace(LAPTOP, planner="openai", replay="asked", tests=("plain", "erring")))
-    assert found["gpt-4o-mini, 3 reflections"].planner == "replay" and found["weak rules, 3 retries"].replay == ""
-
-
 def test_seeds_play_different_games_and_a_seed_the_same_ones():
     seeds = [build_team(SMOKE, TWO, seed).seed for seed in (0, 1)]
     config = dataclasses.replace(SMOKE, max_episode_steps=6, test_episodes=1)
@@ -217,22 +187,3 @@ def test_a_record_has_metrics_unless_it_was_cut(most, is_whole):
     (episode,) = EXPERIMENT.episodes(loaded, 3, 1, most)
     assert bool(episode.metrics) == is_whole
     assert len(episode.steps) <= most
-
-
-def test_a_stored_run_that_is_played_again_records_nothing(tmp_path):
-    data = config_to_json(dataclasses.replace(SMOKE, record=str(tmp_path / "asked"), max_episode_steps=4))
-    _, config = find_stored(EXPERIMENT.name, data, (), tmp_path)
-    planned(config, TWO, build_team(config, TWO, 0), 42, 1)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_rules_have_answered_is_recorded_and_replayed(tmp_path, monkeypatch):
-    short = dataclasses.replace(SMOKE, max_episode_steps=8, test_episodes=1)
-    recorded = dataclasses.replace(short, record=str(tmp_path))
-    team = build_team(short, TWO, 0)
-    first = planned(recorded, TWO, team, 42)
-    assert (tmp_path / "planner.jsonl").stat().st_size > 0
-    monkeypatch.setattr("rl_models.planners.offline.OfflineBackend.complete", None)  # rules cannot answer any more
-    again = planned(dataclasses.replace(short, replay=str(tmp_path)), TWO, team, 42)
-    assert again["_transcript"] == first["_transcript"]
-    np.testing.assert_array_equal(again["ticks"], first["ticks"])

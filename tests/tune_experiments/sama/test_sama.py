@@ -12,10 +12,10 @@ from rl_models.batch import decision_mask, forward, to_batch
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
 from rl_models.chat.meter import Budget
-from rl_models.planners.rounds import NextRound
 from rl_models.training.loop import Learner
 from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.fragments import play
+from tests.tune_experiments.sama.fixed_plans import FixedPlans
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
@@ -31,7 +31,7 @@ from tune_experiments.sama_ablations import conditions
 from tune_experiments.sama_overcooked import LAPTOP, SMOKE
 
 ONION, DISH = "bring an onion from the onion store to pot 0", "take a dish from the dish store"
-WAIT = "wait at pot 0"
+WAIT, SERVE = "wait at pot 0", "bring a soup to the hatch"
 OPEN, DONE_NUMBER = command_texts("cramped_room").index, len(command_texts("cramped_room")) - 1
 
 
@@ -168,51 +168,20 @@ def team_of(config, row="sama", seed=0):
     return plan(config, f"{row}-cramped_room", seed).build_policy().eval()
 
 
-class NotedRounds:
-    """Answers as a loop does, and notes the plans of the rounds that stand."""
+def test_an_episode_with_rounds_taken_back_is_the_one_without_them():
+    config, last = dataclasses.replace(LAPTOP, max_episode_steps=150, round_steps=25), []
 
-    def __init__(self, loop):
-        self.loop, self.plans = loop, []
+    def keep(world, loop):
+        if world.chance.episode[0] == 0:
+            last[-1] = world.snapshot()
 
-    def begin(self, states):
-        found = self.loop.begin(states)
-        self.plans.append(found[0])
-        return found
-
-    def end_rounds(self, ends):
-        found = self.loop.end_rounds(ends)
-        self.plans[len(self.plans) - found[0].recovers :] = [found[0].plan]
-        return found
-
-
-class StandingRounds:
-    """Answers as a loop that knew beforehand which plans would stand."""
-
-    def __init__(self, plans):
-        self.plans = plans
-
-    def begin(self, states):
-        return {0: self.plans[0]}
-
-    def end_rounds(self, ends):
-        self.plans.pop(0)
-        return {0: NextRound(self.plans[0], False)}
-
-
-def test_an_episode_with_trials_taken_back_is_the_one_of_the_rounds_that_stand():
-    config = dataclasses.replace(LAPTOP, planner="noisy", noise="weaker", max_episode_steps=150, round_steps=25)
-    noted, last = NotedRounds(make_planning_loop(config, "cramped_room", 2)), [{}, {}]
-
-    def keep(number):
-        def watch(world, loop):
-            if world.chance.episode[0] == 0:
-                last[number] = world.snapshot()
-
-        return watch
-
-    found = play_under(noted, config, SAMA_HERE, learned_executor(team_of(config)), 1, keep(0))
-    again = play_under(StandingRounds(noted.plans), config, SAMA_HERE, learned_executor(team_of(config)), 1, keep(1))
-    assert found["wasted_steps"][0] > 0 == again["wasted_steps"][0]
+    wasted = []
+    for undone in ([(ONION, SERVE), (SERVE, DISH)], []):
+        last.append({})
+        loop = FixedPlans((SERVE, SERVE), undone)
+        found = play_under(loop, config, SAMA_HERE, learned_executor(team_of(config)), 1, keep)
+        wasted.append(found["wasted_steps"][0])
+    assert wasted == [50, 0]
     assert last[0]["chance_step"][0] == 150
     for name, value in last[0].items():
         np.testing.assert_array_equal(value, last[1][name], err_msg=name)

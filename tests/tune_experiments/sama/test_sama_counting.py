@@ -6,8 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from rl_models.planners.plans import Plan
-from rl_models.planners.rounds import NextRound
+from tests.tune_experiments.sama.fixed_plans import FixedPlans
 from tune_experiments import sama_ablations
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
@@ -118,10 +117,7 @@ def test_rules_that_err_beside_a_model_ask_no_record():
 
 
 def test_a_round_that_changes_nothing_is_counted_and_not_reached():
-    waits = Plan("", "keep ready", ("wait at pot 0",) * 2, (0, 1), ("wait at pot 0",) * 2)
-    loop = make_planning_loop(dataclasses.replace(LAPTOP, reflections=0), "cramped_room", 0)
-    loop.begin = lambda states: dict.fromkeys(states, waits)
-    loop.end_rounds = lambda ends: {world: NextRound(waits, False) for world in ends}
+    loop = FixedPlans(("wait at pot 0",) * 2)
     world = CommandedKitchen(1, max_episode_steps=50)
     found = PlannedPlay(KitchenPlay(world), ScriptedExecutor("cramped_room"), loop, 10).run(0)
     assert found["idle_rounds"][0] == found["rounds"][0] > 0

@@ -55,7 +55,7 @@ def test_the_table_of_a_finished_trial_is_made_again_and_an_unfinished_one_waits
 
 
 @pytest.mark.slow
-def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_path, capsys):
+def test_conditions_and_other_planners_are_tested_with_the_same_team(run, tmp_path):
     main([str(run), "--ablations", "--episodes", "2", "--planner", "noisy", "--out", str(tmp_path / "noisy")])
     rows = read(tmp_path / "noisy/results.jsonl")
     assert {row.experiment for row in rows} == {"sama_ablations"}
@@ -95,16 +95,6 @@ def test_tests_of_another_kind_do_not_enter_a_folder(run, again, words, change, 
     assert main([str(run), *words, "--out", str(again)]) == EXIT_CODE
     assert f"({change}" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in again.glob("*.*")} == before
-
-
-@pytest.mark.slow
-def test_teams_of_another_run_do_not_enter_a_folder(run, again, tmp_path, capsys):
-    other, config = tmp_path / "other", dataclasses.replace(CONFIG, round_steps=CONFIG.round_steps + 1)
-    with RunFolder.open(other, config_to_json(config), "sama_overcooked") as folder:
-        trial = folder.trial("sama-cramped_room-seed1")
-        Trial(find_experiment("sama_overcooked"), config, "sama-cramped_room", 1, trial).run(lambda said: None)
-    assert main([str(other), "--out", str(again)]) == EXIT_CODE
-    assert f"(round_steps: {CONFIG.round_steps} -> " in capsys.readouterr().err
 
 
 def test_the_present_folder_is_a_run_like_any_other(run, monkeypatch, capsys):

@@ -60,7 +60,7 @@ def test_chefs_by_script_have_no_choices_to_show():
         KITCHEN.episodes(loaded)
 
 
-def test_a_walker_is_sent_by_a_model_that_is_told_the_map_or_not(monkeypatch):
+def test_a_walker_is_sent_by_a_model_that_is_told_the_map_or_not():
     tests = run_tests(LAKE, dataclasses.replace(WALKER, **SCORED), "walker")
     by_model = {name: found for name, found in tests.items() if "scored" in name.condition}
     assert {name.condition for name in by_model} == {"scored blind, walker", "scored privileged, walker"}

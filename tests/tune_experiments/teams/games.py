@@ -224,9 +224,6 @@ class Dials(Reach):
         return float(np.mean(action == int((wanted[0] + 1) * 1.5)))
 
 
-reach, dials = Reach, Dials
-
-
 class Declared(Errands):
     """A world with any attributes of its own, all of them keyword arguments."""
 

@@ -21,8 +21,8 @@ from tune_experiments.train import EXPERIMENT, SMOKE
 HERE = "tests.rl_envs.wrappers.test_factored_actions"
 MIXED = dataclasses.replace(SMOKE, env=f"{HERE}:Mixed")
 LEAVING = dataclasses.replace(SMOKE, env=f"{HERE}:OneLeaves", agents_leave=True)
-NUMBERS = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:reach")
-CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:dials")
+NUMBERS = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Reach")
+CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Dials")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4")
 
 

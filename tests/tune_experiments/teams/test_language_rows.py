@@ -15,6 +15,7 @@ from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
 from tests.tune_experiments.fragments import learn
 from tests.tune_experiments.teams.played import played
+from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.teams.language import check_lengths, corpus, text_game
@@ -28,26 +29,18 @@ CHANCE, BEST = 2.5, 6.0
 
 
 def config_of(config=ERRANDS, steps=80):
+    learner = {"num_epochs": 4, "num_minibatches": 2, "gamma": 0.0, "value_coef": 0.25}
     small = dataclasses.replace(SMALL, steps=steps)
-    team = config.language.team
-    language = dataclasses.replace(team.language, small=small)
-    settings = dataclasses.replace(config.language, team=dataclasses.replace(team, language=language), corpus_worlds=4)
-    learner = dataclasses.replace(config.learner, num_epochs=4, num_minibatches=2, gamma=0.0, value_coef=0.25)
-    return dataclasses.replace(config, language=settings, learner=learner)
+    return with_overrides(
+        config, {"language.team.language.small": small, "language.corpus_worlds": 4, "learner": learner}
+    )
 
 
 @pytest.mark.parametrize("method", ["lora", "lora_blind"])
 def test_a_prompt_longer_than_the_models_context_is_refused_before_the_run_starts(method):
     config = config_of(steps=1)
     check_lengths(config, method)
-    team = config.language.team
-    small = dataclasses.replace(team.language.small, context=4)
-    language = dataclasses.replace(team.language, small=small)
-    short = dataclasses.replace(
-        config,
-        methods=(method,),
-        language=dataclasses.replace(config.language, team=dataclasses.replace(team, language=language)),
-    )
+    short = with_overrides(config, {"methods": (method,), "language.team.language.small.context": 4})
     with pytest.raises(UserError, match=rf"--methods {method}.*--language\.team\.language\.small\.context"):
         find_experiment("train").check(short)
 

@@ -13,17 +13,16 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.teams.trials import plan, play
 
 LAPTOP = find_experiment("train").presets["laptop"]
-MANUAL_WORDS = ("red", "green", "door", "safe", "deadly")
 SIGNPOSTS = dataclasses.replace(
     LAPTOP, env="examples.signposts:parallel_env", env_arguments='{"colours": 2}', max_sentences=2, max_words=16
 )
 
 
-def config_of(name, encoder="", **changes):
+def config_of(name, encoder=""):
     reader = TextReaderConfig(name, word_features=16, features=32)
     network = dataclasses.replace(LAPTOP.network, reader=reader, text_encoder=encoder, hidden_sizes=(32,))
     learner = dataclasses.replace(LAPTOP.learner, learning_rate=1e-2, value_coef=0.25, num_epochs=4)
-    return dataclasses.replace(SIGNPOSTS, network=network, learner=learner, budget_env_steps=12_000, **changes)
+    return dataclasses.replace(SIGNPOSTS, network=network, learner=learner, budget_env_steps=12_000)
 
 
 @pytest.mark.long
@@ -37,7 +36,7 @@ def test_a_reader_learns_by_reward_what_only_the_text_tells(name):
 
 
 def test_what_a_frozen_encoder_reads_reaches_the_policy(tmp_path):
-    save_bert(tmp_path, more_words=MANUAL_WORDS)
+    save_bert(tmp_path, more_words=("red", "green", "door", "safe", "deadly"))
     policy, fragment = fragments.play(plan(config_of("emma", str(tmp_path)), "ippo", 0), worlds=32, length=1)
     batch = to_batch(fragment)
     doors = batch["obs/door"][:, 0].argmax(-1)

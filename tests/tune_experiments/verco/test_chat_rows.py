@@ -62,14 +62,6 @@ def test_a_prompted_model_that_talks_nonsense_waits(answering):
     assert (episodes["success"] == 0).all() and (episodes["length"] == SMOKE.max_episode_steps).all()
 
 
-def test_the_warm_start_can_be_given_by_an_endpoint(answering, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "any")
-    answering("Alice: Please chop, I bring things.\nBob: Please wait.")
-    stage = plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[0].plan
-    told = stage.make_algorithm(stage).train()
-    assert told["teacher/answered"] == told["teacher/asked"] > 0
-
-
 def test_a_team_that_an_endpoint_taught_is_opened_without_a_key(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert writes(plan(dataclasses.replace(SMOKE, teacher="endpoint"), "verco", 0).stages[-1].plan.build_policy())
