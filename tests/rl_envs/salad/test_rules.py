@@ -15,7 +15,6 @@ from tests.rl_envs.salad.scenes import (
     RIGHT,
     STAY,
     TOMATO,
-    agents,
     held,
     lies_at,
     situation,
@@ -52,18 +51,6 @@ def test_a_thing_whose_home_is_taken_goes_to_the_nearest_free_counter():
     assert lies_at(world, 0, 5) == ONION
     assert where(world, TOMATO) == (0, 4)
     assert lies_at(world, 0, 4) == TOMATO
-
-
-def test_of_two_agents_that_want_a_cell_the_first_gets_it():
-    world = situation([(3, 2), (3, 4)])
-    assert step(world, RIGHT, LEFT) == (-11, False)
-    assert agents(world) == [(3, 3), (3, 4)]
-
-
-def test_agents_that_want_to_trade_places_both_lose_their_moves():
-    world = situation([(3, 2), (3, 3)])
-    assert step(world, RIGHT, LEFT) == (-21, False)
-    assert agents(world) == [(3, 2), (3, 3)]
 
 
 def test_collisions_cost_what_was_chosen_and_are_counted():
