@@ -1,4 +1,4 @@
-"""EMMA computes the same while acting and while learning, with every text encoder, and encodes each sentence once."""
+"""EMMA computes the same while acting and while learning, and encodes each sentence once."""
 
 import numpy as np
 import pytest
