@@ -135,17 +135,7 @@ def test_private_networks_share_nothing(name):
     assert all(".members.1." in name for name in touched)
 
 
-# ------------------------------------------------------------------------------------------- texts
-
-
-@pytest.mark.parametrize("shares_network", [True, False])
-def test_encodings_handed_in_stand_for_their_sentences(shares_network):
-    policy, obs = team("paper", 2, shares_network=shares_network), observations(agents=2)
-    shown = torch.tensor([8, 0, 7, 1, 6, 2, 5, 3, 4])
-    encodings = policy.network.encode_text("manual", shown[:, None])
-    given = {f"encoded/manual/{name}": value for name, value in encodings.items()}
-    given |= {"manual": shown.argsort()[obs["manual"].long()]}
-    torch.testing.assert_close(run(policy, obs | given).values, run(policy, obs).values, atol=1e-12, rtol=0)
+# ------------------------------------------------------------------------------------------- attention
 
 
 @pytest.mark.parametrize("shares_network", [True, False])

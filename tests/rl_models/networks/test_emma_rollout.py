@@ -1,18 +1,12 @@
-"""EMMA computes the same while acting and while learning, with every text encoder, and encodes each sentence once."""
+"""EMMA computes the same while acting and while learning, and encodes each sentence once."""
 
 import numpy as np
 import pytest
-import torch
 
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.losses.grounding import GroundingLoss
-from rl_models.schedule import Schedule
-from rl_models.training.loop import Learner
 from tests.rl_models.networks.emma_games import collector, team, world
 from tests.rl_models.networks.small import Uncached
-from tests.rl_models.text.small import save_bert
 from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, ratio_error, second_fragment
 
 KINDS = {
@@ -40,27 +34,6 @@ def test_rollout_equals_train_for_game_id_and_private_networks(arguments):
     place = world(stage=2, num_agents=2, shows_roles=True)
     one = collector(place, team(place, **arguments))
     assert ratio_error(Ppo(), one.policy, one.collect()) < 1e-5
-
-
-def test_a_bert_from_a_folder_works_from_sentences_to_an_update(tmp_path):
-    """Encodings are made, kept, learned from and left alone; a second team needs no model."""
-    place = world(3, max_sentences_per_cell=1)
-    bert = save_bert(tmp_path / "bert", positions=40)
-    policy = team(place, bert, tmp_path / "encodings")
-    before = policy.network.encoder.states.clone()
-    weights = {name: value.clone() for name, value in policy.state_dict().items()}
-    one = collector(place, policy)
-    Learner(policy, Ppo(extra_losses=(GroundingLoss(Schedule.constant(1.0)),)), OptimiserSettings()).update(
-        [one.collect()]
-    )
-    assert torch.equal(policy.network.encoder.states, before)
-    assert any(not torch.equal(value, weights[name]) for name, value in policy.state_dict().items())
-    (tmp_path / "bert" / "vocab.txt").touch()  # a newer date is no other encoder
-    again = team(place, bert, tmp_path / "encodings")
-    again.load_state_dict(policy.state_dict())
-    obs = {key: torch.from_numpy(value)[:, None] for key, value in place.observe().items()}
-    first = torch.zeros(3, 1, dtype=torch.bool)
-    torch.testing.assert_close(again(obs, {}, first).values, policy(obs, {}, first).values)
 
 
 @pytest.mark.parametrize("shares_network", [True, False])

@@ -103,16 +103,6 @@ def test_a_text_is_encoded_once_however_many_frames_show_it(name):
     assert distinct["document"] < obs["document"].numel()
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_encodings_handed_in_stand_for_their_texts(name):
-    policy, obs = team(name), observations()
-    given = {key: value for key, value in obs.items() if not key.startswith("texts/")}
-    for key in ("document", "goal"):
-        encodings = policy.network.encode_text(key, obs[f"texts/{key}"])
-        given |= {f"encoded/{key}/{part}": value for part, value in encodings.items()}
-    torch.testing.assert_close(run(policy, given).values, run(policy, obs).values, atol=1e-12, rtol=0)
-
-
 def test_tokens_in_the_observation_stand_for_rows():
     policy, obs = team("released"), observations()
     told = {key: value for key, value in obs.items() if not key.startswith("texts/")}

@@ -97,6 +97,7 @@ def test_encoders_are_told_apart_by_content_and_form_not_by_name(bert, tmp_path)
     other, copy = tmp_path / "a" / "tiny-bert", tmp_path / "b" / "tiny-bert"
     save_bert(other, seed=1)
     shutil.copytree(bert, copy)
+    (copy / "config.json").touch()  # a newer date is no other encoder
     first = PretrainedEncoder(bert)
     assert first.identity == PretrainedEncoder(str(copy)).identity
     assert len({first.identity, PretrainedEncoder(str(other)).identity, PretrainedEncoder(bert, 20).identity}) == 3
