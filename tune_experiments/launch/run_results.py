@@ -11,7 +11,6 @@ from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.launch import saved_results
 from tune_experiments.results.rows import Result, read_results
-from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
@@ -48,6 +47,8 @@ def describe_differences(paths: Mapping[str, Path]) -> list[str]:
     Raises:
         UserError: a folder is damaged.
     """
+    from tune_experiments.run.run_folder import CONFIG_FILE, read_config
+
     first: dict[str, tuple[str, Any]] = {}
     sentences = []
     for name, path in paths.items():
