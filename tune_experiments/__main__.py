@@ -37,7 +37,7 @@ from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import early_value
 from tune_experiments.experiment.config_file import read_config_file
-from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments, trial_folders
+from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, export
@@ -125,7 +125,7 @@ def _show_run(path: Path, command: Table, console: Console) -> None:
         show_results(experiment, config, path, console)
     else:
         sessions = read_sessions(path)
-        untested = untested_trials(results, trial_folders(experiment, config, path))
+        untested = untested_trials(experiment, config, results, path)
         saved_results.save(experiment, config, results, sessions, command.save, untested)
         console.print(f"wrote {command.save}")
 

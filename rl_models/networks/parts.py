@@ -311,9 +311,8 @@ class TowersOfParts(Stateless):
         if self._critic == "team":
             team = present_only(valued, obs).flatten(2).unsqueeze(2).expand(-1, -1, self.num_agents, -1)
             valued = torch.cat([valued, team], -1)
-        present = {"alive": obs["alive"]} if "alive" in obs else {}
         halves = [
-            network({"vector": vector, **present}, {}, is_first).features
+            network(obs | {"vector": vector}, {}, is_first).features
             for network, vector in ((self.actor, own), (self.critic, valued))
         ]
         return Features(torch.cat(halves, -1), {}, legal=legal_actions(obs))

@@ -53,15 +53,16 @@ class VectorNetwork(Stateless):
             is_first: [B, T] bool, not used.
         """
         states: Tensor = self.dense(obs["vector"].float() / self._scale)
-        for own, heard in zip(self.own, self.heard, strict=True):
-            said = present_only(states, obs)
-            others = (said.sum(-2, keepdim=True) - said) / self._others(obs)
-            states = torch.tanh(own(states) + heard(others))
+        if self.own:
+            states = self._after_rounds(states, obs)
         return Features(states, {}, legal=legal_actions(obs))
 
-    def _others(self, obs: dict[str, Tensor]) -> Tensor | int:
-        """How many others are in the game, [B, T, N, 1] int64 if agents can leave; 1 for an agent that is alone."""
-        if "alive" not in obs:
-            return max(1, self.num_agents - 1)
-        alive = obs["alive"].long()[..., None]
-        return (alive.sum(-2, keepdim=True) - alive).clamp(min=1)
+    def _after_rounds(self, states: Tensor, obs: dict[str, Tensor]) -> Tensor:
+        others: Tensor | int = max(1, self.num_agents - 1)
+        if "alive" in obs:
+            alive = obs["alive"].long()[..., None]
+            others = (alive.sum(-2, keepdim=True) - alive).clamp(min=1)
+        for own, heard in zip(self.own, self.heard, strict=True):
+            said = present_only(states, obs)
+            states = torch.tanh(own(states) + heard((said.sum(-2, keepdim=True) - said) / others))
+        return states

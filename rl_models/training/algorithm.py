@@ -21,8 +21,8 @@ OTHERS_CPU_SECONDS = "others_cpu_seconds"
 there are none."""
 
 ENDED_EPISODES = "ended_episodes"
-"""Key of the metrics of `train`: number of episodes over which `episode/NAME` are means; absent where every call of
-`train` advances training."""
+"""Key of the metrics of `train`: number of episodes over which `episode/NAME` are means; absent if none ended, and
+optional for trainers of which each call of `train` advances training."""
 
 
 class Algorithm(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,18 +11,11 @@ from tune_experiments.core.drawing import attempt, describe_drawings
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
-from tune_experiments.results.main_comparison import with_verdicts
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.run_folder import read_sessions, with_announcement_times
-from tune_experiments.run.session_notes import (
-    changed_flags,
-    describe_models,
-    with_changed_flags,
-    with_model_notes,
-    with_untested,
-)
+from tune_experiments.run.session_notes import changed_flags, describe_models, with_run_notes
 
 
 def show_results(
@@ -60,17 +53,24 @@ def make_tables(
     """The tables of a run folder, with verdicts, notes from its sessions, and trials that have no results."""
     sessions = read_sessions(out, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), sessions)
-    tables = with_model_notes(experiment.tables(results), describe_models(sessions))
-    tables = with_changed_flags(with_verdicts(tables, comparisons, results), changed_flags(sessions))
-    return with_untested(tables, untested_trials(results, trial_folders(experiment, config, out)))
+    return with_run_notes(
+        experiment.tables(results),
+        results,
+        comparisons,
+        describe_models(sessions),
+        changed_flags(sessions),
+        untested_trials(experiment, config, results, out),
+    )
 
 
-def untested_trials(results: Sequence[Result], trials: Mapping[str, Mapping[int, Path]]) -> list[str]:
-    """Method and seed of each trial without test results."""
+def untested_trials(
+    experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], out: Path
+) -> list[str]:
+    """Method and seed of each trial of a run folder without test results."""
     tested = {(line.method, line.seed) for line in results}
     return [
         f"{method} seed {seed}"
-        for method, seeds in trials.items()
+        for method, seeds in trial_folders(experiment, config, out).items()
         for seed, folder in seeds.items()
         if (method, seed) not in tested and not (folder / TEST_RESULTS_FILE).exists()
     ]

@@ -25,17 +25,11 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, known_experiments
-from tune_experiments.results.main_comparison import MainComparison, with_verdicts
+from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.session_notes import (
-    changed_flags,
-    describe_models,
-    with_changed_flags,
-    with_model_notes,
-    with_untested,
-)
+from tune_experiments.run.session_notes import changed_flags, describe_models, with_run_notes
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
@@ -65,9 +59,8 @@ class SavedRun:
 
     def tables(self) -> list[PaperTable]:
         """The tables of the experiment, with their verdicts."""
-        tables = with_model_notes(find_experiment(self.experiment).tables(self.results), self.models)
-        tables = with_changed_flags(with_verdicts(tables, self.comparisons, self.results), self.changed)
-        return with_untested(tables, self.untested)
+        tables = find_experiment(self.experiment).tables(self.results)
+        return with_run_notes(tables, self.results, self.comparisons, self.models, self.changed, self.untested)
 
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.

@@ -19,7 +19,7 @@ import numpy as np
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.intervals import STRATIFIED, Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.tables import PaperTable, describe_range
 
 Runs: TypeAlias = Mapping[str, Sequence[Result]]
 """Name of a run -> its results."""
@@ -161,13 +161,12 @@ def _compare_in_task(title: str, metric: str, methods: Mapping[str, Sequence[Res
 
 
 def _budgets(methods: Mapping[str, Sequence[Result]]) -> str:
-    steps = {method: sorted({line.env_steps for line in lines if line.env_steps}) for method, lines in methods.items()}
+    steps = {method: [line.env_steps for line in lines if line.env_steps] for method, lines in methods.items()}
     trained = {method: own for method, own in steps.items() if own}
     every = [number for own in trained.values() for number in own]
     if len(trained) < 2 or max(every) <= _NEARLY_EQUAL * min(every):
         return ""
-    ranges = {method: f"{own[0]:,}" + f" to {own[-1]:,}" * (len(own) > 1) for method, own in trained.items()}
-    said = ", ".join(f"{method} {own}" for method, own in ranges.items())
+    said = ", ".join(f"{method} {describe_range(own)}" for method, own in trained.items())
     return f"Env steps of the tested weights differ: {said}."
 
 

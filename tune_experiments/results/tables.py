@@ -7,7 +7,7 @@ One seed: its value with the interval over its episodes. The caption says which.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -149,7 +149,8 @@ def make_table(
     metrics = list(dict.fromkeys(line.metric for line in mine)) if metrics is None else metrics
     rows: list[tuple[str, tuple[Interval | None, ...]]] = []
     for label, lines in _by_row(mine).items():
-        rows.append((label, tuple(_number([line for line in lines if line.metric == metric]) for metric in metrics)))
+        of_metric = _by_metric(lines)
+        rows.append((label, tuple(_number(of_metric.get(metric, ())) for metric in metrics)))
         printed = (paper or {}).get(lines[0].method, {})
         if any(metric in printed for metric in metrics):
             cells = tuple(Interval(printed[metric], None, None) if metric in printed else None for metric in metrics)
@@ -163,6 +164,11 @@ def make_table(
 def with_note(tables: Sequence[PaperTable], note: str) -> list[PaperTable]:
     """The tables, with a sentence at the end of each caption; unchanged if it is empty."""
     return [replace(table, caption=f"{table.caption} {note}") for table in tables] if note else list(tables)
+
+
+def describe_range(numbers: Collection[int]) -> str:
+    """The smallest and the largest number, "2,000 to 3,000", or the one if they are equal."""
+    return " to ".join(f"{number:,}" for number in dict.fromkeys((min(numbers), max(numbers))))
 
 
 def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
@@ -182,6 +188,13 @@ def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
         parts = [result.method, place, result.split * (len(splits) > 1)]
         rows.setdefault(" · ".join(filter(None, parts)), []).append(result)
     return rows
+
+
+def _by_metric(lines: Sequence[Result]) -> dict[str, list[Result]]:
+    found: dict[str, list[Result]] = {}
+    for line in lines:
+        found.setdefault(line.metric, []).append(line)
+    return found
 
 
 def _number(lines: Sequence[Result]) -> Interval | None:
@@ -214,10 +227,10 @@ def _describe_groups(rows_by_kind: Mapping[str, Sequence[str]]) -> str:
 
 def _training(lines: Sequence[Result]) -> str:
     """How long the methods trained, and the CPU-seconds that it took, if they are known."""
-    steps = sorted({line.env_steps for line in lines if line.env_steps is not None})
+    steps = [line.env_steps for line in lines if line.env_steps is not None]
     if not steps:
         return ""
-    sentence = f" Trained for {' to '.join(f'{step:,}' for step in dict.fromkeys((steps[0], steps[-1])))} env steps."
+    sentence = f" Trained for {describe_range(steps)} env steps."
     sentence += _skipped(lines)
     seconds: dict[str, dict[int | None, float]] = {}
     for line in lines:
@@ -247,16 +260,12 @@ def _skipped(lines: Sequence[Result]) -> str:
 
 
 def _has_range(lines: Sequence[Result]) -> bool:
-    metrics = {line.metric for line in lines}
-    cells = [_number([line for line in lines if line.metric == metric]) for metric in metrics]
-    return any(cell is not None and cell.seeds for cell in cells)
+    return any((cell := _number(own)) is not None and cell.seeds for own in _by_metric(lines).values())
 
 
 def _kind(lines: Sequence[Result], rules: str) -> str:
     """Kind of the intervals of a row: what they are over, and by which rule; `rules` are those over episodes."""
-    of_metric: dict[str, list[Result]] = {}
-    for line in lines:
-        of_metric.setdefault(line.metric, []).append(line)
+    of_metric = _by_metric(lines)
     seeds = {metric: len({line.seed for line in own if line.seed is not None}) for metric, own in of_metric.items()}
     episodes = {metric: max(line.n_episodes or 0 for line in own) for metric, own in of_metric.items()}
     played = f"{_counted(episodes)} {'episode' if max(episodes.values()) == 1 else 'episodes'}"

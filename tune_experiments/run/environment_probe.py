@@ -242,18 +242,19 @@ class _CheckedWorld:
             again = other.restore(self._world.snapshot())
         if other.restarted is not None and other.restarted.any():
             return
-        results: tuple[list[Array], list[Array]] = ([*obs.values()], [again[key] for key in obs])
-        for env_step in range(_RESTORED_ENV_STEPS + 1):
-            with self._violating():
-                pairs = zip(*results, strict=True)
-                advice = "keep what the future depends on in `state`, and draw from `chance`"
-                require(all(np.array_equal(*pair) for pair in pairs), f"a restored game has another future: {advice}")
-            if env_step == _RESTORED_ENV_STEPS:
-                return
+        self._require_same([*obs.values()], [again[key] for key in obs])
+        for _ in range(_RESTORED_ENV_STEPS):
             actions = random_legal_actions(self._world, obs, draws)
             with self._raising("step"):
                 (obs, *own, _), (again, *others, _) = self._world.step(actions), other.step(actions)
-            results = ([*obs.values(), *own], [*(again[key] for key in obs), *others])
+            self._require_same([*obs.values(), *own], [*(again[key] for key in obs), *others])
+
+    def _require_same(self, own: Sequence[Array], others: Sequence[Array]) -> None:
+        """CustomEnvError unless the arrays of the world and of its restored copy are equal."""
+        with self._violating():
+            pairs = zip(own, others, strict=True)
+            advice = "keep what the future depends on in `state`, and draw from `chance`"
+            require(all(np.array_equal(*pair) for pair in pairs), f"a restored game has another future: {advice}")
 
     @contextlib.contextmanager
     def _raising(self, method: str) -> Iterator[None]:

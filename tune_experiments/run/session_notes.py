@@ -1,10 +1,12 @@
-"""Captions that name a run's pretrained models and changed flags, from its manifest, and its trials without results."""
+"""Notes on a run in the captions of its tables: pretrained models, verdicts, changed flags, trials without results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tune_experiments.results.main_comparison import MainComparison, with_verdicts
+from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, with_note
 
 MODELS = "pretrained_models"
@@ -30,14 +32,18 @@ def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one))
 
 
-def with_changed_flags(tables: Sequence[PaperTable], changed: Sequence[str]) -> list[PaperTable]:
-    """The tables, with captions that name these flags."""
-    return with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
-
-
-def with_untested(tables: Sequence[PaperTable], trials: Sequence[str]) -> list[PaperTable]:
-    """The tables, with captions that name these trials, which have no results."""
-    return with_note(tables, f"Not tested, and so left out: {', '.join(trials)}." if trials else "")
+def with_run_notes(
+    tables: Sequence[PaperTable],
+    results: Sequence[Result],
+    comparisons: Sequence[MainComparison],
+    models: Sequence[str],
+    changed: Sequence[str],
+    untested: Sequence[str],
+) -> list[PaperTable]:
+    """The tables of a run, with its models, verdicts, changed flags and trials without results in their captions."""
+    tables = with_verdicts(with_model_notes(tables, models), comparisons, results)
+    tables = with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
+    return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")
 
 
 def _described(model: Mapping[str, str | None]) -> str:
