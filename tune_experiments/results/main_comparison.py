@@ -64,7 +64,7 @@ class MainComparison:
         if not first or not second:
             return "Every ordering here is exploratory."
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
-            why = "a seed has several environments and the comparison names none"
+            why = "a seed has several environments or splits, and the comparison names none"
             return f"{opening}: **no verdict**: {why}. {_OTHERS}"
         difference = welch_interval([line.value for line in first], [line.value for line in second])
         if min(len(first), len(second)) < 2:

@@ -44,6 +44,9 @@ def test_slopes_are_those_of_another_minimiser_also_with_a_product():
     ours = fit(columns, outcome, episode, draws=3)
     line_ours, line_other = columns @ ours.slopes, columns @ other.x[1:]
     np.testing.assert_allclose(line_ours - line_ours.mean(), line_other - line_other.mean(), atol=2e-2)
+    share = outcome.mean()
+    of_a_constant = share * np.log(share) + (1 - share) * np.log(1 - share)
+    assert ours.mcfadden == pytest.approx(1 + loss(other.x) / of_a_constant, rel=1e-3)
 
 
 @pytest.mark.parametrize(
