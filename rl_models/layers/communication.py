@@ -47,37 +47,42 @@ class CommunicationRound(nn.Module):
         """Scale the classifier's rows to norm 0.01, so that all symbols begin with nearly the same weight."""
         normalise_rows_(self.classifier.weight, _CLASSIFIER_NORM)
 
-    def forward(self, belief: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, belief: Tensor, alive: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """One round of all agents.
 
         Args:
             belief: [B, N, F] float32.
+            alive: [B, N] bool, agents in the game, the others send zeros; None for all.
 
         Returns:
             belief after the round [B, N, F] float32; messages [B, N, message features] float32.
         """
-        messages = self._message(belief)
+        messages = self._message(belief, alive)
         return self._update(belief, self._received(messages)), messages
 
-    def forward_agent(self, belief: Tensor, agent: int, needs_messages: bool) -> Dialogue[tuple[Tensor, Tensor]]:
+    def forward_agent(
+        self, belief: Tensor, agent: int, needs_messages: bool, alive: Tensor | None = None
+    ) -> Dialogue[tuple[Tensor, Tensor]]:
         """One round of one agent, which may run in another process than the others.
 
         Args:
             belief: [B, 1, F] float32.
             agent: index of the agent, from 0 to N - 1.
             needs_messages: exchange messages even if no belief depends on them.
+            alive: [B, 1] bool, whether the agent is in the game; None if it is.
 
         Returns:
             belief after the round [B, 1, F] float32; messages [B, N, message features] float32, or [B, 1, ...], the
             agent's own message, if none were exchanged.
         """
-        own = self._message(belief)
+        own = self._message(belief, alive)
         messages = (yield own) if self.communicates or needs_messages else own
         received = [part[:, [agent]] for part in self._received(messages)] if self.communicates else self._received(own)
         return self._update(belief, received), messages
 
-    def _message(self, belief: Tensor) -> Tensor:
-        return torch.softmax(self.classifier(belief), dim=-1) @ self.symbols
+    def _message(self, belief: Tensor, alive: Tensor | None) -> Tensor:
+        message = torch.softmax(self.classifier(belief), dim=-1) @ self.symbols
+        return message if alive is None else message * alive[..., None]
 
     def _received(self, messages: Tensor) -> list[Tensor]:
         """N - 1 tensors [B, N, ...]: the messages of agents i + 1, i + 2, ... (modulo N) that agent i receives."""

@@ -321,18 +321,18 @@ class TowersOfParts(Stateless):
 class TboneOfParts(TalkingAgents):
     """Encoder -> dense layers -> LSTM -> talk -> reply, for the N agents of a team."""
 
-    def __init__(self, config: PartsConfig, parts: Sequence[Part], num_agents: int, has_legal: bool = False) -> None:
+    def __init__(self, config: PartsConfig, parts: Sequence[Part], num_agents: int, masks: Sequence[str] = ()) -> None:
         """Build the network.
 
         Args:
             config: widths.
             parts: parts of an agent's observation.
             num_agents: N.
-            has_legal: whether observations say which actions are legal.
+            masks: those of `legal` and `alive` that the game's observations have.
         """
         super().__init__()
         self.encoder = PartsEncoder(config, parts)
-        self.observation_keys = (*(part.key for part in parts), *(["legal"] if has_legal else []))
+        self.observation_keys = (*(part.key for part in parts), *masks)
         widths = (self.encoder.features, *config.hidden_sizes)
         layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
         self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))

@@ -8,6 +8,8 @@ the paper's widths and SYNC's heads (M = 13, N = 2): 3,180,051.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +18,7 @@ from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.network_config import TboneConfig
-from rl_models.policy import Features, State, legal_actions
+from rl_models.policy import Features, State, legal_actions, present_only
 from rl_models.runtime.device import steps_with_starts
 
 
@@ -56,23 +58,28 @@ class TalkingAgents(nn.Module):
         """Features [B, T, N, hidden_size] float32, and messages [B, T, N, message features] of the reply round.
 
         Args:
-            obs: inputs of the encoder, name -> [B, T, N, ...], and optionally `legal` [B, T, N, A] bool.
+            obs: inputs of the encoder, name -> [B, T, N, ...], and if the world has them `legal` [B, T, N, A] and
+                `alive` [B, T, N] bool. An agent that has left sends zeros, and its features are zero.
             state: `belief` and `memory` before the first step, [B, N, hidden_size] float32 each.
             is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
         """
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         gates = self._input_gates(obs, self.agent_vectors).unbind(1)
-        belief, memory = state["belief"], state["memory"]
+        belief, memory, alive = state["belief"], state["memory"], _alive(obs)
         beliefs, messages = [], []
         for step, episode_starts in enumerate(steps_with_starts(is_first)):
             if episode_starts:
                 keep = (~is_first[:, step])[:, None, None]
                 belief, memory = belief * keep, memory * keep
-            belief, memory, message = self._step(gates[step], belief, memory)
+            here = None if alive is None else alive[:, step]
+            belief, memory = self.lstm.step(gates[step], belief, memory)
+            belief, _ = self.talk(belief, here)
+            belief, message = self.reply(belief, here)
             beliefs.append(belief)
             messages.append(message)
         state = {"belief": belief, "memory": memory}
-        return Features(torch.stack(beliefs, 1), state, torch.stack(messages, 1), legal=legal_actions(obs))
+        features = present_only(torch.stack(beliefs, 1), obs)
+        return Features(features, state, torch.stack(messages, 1), legal=legal_actions(obs))
 
     def agent_step(
         self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
@@ -92,8 +99,9 @@ class TalkingAgents(nn.Module):
         gates = self._input_gates(obs, self.agent_vectors[[agent]])[:, 0]
         keep = (~is_first)[..., None]
         belief, memory = self.lstm.step(gates, state["belief"] * keep, state["memory"] * keep)
-        belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False)
-        belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages)
+        here = None if (alive := _alive(obs)) is None else alive[:, 0]
+        belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False, alive=here)
+        belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages, here)
         state = {"belief": belief, "memory": memory}
         return Features(belief[:, None], state, messages[:, None], legal=legal_actions(obs))
 
@@ -107,11 +115,10 @@ class TalkingAgents(nn.Module):
         identities = identities.expand(*encoded.shape[:2], -1, -1)
         return self.lstm.input_gates(torch.cat([encoded, identities], dim=-1))
 
-    def _step(self, gates: Tensor, belief: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        belief, memory = self.lstm.step(gates, belief, memory)
-        belief, _ = self.talk(belief)
-        belief, message = self.reply(belief)
-        return belief, memory, message
+
+def _alive(obs: Mapping[str, Tensor]) -> Tensor | None:
+    """[B, T, N] bool, agents in the game; None if they cannot leave it."""
+    return obs["alive"].bool() if "alive" in obs else None
 
 
 class Tbone(TalkingAgents):

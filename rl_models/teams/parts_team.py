@@ -36,7 +36,7 @@ def parts_team(
     actions: int | ActionParts,
     kind: Kind,
     components: int = 1,
-    has_legal: bool = False,
+    masks: Sequence[str] = (),
     seed: int = 0,
     is_recurrent: bool = False,
 ) -> TeamPolicy:
@@ -50,7 +50,7 @@ def parts_team(
         kind: `ippo` values an agent by its own observation, `mappo` by those of all; `commnet` averages messages,
             `tbone` exchanges them with an LSTM, `sync` draws one of several product policies with them.
         components: M, number of product policies (`sync`).
-        has_legal: whether observations say which actions are legal.
+        masks: those of `legal` and `alive` that the game's observations have.
         seed: seed of the initial weights.
         is_recurrent: whether `ippo` and `mappo` have an LSTM, as `tbone` and `sync` do.
 
@@ -62,12 +62,12 @@ def parts_team(
     with seeded(seed):
         if is_recurrent and kind in ("ippo", "mappo"):
             alone = dataclasses.replace(config, talk=dataclasses.replace(config.talk, communicates=False))
-            remembering = TboneOfParts(alone, parts, num_agents, has_legal)
+            remembering = TboneOfParts(alone, parts, num_agents, masks)
             width = remembering.features
             value = ValueHead(width) if kind == "ippo" else TeamValueHead(width, num_agents)
             return TeamPolicy(remembering, _head(width, actions), value)
         if kind in ("tbone", "sync"):
-            talking = TboneOfParts(config, parts, num_agents, has_legal)
+            talking = TboneOfParts(config, parts, num_agents, masks)
             width, messages = talking.features, talking.message_features
             sync = (components, num_agents, messages) if kind == "sync" else ()
             return TeamPolicy(talking, _head(width, actions, *sync), ValueHead(width))

@@ -92,8 +92,8 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
         return qmix_parts_team(network, parts, agents, cast(int, actions), width, seed)
     kind, components = _kind(method)
-    legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
-    return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
+    masks = [key for key in ("legal", "alive") if key in world.observation_spec]
+    return parts_team(network, parts, agents, actions, kind, components, masks, seed, is_recurrent(network))
 
 
 def _entities(config: Config, world: World) -> EntitySpec:

@@ -58,12 +58,17 @@ def test_the_mean_of_the_others_is_one_over_those_in_the_game():
     assert alone.isfinite().all()
 
 
-@pytest.mark.parametrize("kind", ["mappo", "commnet"])
-def test_what_an_agent_that_has_left_observes_changes_nothing_for_the_others(kind):
-    team = parts_team(PartsConfig(hidden_sizes=(6,)), [Part("vector", (2,))], 3, 4, kind)
+@pytest.mark.parametrize(
+    ("kind", "is_recurrent"),
+    [("mappo", False), ("commnet", False), ("mappo", True), ("tbone", True), ("sync", True)],
+)
+def test_what_an_agent_that_has_left_observes_changes_nothing_for_the_others(kind, is_recurrent):
+    config, part = PartsConfig(hidden_sizes=(6,)), Part("vector", (2,))
+    team = parts_team(config, [part], 3, 4, kind, components=2, masks=["alive"], is_recurrent=is_recurrent)
     obs, other, is_first = seen(), seen(), torch.ones(2, 4, dtype=torch.bool)
     other["vector"][:, :, 2] += 1
+    state = team.network.initial_state(2)
     for alive, is_heard in (([True, True, True], True), ([True, True, False], False)):
-        outputs = [team(one | {"alive": torch.tensor(alive).expand(2, 4, 3)}, {}, is_first) for one in (obs, other)]
+        outputs = [team(one | {"alive": torch.tensor(alive).expand(2, 4, 3)}, state, is_first) for one in (obs, other)]
         first, second = (torch.cat([out.values[..., None], out.policy.marginals()], -1)[:, :, :2] for out in outputs)
         assert torch.equal(first, second) != is_heard
