@@ -14,7 +14,7 @@ authors' configuration. Which cells the television closes and who sees it are ou
 | observation `expert` | [] int8, only with `shows_expert`: the action of the shortest-path expert, -1 where it has none |
 | rewards | per agent. Joint pickup that succeeds: +1 and nothing else. Otherwise: -0.01 a step, -0.02 for a failed MoveAhead, -0.12 for a Pickup |
 | episode end | terminated: the television is picked up. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
-| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full), `max_episode_steps` (250), `min_separation_cells` (8; 0 is the unconstrained task), `agents_visible` (False), `shows_expert` (False), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42) |
+| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full; or `laptop`), `max_episode_steps` (250), `min_separation_cells` (8, least Manhattan distance of the agents at a pickup; 0 is the unconstrained task), `agents_visible` (False; True: agents observe each other, "implicit communication"), `shows_expert` (False; True costs about 10 ms an episode), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True), `observations` (view; or `frame`, or both), `frame_pixels` (84, the paper's; or 42) |
 | tables | `coordinated_actions` [1, 17, 2] int8 and `coordinated_modality` [17] int8: both pick up, or neither does |
 | recorded draws | `sees_television` [B, 2] bool: who sees the television before the step, instead of our own rule |
 | state for `restore` | `room` index, `agent_cells` [2, 2], `agent_headings` [2], `tv` [3] (row, column, rotation); optional: `closed_cells` [H, W] (by our own rule if left out), `start_distance`, the counters named as their metrics, `usable_pairs`, `expert`, `episode_length` |
@@ -94,22 +94,7 @@ class FurnLift(World):
         observations: Sequence[str] = ("view",),
         frame_pixels: int = 84,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            rooms: rooms of which each episode draws one: `train`, `valid`, `test`, a stream such as `train_stream`,
-                one room's name, the path of a room file, or `Room` objects.
-            room_size: `full` or `laptop` (9-12 cells a side); a file has its own size.
-            max_episode_steps: time limit in joint steps.
-            min_separation_cells: least Manhattan distance of the agents at a pickup, in cells.
-            agents_visible: whether an agent observes the other one ("implicit communication").
-            shows_expert: whether observations have the expert's actions; costs about 10 ms an episode.
-            heading_ring: whether the expert's paths may turn between north and west in one step.
-            bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
-            observations: `view` (a crop of the map), `frame` (the camera's picture) or both; the rules are the same.
-            frame_pixels: side of a frame, 84 (the paper's) or 42.
+        """Build B worlds; the table above documents the arguments.
 
         Raises:
             ValueError: an argument out of range. RoomError: a room file that is not usable.
