@@ -129,7 +129,7 @@ class FurnLift(World):
             "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
         }
         self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
-            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions"),
+            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions")
         }
         if self._shows_expert:
             meaning = "the expert's action, -1 where it has none"

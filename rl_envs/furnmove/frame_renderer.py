@@ -24,15 +24,7 @@ from rl_envs.furnmove.frame_palette import (
     WALL,
     room_palette,
 )
-from rl_envs.furnmove.furnishing import (
-    FINE,
-    FINE_METRES,
-    FIRST_PIECE,
-    RING_CELLS,
-    WALL_CODE,
-    WALL_METRES,
-    furnish_room,
-)
+from rl_envs.furnmove.furnishing import FINE, FINE_METRES, FIRST_PIECE, RING_CELLS, WALL_CODE, WALL_METRES, furnish_room
 from rl_envs.furnmove.geometry import CELL_METRES
 from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Room

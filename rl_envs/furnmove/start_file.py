@@ -215,9 +215,7 @@ def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_dista
 
 
 def load_starts(
-    path: str | os.PathLike[str],
-    rooms: Sequence[Room] = (),
-    min_agent_distance_cells: int = MIN_AGENT_SEPARATION,
+    path: str | os.PathLike[str], rooms: Sequence[Room] = (), min_agent_distance_cells: int = MIN_AGENT_SEPARATION
 ) -> Starts:
     """Read and check a start file.
 

@@ -151,7 +151,7 @@ class FurnMove(World):
             "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
         }
         self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
-            "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t"),
+            "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t")
         }
 
     def _prepare_starts(self) -> None:

@@ -5,20 +5,7 @@ Numbers are those of the authors' observations, so that recordings and weights m
 
 from __future__ import annotations
 
-ENTITIES = (
-    "airplane",
-    "mage",
-    "dog",
-    "bird",
-    "fish",
-    "scientist",
-    "thief",
-    "ship",
-    "ball",
-    "robot",
-    "queen",
-    "sword",
-)
+ENTITIES = ("airplane", "mage", "dog", "bird", "fish", "scientist", "thief", "ship", "ball", "robot", "queen", "sword")
 """The number of an entity is its index here; its symbol is that number + `FIRST_ENTITY`."""
 FIRST_ENTITY = 2
 LAST_ENTITY = FIRST_ENTITY + len(ENTITIES) - 1

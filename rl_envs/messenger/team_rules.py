@@ -21,10 +21,7 @@ RELEASED: dict[str, tuple[tuple[int, ...], str]] = {
     "only_pairs_count": ((2,), "one agent on a wrong object loses nothing; both on different wrong objects lose"),
     "message_at_start": ((3,), "agents begin with the message in 20 % of the episodes"),
     "goal_bonus": ((3,), "+0.2 for every agent on a goal, at every step"),
-    "one_check": (
-        (3,),
-        "entities move first and touches are checked once, so two that swap cells do not touch",
-    ),
+    "one_check": ((3,), "entities move first and touches are checked once, so two that swap cells do not touch"),
     "late_symbol": ((3,), "the symbol of an agent with the message changes one step late"),
 }
 """Behaviours of the published code that are not in the paper: name -> (stages that it concerns, description)."""

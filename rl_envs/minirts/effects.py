@@ -11,14 +11,7 @@ import numpy as np
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import DOUBLE_ANSWER, MAX_BULLETS, MAX_EFFECTS, OVERDRAFT, PLAYER_SHIFT, REFUND
 from rl_envs.minirts.orders import drop_registered, has_pending, issue_attack, registered
-from rl_envs.minirts.symbols import (
-    ARMOUR,
-    BUILD,
-    CD_MOVE,
-    COST,
-    LOAD,
-    POWER,
-)
+from rl_envs.minirts.symbols import ARMOUR, BUILD, CD_MOVE, COST, LOAD, POWER
 from rl_envs.minirts.units import add, count_objects, find, fits, is_building, is_free, is_ghost, remove, square
 
 STEP, SHOT, COOLDOWN, MONEY, CREATE, HIT, HARVEST, REMOVE = range(8)

@@ -15,17 +15,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad.kitchen import Kitchen
-from rl_envs.salad.symbols import (
-    AGENT_NAMES,
-    COUNTER,
-    FOODS,
-    MOVES,
-    NOTHING,
-    NUM_FOODS,
-    RECIPES,
-    SIDE,
-    STAY,
-)
+from rl_envs.salad.symbols import AGENT_NAMES, COUNTER, FOODS, MOVES, NOTHING, NUM_FOODS, RECIPES, SIDE, STAY
 
 NUM_CONTENTS = 2**NUM_FOODS
 FIRST_BOWL = 1 + 2 * NUM_FOODS

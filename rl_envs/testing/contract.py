@@ -106,8 +106,7 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
             f"{where}: {key!r} has shape {array.shape}, declared is {(*lead, *spec.shape)}",
         )
         require(
-            spec.contains(array),
-            f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}",
+            spec.contains(array), f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}"
         )
         require(np.isfinite(array).all(), f"{where}: {key!r} must be finite, and has infinity")
     for key in world.text_spec:
