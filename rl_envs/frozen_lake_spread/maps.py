@@ -24,6 +24,7 @@ _STARTS = {4: ((0, 0), (0, 3)), 8: ((0, 0), (0, 7))}
 _TARGETS = {4: ((3, 1), (3, 3)), 8: ((4, 4), (7, 7))}
 MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0)])
 """[4, 2] int64, (row, column) steps of the actions left, down, right, up; Gymnasium's order."""
+LEGEND = {"hole": (48, 72, 104), "target": (226, 168, 40)}
 
 
 @dataclass(frozen=True)

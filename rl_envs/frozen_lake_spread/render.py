@@ -9,15 +9,13 @@ from PIL import Image, ImageDraw
 
 from rl_envs.core.render import Colour
 from rl_envs.core.spec import Array
-from rl_envs.frozen_lake_spread.maps import Lake
+from rl_envs.frozen_lake_spread.maps import LEGEND, Lake
 
 _PIXELS = 40
 _ICE: Colour = (226, 240, 248)
-_HOLE: Colour = (48, 72, 104)
 _EDGE: Colour = (188, 208, 222)
-_TARGET: Colour = (226, 168, 40)
 _RADIUS = 8
-LEGEND = {"hole": _HOLE, "target": _TARGET}
+_HOLE, _TARGET = LEGEND["hole"], LEGEND["target"]
 
 
 def draw_lake(lake: Lake, cells: Array, target: Array, out: Array, colours: Sequence[Colour]) -> Array:

@@ -17,15 +17,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.messenger.symbols import AGENT_COLOURS, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AGENT_COLOURS, LEGEND, SIDE, SYMBOLS
 
 Place: TypeAlias = tuple[float, float]
 
 FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
-ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
-"""Enemy and decoys, message, goal."""
-LEGEND = dict(zip(("enemy or decoy", "message", "goal"), ROLE_COLOURS, strict=True))
+ROLE_COLOURS: tuple[Colour, ...] = tuple(LEGEND.values())
 LETTER: Colour = (255, 255, 255)
 """Mark of an avatar that has the message."""
 _OVERSAMPLING = 2

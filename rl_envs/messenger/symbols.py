@@ -30,3 +30,4 @@ SIDE = 10
 """Side of the grid in cells; there are no walls."""
 AGENT_COLOURS = ((37, 99, 214), (126, 58, 172))
 """Colours of the avatars in images."""
+LEGEND = {"enemy or decoy": (226, 108, 88), "message": (244, 202, 92), "goal": (134, 186, 118)}

@@ -28,7 +28,7 @@ never have in training, and held-out manuals use other sentences.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ from rl_envs.messenger.symbols import (
     FIRST_ENTITY,
     IMMOVABLE,
     LAST_ENTITY,
+    LEGEND,
     ROLES,
     SIDE,
     STAY,
@@ -82,6 +83,7 @@ class Messenger(World):
     story = module_story(__name__)
     action_names = ACTIONS
     colours = AGENT_COLOURS
+    legend = LEGEND
     metric_names = ("win_rate", *ENDINGS, "has_message")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
     text_tables = MappingProxyType({"manual": "sentence_words"})
@@ -254,13 +256,6 @@ class Messenger(World):
             self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:
             self._see(rows)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.messenger.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with its manual, [H, W, 3] uint8."""

@@ -30,3 +30,10 @@ NO_DEED, POTTED, TOOK_DISH, TOOK_SOUP, SERVED = range(len(DEEDS))
 
 CHEF_COLOURS = ((37, 99, 214), (126, 58, 172))
 """Colours of the chefs in images."""
+LEGEND = {
+    "onion": (226, 172, 60),
+    "dish": (255, 255, 255),
+    "soup": (196, 122, 44),
+    "pot (round), store (square)": (84, 90, 103),
+    "hatch for soups": (134, 186, 118),
+}

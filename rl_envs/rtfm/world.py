@@ -27,7 +27,6 @@ monster and one further item are there to mislead whoever does not read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -41,7 +40,7 @@ from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, SPLITS, assignment
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.settings import RoomSettings, StepRules
 from rl_envs.rtfm.text import DOCUMENT_DRAWS, DocumentWriter
-from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS, NameSet
+from rl_envs.rtfm.words import ELEMENTS, LEGEND, NAME_SETS, TEAMS, NameSet
 
 MAX_AGENTS = 3
 RESAMPLING = ("episode", "step")
@@ -53,13 +52,7 @@ class Rtfm(Arena):
     """B rooms with monsters, and a document about them; the table above documents them."""
 
     story = module_story(__name__)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.rtfm.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
+    legend = LEGEND
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from rl_envs.salad.symbols import (
     COUNTER,
     DELIVERY,
     FOODS,
+    LEGEND,
     NOTHING,
     NUM_FOODS,
     NUM_THINGS,
@@ -38,11 +39,8 @@ FLOOR: Colour = (246, 240, 228)
 TILE: Colour = (233, 224, 207)
 WOOD: Colour = (196, 160, 118)
 WOOD_EDGE: Colour = (166, 129, 90)
-BOARD_COLOUR: Colour = (236, 211, 168)
-WINDOW: Colour = (104, 150, 172)
 CHINA: Colour = (253, 253, 253)
-FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
-LEGEND = dict(zip(FOODS, FOOD_COLOURS, strict=True)) | {"cutting board": BOARD_COLOUR, "window for orders": WINDOW}
+*FOOD_COLOURS, BOARD_COLOUR, WINDOW = LEGEND.values()
 _OVERSAMPLING = 3
 _TEXT_PIXELS, _PANEL_COLUMNS = 14, 38
 _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 12))

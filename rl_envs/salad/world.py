@@ -24,7 +24,7 @@ what they see and a phrase for each action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ from rl_envs.salad.symbols import (
     COLLISION_REWARD,
     COUNTER,
     DISH_REWARD,
+    LEGEND,
     MOVES,
     NOTHING,
     RECIPES,
@@ -69,6 +70,7 @@ class Salad(World):
 
     story = module_story(__name__)
     colours = AGENT_COLOURS
+    legend = LEGEND
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
     metric_ranges = MappingProxyType({"success": SHARE, "collisions": COUNT, "wrong_dishes": COUNT})
 
@@ -244,13 +246,6 @@ class Salad(World):
         if "lying" not in given:
             self.state["lying"] = lying_things(self.kitchen, self.state)
         self._look(rows)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.salad.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with each agent's macro action, [H, W, 3] uint8."""
