@@ -8,7 +8,7 @@ are our own rules: the authors' engine uses the true shapes. Recorded visibility
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -36,6 +36,7 @@ BOX_CELLS = box_cells()
 BOX_CELLS.flags.writeable = False
 
 
+@lru_cache(512)
 def television_places(room: Room) -> Array:
     """Poses at which the television stands on free floor, [K, 3] int64: row, column, rotation."""
     fits = np.stack([cells_where_fits(room.agent_cells, cells) for cells in BOX_CELLS], axis=-1)
@@ -47,23 +48,13 @@ def closed_cells(shape: tuple[int, int], tv: Array) -> Mask:
     return _distance_to_box(_offsets(shape, tv), int(tv[2])) < AGENT_RADIUS_METRES
 
 
-def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
-    """Cells and headings from which the television is seen.
-
-    Args:
-        room: the room, H x W cells.
-        tv: [3] int, row, column and rotation of the television.
-        heights: [2 H + 4, 2 W + 4] float32, `fine_heights(room)` if it is known.
-
-    Returns:
-        [H, W, 4] bool; cells in which no agent can be may be True as well.
-    """
-    heights = fine_heights(room) if heights is None else heights
+def seeing_states(room: Room, tv: Array) -> Mask:
+    """Cells and headings from which a television `tv` [3] is seen, [H, W, 4] bool; also cells where no agent can be."""
     offsets, in_view, points = _view_table(int(tv[2]) % 2)
     cells = offsets + tv[:2]
     inside = ((cells >= 0) & (cells < (room.height, room.width))).all(1)
     cells, in_view = cells[inside], in_view[inside]
-    clear = _lines_are_clear(heights, cells, tv[:2] * CELL_METRES + points[:, :2], points[:, 2])
+    clear = _lines_are_clear(fine_heights(room), cells, tv[:2] * CELL_METRES + points[:, :2], points[:, 2])
     states = np.zeros((room.height, room.width, ROTATIONS), np.bool_)
     states[cells[:, 0], cells[:, 1]] = (in_view & clear[:, None]).any(-1)
     return states

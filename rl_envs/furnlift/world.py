@@ -39,7 +39,7 @@ from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICK
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
 from rl_envs.furnlift.expert import MAX_PAIRS, Expert
 from rl_envs.furnlift.observation import FLOOR, TELEVISION, Observer, num_channels
-from rl_envs.furnlift.scene import Scenes, draw_start, draws_needed
+from rl_envs.furnlift.scene import NUM_UNIFORMS, draw_start, make_scene, scene_at
 from rl_envs.furnlift.sight import BOX_CELLS
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
@@ -113,7 +113,6 @@ class FurnLift(World):
 
     def _prepare_maps(self, agents_visible: bool) -> None:
         self._height, self._width = bounds(self.rooms)
-        self._scenes = Scenes(self.rooms, self._separation)
         padded_width = self._width + 2 * MARGIN
         self._maps = np.zeros((self.num_worlds, self._height + 2 * MARGIN, padded_width), np.uint8)
         self._seeing = np.zeros((self.num_worlds, self._height, self._width, 4), bool)
@@ -230,8 +229,8 @@ class FurnLift(World):
 
     def _draw_start(self, world: int) -> None:
         """Draw rooms and starts until there is a pair of places for a pickup."""
-        draw = functools.partial(draw_start, self._scenes)
-        index, start = draw_until_legal(self.chance, world, len(self.rooms), draws_needed(), _TRIES, draw)
+        draw = functools.partial(draw_start, self.rooms, self._separation)
+        index, start = draw_until_legal(self.chance, world, len(self.rooms), NUM_UNIFORMS, _TRIES, draw)
         if start is None:
             raise RoomError(
                 f"no legal start in {_TRIES.rooms} rooms; the last was {self.rooms[index].name!r}: give rooms with a "
@@ -254,19 +253,22 @@ class FurnLift(World):
     def _load_scene(self, world: int, given: frozenset[str]) -> None:
         """Write the map of one world, its table of who sees the television, and its expert."""
         state, tv, index = self.state, self.state["tv"][world], int(self.state["room"][world])
-        height, width = self.rooms[index].agent_cells.shape
-        inside = (world, slice(height), slice(width))
-        scene = self._scenes.at(index, tv, state["closed_cells"][inside] if "closed_cells" in given else None)
-        state["closed_cells"][inside] = scene.closed
+        room = self.rooms[index]
+        inside = (world, slice(room.height), slice(room.width))
+        if "closed_cells" in given:
+            scene = make_scene(room, tv, self._separation, state["closed_cells"][inside])
+        else:
+            scene = scene_at(room, tuple(tv.tolist()), self._separation)
+            state["closed_cells"][inside] = scene.closed
         is_open = scene.is_floor & ~scene.closed
         self._maps[world] = 0
-        self._maps[world, MARGIN : MARGIN + height, MARGIN : MARGIN + width] = is_open * FLOOR
+        self._maps[world, MARGIN : MARGIN + room.height, MARGIN : MARGIN + room.width] = is_open * FLOOR
         covered = BOX_CELLS[tv[2]] + tv[:2] + MARGIN
         self._maps[world, covered[:, 0], covered[:, 1]] |= TELEVISION
         self._seeing[world] = False
         self._seeing[inside] = scene.seeing
         if self._renderer is not None:
-            self._renderer.load(world, self.rooms[index])
+            self._renderer.load(world, room)
         if self._shows_expert:
             self._experts[world] = Expert(is_open, scene.pairs, self._heading_ring)
             if "usable_pairs" not in given:

@@ -5,9 +5,9 @@ This file has cells and bits; moves and rewards are in `world.py`.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from rl_envs.furnmove.observation import FLOOR, KNOWN, MARGIN, TV_ALLOWED, VISIT
 from rl_envs.furnmove.observation import STAND as STAND_BIT
 from rl_envs.furnmove.observation import TV_BODY as TV_BIT
 from rl_envs.furnmove.room import Room, carry_poses, stand_cells
-
-_KEPT_ROOMS = 4096
 
 
 @dataclass(frozen=True)
@@ -32,24 +30,7 @@ class CompiledRoom:
     stand_places: Array  # [J, 3] int, (row, column, bits of rotations) of stands that the TV can reach
 
 
-class CompiledRooms:
-    """Compiles the rooms of a sequence at their first use and caches the last few thousand."""
-
-    def __init__(self, rooms: Sequence[Room], height: int, width: int) -> None:
-        self._rooms, self._height, self._width = rooms, height, width
-        self._kept: OrderedDict[int, CompiledRoom] = OrderedDict()
-
-    def __getitem__(self, index: int) -> CompiledRoom:
-        """Room `index`, compiled."""
-        if index in self._kept:
-            self._kept.move_to_end(index)
-        else:
-            self._kept[index] = compile_room(self._rooms[index], self._height, self._width)
-            if len(self._kept) > _KEPT_ROOMS:
-                self._kept.popitem(last=False)
-        return self._kept[index]
-
-
+@lru_cache(4096)
 def compile_room(room: Room, height: int, width: int) -> CompiledRoom:
     """Compile a room into the map of a world whose largest room has `height` x `width` cells."""
     cells = np.zeros((height + 2 * MARGIN, width + 2 * MARGIN), np.uint8)

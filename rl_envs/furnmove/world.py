@@ -39,7 +39,7 @@ from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, coordinated_acti
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES
-from rl_envs.furnmove.maps import CompiledRooms, RoomMaps
+from rl_envs.furnmove.maps import CompiledRoom, RoomMaps, compile_room
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.prepared_starts import PreparedStarts
 from rl_envs.furnmove.room import Room
@@ -135,7 +135,6 @@ class FurnMove(World):
 
     def _prepare_maps(self) -> None:
         self._height, self._width = bounds(self.rooms)
-        self._compiled = CompiledRooms(self.rooms, self._height, self._width)
         slots = len(self.rooms) if self.xp.has_fixed_shapes else self.num_worlds
         self._maps = RoomMaps(self.num_worlds, slots, self._height, self._width, self.xp)
         self._rules = Rules(self._maps, self.num_worlds, self._spacing, self.xp)
@@ -244,8 +243,11 @@ class FurnMove(World):
             )
         return packed(index, start)
 
+    def _compiled(self, index: int) -> CompiledRoom:
+        return compile_room(self.rooms[index], self._height, self._width)
+
     def _start_in(self, index: int, uniforms: Array) -> Start | None:
-        room = self._compiled[index]
+        room = self._compiled(index)
         if not (len(room.tv_starts) and len(room.stand_places)):
             return None
         return draw_start(room, self._maps.padded_width, self.num_agents, self._spacing, uniforms)
@@ -256,7 +258,7 @@ class FurnMove(World):
             rows = rooms = np.array(sorted(set(rooms.tolist()) - self._loaded), np.int64)
             self._loaded.update(rooms.tolist())
         if rows is not None and len(rooms):
-            self._maps.load(rows, [self._compiled[room] for room in rooms.tolist()])
+            self._maps.load(rows, [self._compiled(room) for room in rooms.tolist()])
 
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
         return {"room": (0, len(self.rooms) - 1)}
