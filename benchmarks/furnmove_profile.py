@@ -6,8 +6,6 @@ is CPU time per agent step; they add up to `watched`. `whole` is the loop withou
 difference is the profiler's cost. The cost of recording autograd's graph is reported separately.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 

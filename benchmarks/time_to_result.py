@@ -10,8 +10,6 @@ Training takes hours, so each finished seed is written to a file in the folder `
 same settings. `--seeds 0` trains this seed only; the table has all finished seeds.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

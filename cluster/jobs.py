@@ -1,7 +1,5 @@
 """Ray's job SDK: uploads, the environment of a job, and each error of the SDK as one sentence."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

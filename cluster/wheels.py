@@ -6,8 +6,6 @@ There pip installs the files with --no-index --no-deps, and `python tune_experim
 versions are those of constraints.txt. `PRESENT` lists what such a machine has.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import subprocess

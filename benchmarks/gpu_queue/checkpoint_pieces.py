@@ -9,8 +9,6 @@ so that one plane of them becomes small. Each piece names its checkpoint, its pl
 unpacked can run code, and a checkpoint appears only when all of it is what was packed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zlib

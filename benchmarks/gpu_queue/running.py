@@ -1,7 +1,5 @@
 """Runs a slice of an item in a separate process, which ends with this one."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -3,8 +3,6 @@
 Benchmarks report medians of several repeats. Variants that are compared take turns, so noise affects all of them.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 from time import process_time

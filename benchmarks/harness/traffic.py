@@ -1,7 +1,5 @@
 """Operations of torch and the memory that they read and write: what bounds a loop that never waits for the host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

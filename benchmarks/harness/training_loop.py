@@ -6,8 +6,6 @@ or optimiser. `overhead` is the loop's CPU time divided by the bare time. The le
 so for IMPALA both sides see all T + 1 observations of a fragment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -15,8 +15,6 @@ One line of JSON a trial is added to DIR/trials.jsonl when the trial ends. The s
 that are there; a trial that was killed begins again. `trainers.py` says how each library is installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

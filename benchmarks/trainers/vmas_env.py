@@ -4,8 +4,6 @@ vmas, which BenchMARL can bring, steps many environments as one batch of tensors
 one, so its steps cost more than in BenchMARL, which steps them together.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

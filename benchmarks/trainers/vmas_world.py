@@ -4,8 +4,6 @@ vmas steps all environments as one batch of tensors, here as in BenchMARL. It ke
 world begins a new episode, as an environment that cannot be copied does in `rl_envs.wrappers.from_pettingzoo`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

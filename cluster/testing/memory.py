@@ -4,8 +4,6 @@ The slope is that of a process's private (anonymous) memory, because leaks are t
 object store are shared between processes. The object store has its own row. Linux only.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import re

@@ -4,8 +4,6 @@ Ray's processes leave the process group and session of their parent, but every c
 only, because it reads /proc.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

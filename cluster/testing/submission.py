@@ -1,7 +1,5 @@
 """A job on a local cluster for its user: output, files, and the refusal of a wrong token."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

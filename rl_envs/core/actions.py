@@ -1,7 +1,5 @@
 """Checks of the actions and recorded draws that a world is given in a step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

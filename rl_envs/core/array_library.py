@@ -4,8 +4,6 @@ Functions have the names of the array API standard where it has them. What they 
 no shape depends on values, so that the host never waits for a GPU and a step can be captured as a graph.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, TypeAlias
 

@@ -5,8 +5,6 @@ in the batch, the env runner, the process or its hash seed, and a snapshot of th
 mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Errors of custom environments and other input."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

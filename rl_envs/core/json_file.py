@@ -1,7 +1,5 @@
 """Untrusted JSON files: read with a size limit, and written atomically. Every error is one sentence."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -4,8 +4,6 @@ A world declares them in `World.metric_ranges` next to `metric_names`, an experi
 `Experiment.metric_ranges`. A metric without a declaration can have any value.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Random play in any world: uniform legal actions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Actions, Arrays, NumbersSpec

@@ -1,7 +1,5 @@
 """Rendering that all worlds share: colours, a caption line, and a text panel next to a room."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

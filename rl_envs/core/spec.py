@@ -3,8 +3,6 @@
 The wrappers translate them into Gymnasium spaces; worlds and tests use them directly.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from dataclasses import dataclass, field

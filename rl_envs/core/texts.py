@@ -4,8 +4,6 @@ So an encoder runs once per text, not once per step. A store only grows until it
 stay valid for a whole fragment.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, TextSpec

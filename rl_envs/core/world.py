@@ -5,8 +5,6 @@ There is one implementation of a world, and B = 1 is the scalar game. A subclass
 resets, random numbers, snapshots, restoring, auto-reset and checks of the actions live here.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

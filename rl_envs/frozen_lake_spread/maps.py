@@ -4,8 +4,6 @@ A random map, holes and targets, is fixed by its seed. It is kept only if both t
 On the fixed maps one target at most is a corner far from the starts, so that guessing corners does not win.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

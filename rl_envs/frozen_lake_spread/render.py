@@ -1,7 +1,5 @@
 """A frozen lake from above: ice, holes, targets and the two agents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A state of the lake as one line, without holes and targets, and back."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -21,8 +21,6 @@ can only be found out by going there. The paper gives no rules beyond this; thos
 | version history | v0: first version |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any

@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020), section 3 and figure 2b: a joint action
 both agents pick up or neither does. These are 17 of 25, whatever the state.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array

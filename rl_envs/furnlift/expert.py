@@ -7,8 +7,6 @@ authors' graph lacks the turn between north and west, so that this turn takes th
 States are numbered (row * W + column) * 4 + heading.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020) gives its FurnLift agents camera frames;
 FurnMove (section 6.1) for the other task. The agent is in the middle of the bottom row.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array

@@ -3,8 +3,6 @@
 Figure 4 of A Cordial Sync (Jain et al., ECCV 2020) shows such views.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.render import caption_strip

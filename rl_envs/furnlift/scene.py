@@ -5,8 +5,6 @@ both agents stand anywhere that is reachable with any heading, and there is a pa
 can be picked up; otherwise the draw is repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -6,8 +6,6 @@ degrees wide and high, 30 degrees down, 1.576 m above the floor) with nothing hi
 are our own rules: the authors' engine uses the true shapes. Recorded visibility replaces them (`world.py`).
 """
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 
 import numpy as np

@@ -8,8 +8,6 @@ for tests and figures.
 Headings and rotations are quarter turns clockwise: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

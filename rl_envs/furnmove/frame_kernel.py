@@ -9,8 +9,6 @@ Numba compiles this file at the first frame, so only `frame_renderer.py` imports
 frames.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

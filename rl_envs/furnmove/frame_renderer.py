@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020), section 6. A frame is a pure function o
 and it does not depend on the other worlds of a batch.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ Cells of furniture that no listed piece covers are joined to pieces, whose kind 
 room's cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache

@@ -10,8 +10,6 @@ they include the agent's radius. Rooms in which the television can be carried on
 stand, are rejected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

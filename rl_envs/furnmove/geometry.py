@@ -5,8 +5,6 @@ carried at 1.3 m, agents that must stay within reach of it. Cells are (row, colu
 the east. Headings and rotations are clockwise quarter turns: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ television masks". In FloorPlan229, whose true masks are known, they share 88 % 
 four rotations).
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

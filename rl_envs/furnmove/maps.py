@@ -3,8 +3,6 @@
 This file has cells and bits; moves and rewards are in `world.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

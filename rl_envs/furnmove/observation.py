@@ -4,8 +4,6 @@ A Cordial Sync, section 6.1. All channels but those of other agents are bits of 
 one gather and a few shifts. The agent is in the middle of the bottom row.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.array_library import NUMPY, ArrayLibrary

@@ -8,8 +8,6 @@ The host cannot count replays of a captured step. So `refill` draws for those th
 steps beside them, which the host counts. A captured step reads the ring where it is, so from then on it never moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@
 size and then reduced, so that edges are smooth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 

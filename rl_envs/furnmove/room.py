@@ -6,8 +6,6 @@ masks do not follow from the floor alone, so a room stores them; `tv_cells_by_ru
 given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -3,8 +3,6 @@
 They change B worlds at once and in place.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rl_envs.core.array_library import NUMPY, ArrayLibrary

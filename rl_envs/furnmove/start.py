@@ -6,8 +6,6 @@ is solved, or in which an agent or the stand does not fit, is repeated. Deviatio
 between which the TV can never be carried are not drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 

@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the s
 is bounded, nothing in them is executed, and every fault is one sentence that names the key.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

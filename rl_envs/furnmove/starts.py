@@ -7,8 +7,6 @@ other rooms or the process.
     python -m rl_envs.furnmove.starts --rooms test --num-rooms 5 --agents 2 --per-room 200 --out starts.json
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import itertools

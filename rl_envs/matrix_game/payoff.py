@@ -3,8 +3,6 @@
 Two agents form a team against an adversary that knows their joint policy before it chooses.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -6,8 +6,6 @@ Losses to a decoy are strong evidence: it has the symbol of a message or a goal,
 its movement identifies it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays

@@ -4,8 +4,6 @@ Three sentences name the enemy, the message and the goal. In a single agent's st
 decoys as enemies, and a false one describes the enemy in another role.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

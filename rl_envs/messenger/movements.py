@@ -5,8 +5,6 @@ the avatar, a fleeing entity in a random direction that takes it away; neither c
 (2023, appendix A.2) has the same three movements for two agents, but in its release all entities move at random.
 """
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

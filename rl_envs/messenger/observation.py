@@ -5,8 +5,6 @@ planes [10, 10, layers] are nearly empty; here a step is a list of their content
 planes. The list is sorted, so the index of an entity is independent of its role.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec

@@ -5,8 +5,6 @@ positions, also between cells. Shapes are drawn at twice the size and then reduc
 drawn afterwards.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass

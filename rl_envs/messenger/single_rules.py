@@ -5,8 +5,6 @@ cell per step, and see its old position. Two sprites touch if they overlap, so a
 or four of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

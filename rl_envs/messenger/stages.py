@@ -5,8 +5,6 @@ cells, row and column from the top left, so a cell is an even number; only MESSE
 cells.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction

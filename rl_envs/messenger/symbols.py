@@ -3,8 +3,6 @@
 Numbers are those of the authors' observations, so that recordings and weights mean the same here.
 """
 
-from __future__ import annotations
-
 ENTITIES = ("airplane", "mage", "dog", "bird", "fish", "scientist", "thief", "ship", "ball", "robot", "queen", "sword")
 """The number of an entity is its index here; its symbol is that number + `FIRST_ENTITY`."""
 FIRST_ENTITY = 2

@@ -4,8 +4,6 @@ There are an enemy, two messages and two goals. The agents share the reward and 
 by whole cells, and a touch needs the same cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 import numpy as np

@@ -3,8 +3,6 @@
 Rewards and observations of agents are in `world.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Orders read the state at the start of the tick and only queue effects. An effect
 dies in this tick still moves and shoots.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

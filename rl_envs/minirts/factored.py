@@ -4,8 +4,6 @@ An agent commands its own units by a table [50, 7]: command type, resource, enem
 cell, cell to move to; rows are units in the order of the observation. Illegal choices are dropped.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -5,8 +5,6 @@ what an own unit does or whether another object is in sight. Row 0 of the table 
 lists. The sentences add no information to the lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 

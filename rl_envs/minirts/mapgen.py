@@ -6,8 +6,6 @@ there are 65,537 maps. The map and the units each begin again at the seed.
 `placed` [P, 4] int32 lists objects in the order of placing: player, unit type, x, y.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import entry, kernel

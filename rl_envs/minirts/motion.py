@@ -1,7 +1,5 @@
 """One step of a unit toward a position (sheet, section 1.4)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ nothing else. `per_unit_action` and `collective_action` write such a table as an
 for one decision and can be repeated. A building of a type that is under construction is not begun again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 

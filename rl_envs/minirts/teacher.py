@@ -5,8 +5,6 @@ labels for behaviour cloning. A policy that follows a teacher of the same seed p
 game.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ As in the observation, nothing is included that fog hides. Past commands, runnin
 out.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -14,8 +14,6 @@ onion into pot 0", "hold a dish", "serve a soup".
 | `cook`, `ready` | for both chefs: a pot of the place cooks, or its soup is done |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args

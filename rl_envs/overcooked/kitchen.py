@@ -3,8 +3,6 @@
 The number of a cell is row * W + column.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from functools import cached_property

@@ -7,8 +7,6 @@ when it has arrived, when it is blocked, or after `max_steps`. The paper does no
 relocation.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.array_library import NUMPY, ArrayLibrary

@@ -3,8 +3,6 @@
 Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

@@ -4,8 +4,6 @@ First the chefs interact, chef 0 before chef 1; then both move at once; then pot
 once and in place.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

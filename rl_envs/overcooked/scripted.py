@@ -5,8 +5,6 @@ a target makes way. When two chefs meet, the one with the smaller detour walks a
 or both want the same cell, random numbers decide which one gives way.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -4,8 +4,6 @@ A cell is one number, its contents: a counter with the thing on it, floor, a sto
 states. So an interaction is one look-up.
 """
 
-from __future__ import annotations
-
 ACTIONS = ("north", "south", "east", "west", "stay", "interact")
 NORTH, SOUTH, EAST, WEST, STAY, INTERACT = range(len(ACTIONS))
 HEADINGS = ACTIONS[:STAY]

@@ -19,8 +19,6 @@ The team serves as many soups as it can in 400 steps. A chef's nose shows where 
 | version history | v0: first version; rules and planes replay the original engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any

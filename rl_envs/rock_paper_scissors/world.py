@@ -25,8 +25,6 @@ three items in the room has one. The agent wins if it meets the dragon while it 
 | version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

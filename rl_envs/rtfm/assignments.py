@@ -6,8 +6,6 @@ keyed permutation of the pairs puts its first half into training and its second 
 that half is for validation and the rest for tests. It depends only on numbers, so it is equal in every process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

@@ -4,8 +4,6 @@ The number of a cell is row * size + column. Cell 0 is a corner of the wall, whi
 "nowhere". RTFM, section 3; for the walk of monsters the authors' engine, in which they see five cells far.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

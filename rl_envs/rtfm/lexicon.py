@@ -4,8 +4,6 @@ A lexicon has a vocabulary (word -> id, 0 is padding) and a table of names, the 
 inventory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

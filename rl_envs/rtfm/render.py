@@ -3,8 +3,6 @@
 Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ encodes every possible sentence once (a few thousand with groups and natural lan
 rows, without strings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ RTFM (Zhong et al., 2020, appendix) and, for the second set, EnDi (2023, appendi
 modifier, noun, team or element is its index in these lists.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ELEMENTS = ("cold", "fire", "lightning", "poison")

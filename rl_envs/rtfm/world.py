@@ -25,8 +25,6 @@ monster and one further item are there to mislead whoever does not read.
 | version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

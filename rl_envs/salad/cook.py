@@ -1,7 +1,5 @@
 """Scripted cooks: baselines that act on each agent's beliefs, with or without messages of the teacher's grammar."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ occurs twice, with and without a message before it. Actions are random legal one
 cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypedDict, Unpack

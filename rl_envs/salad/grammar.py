@@ -5,8 +5,6 @@ team mate, the agent itself, the order. Each slot holds one of its sentences, or
 sentences and their ids.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 

@@ -6,8 +6,6 @@ the board is reached with empty hands, or the food is chopped. So one mask holds
 can continue.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array

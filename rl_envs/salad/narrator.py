@@ -4,8 +4,6 @@ A code [F] int16 is one agent's observation `situation`: ids of sentences, then 
 are separate, because messages stand between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rl_envs.core.spec import Array

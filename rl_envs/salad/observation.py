@@ -6,8 +6,6 @@ everything in sight, chops, and the order. Row and column are 0 for everything o
 which no thing and no agent can be in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

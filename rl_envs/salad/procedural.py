@@ -6,8 +6,6 @@ food, and with it a secret order, has one cutting board here, and two in `secret
 and its order, so no prompt of a tested kitchen can be one of a generated kitchen.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Agents act in their order. There is no heading: a move into a cell that is not f
 the kind of cell, the hand and the thing that lies there (`EFFECTS`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

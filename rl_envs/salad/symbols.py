@@ -3,8 +3,6 @@
 The number of a cell is row * 7 + column.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 SIDE = 7

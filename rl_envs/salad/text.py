@@ -4,8 +4,6 @@ The sentences describe exactly what an agent sees, in TWOSOME's order of slots, 
 itself. Everything is arithmetic on arrays; the strings are in `grammar.py`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays

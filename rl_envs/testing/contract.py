@@ -1,7 +1,5 @@
 """The contract of a world's outputs: names, types, bounds, ends of episodes, texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

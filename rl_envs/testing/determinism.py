@@ -3,8 +3,6 @@
 Each check plays the same game twice under different conditions and requires equality to the last bit.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The second process of `determinism.check_other_process`: play the game of the command line and print its digest."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

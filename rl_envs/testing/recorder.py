@@ -5,8 +5,6 @@ worlds. Row numbers of texts are replaced by the texts, because the numbers may 
 appear.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias

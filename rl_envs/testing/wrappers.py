@@ -5,8 +5,6 @@ in the world's order, spaces that contain the final observations, and refused st
 only when it is checked.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -8,8 +8,6 @@ inferred by the rule of `furnmove/ithor.py`, without cells in which it would col
 m. The file's note has the engine's commit.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Environments of other packages by name: PettingZoo modules, `gymnasium:ID`, and functions that build either."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Agents are always listed in the world's order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

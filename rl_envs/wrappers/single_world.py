@@ -4,8 +4,6 @@ A batched world begins the next episode within the step that ends one. Here the 
 observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

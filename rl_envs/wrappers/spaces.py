@@ -6,8 +6,6 @@ text table that row numbers point into. Ids of constant texts (`World.text_table
 for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from gymnasium import spaces
 

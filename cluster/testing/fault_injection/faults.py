@@ -4,8 +4,6 @@ The first group breaks a submitted job from outside: processes, nodes, files and
 `faulty.py`, where the fault is inside a process: an environment that raises or hangs, or a gradient that is NaN.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Build worlds from custom environments: `from_pettingzoo`, `from_gymnasium`; environments by name: `named_env`."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil

@@ -4,8 +4,6 @@ A mask is part of an agent's observation or of its infos. Infos that contain one
 mask, all actions would be legal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 

@@ -4,8 +4,6 @@ It resets and steps some of its rows and returns arrays over all N declared agen
 zeros as observations, all of its own actions legal, and no reward.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
-from __future__ import annotations
-
 import operator
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set

@@ -7,8 +7,6 @@ dimensions, the key is split: `observation_1d`, `observation_3d`. Two entries wi
 called `action_mask`, at any depth, is the action mask and not an observation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias

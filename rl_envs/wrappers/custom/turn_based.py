@@ -4,8 +4,6 @@ Every observation has `acts_now`, whether the agent chooses at this env step; th
 that has ended is removed at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ integers), a number beyond the space or the type, a text that is too long. Bound
 agents at once (`Layout`). Python numbers and lists, NumPy scalars and arrays with one entry are accepted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ Custom environments do not declare a vocabulary. A word that is not listed gets 
 process; two such words collide with probability 1 / `SPARE_WORDS`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import zlib
