@@ -34,19 +34,12 @@ _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 @dataclass
 class Task:
-    """An item with its run folder, from which most of its state is read.
-
-    Attributes:
-        item: the item.
-        folder: its run folder.
-        failure: why it failed; empty if it did not.
-        has_ended: whether it is a command that has finished.
-    """
+    """An item with its run folder, from which most of its state is read."""
 
     item: Item
     folder: Path
-    failure: str = ""
-    has_ended: bool = False
+    failure: str = ""  # why it failed; empty if it did not
+    has_ended: bool = False  # whether it is a command that has finished
     _verdict: Verdict | None = None
 
     def save(self) -> None:

@@ -29,19 +29,12 @@ from rl_models.training.loop import Learner
 
 @dataclass
 class LoopTimes:
-    """CPU seconds of each turn.
+    """CPU seconds of each turn."""
 
-    Attributes:
-        agent_steps: agent steps in one turn.
-        collect: sampling (acting, the world, writing fragments).
-        update: learning.
-        bare_acting, bare_learning: passes of the network alone.
-    """
-
-    agent_steps: int
-    collect: list[float] = field(default_factory=list)
-    update: list[float] = field(default_factory=list)
-    bare_acting: list[float] = field(default_factory=list)
+    agent_steps: int  # agent steps in one turn
+    collect: list[float] = field(default_factory=list)  # sampling (acting, the world, writing fragments)
+    update: list[float] = field(default_factory=list)  # learning
+    bare_acting: list[float] = field(default_factory=list)  # passes of the network alone, as below
     bare_learning: list[float] = field(default_factory=list)
 
     @property

@@ -21,13 +21,6 @@ class ArrayLibrary:
         name, device: values of a world's arguments `arrays` and `device`.
         has_fixed_shapes: whether no shape may depend on values.
         can_read_values: whether the host can read values without waiting for a device.
-        word: dtype of 64 bits in which products and sums wrap.
-        integers: dtypes of integers.
-        asarray: an array of the library, on its device, from a NumPy array or one of the library.
-        astype: the array with another dtype; the array itself if it has it already.
-        copyto: writes `values`, a number or an array of the same dtype and shape, `where` the mask holds.
-        shift_right: logical shift of words by 1 .. 63 bits.
-        as_word: a number in 0 .. 2**64 - 1 as an operand of words.
     """
 
     name = "numpy"
@@ -41,7 +34,7 @@ class ArrayLibrary:
     int32: Any = np.int32
     int64: Any = np.int64
     float64: Any = np.float64
-    word: Any = np.uint64
+    word: Any = np.uint64  # dtype of 64 bits in which products and sums wrap
     arange: Any = staticmethod(np.arange)
     empty: Any = staticmethod(np.empty)
     zeros: Any = staticmethod(np.zeros)
@@ -49,12 +42,14 @@ class ArrayLibrary:
     zeros_like: Any = staticmethod(np.zeros_like)
     where: Any = staticmethod(np.where)
     not_equal: Any = staticmethod(np.not_equal)
-    integers: Any = frozenset(map(np.dtype, np.typecodes["AllInteger"]))
+    integers: Any = frozenset(map(np.dtype, np.typecodes["AllInteger"]))  # dtypes of integers
+    # an array of the library, on its device, from a NumPy array or one of the library
     asarray: Any = staticmethod(np.asarray)
-    astype: Any = staticmethod(np.asarray)
+    astype: Any = staticmethod(np.asarray)  # the array with another dtype; the array itself if it has it already
+    # writes `values`, a number or an array of the same dtype and shape, `where` the mask holds
     copyto: Any = staticmethod(np.copyto)
-    shift_right: Any = staticmethod(np.right_shift)
-    as_word: Any = staticmethod(int)
+    shift_right: Any = staticmethod(np.right_shift)  # logical shift of words by 1 .. 63 bits
+    as_word: Any = staticmethod(int)  # a number in 0 .. 2**64 - 1 as an operand of words
 
     def __reduce__(self) -> tuple[Any, ...]:
         return get_array_library, (self.name, self.device)

@@ -27,21 +27,13 @@ def caption_strip(text: str, width: int, text_pixels: int = 12) -> Array:
 
 @dataclass(frozen=True)
 class Panel:
-    """Layout of the text panel to the right of a room.
+    """Layout of the text panel to the right of a room."""
 
-    Attributes:
-        width: width in pixels.
-        least_lines: number of lines that always fit, so that all frames of a video have one size.
-        text_pixels: height of the letters in pixels.
-        line_pixels: pixels from one line to the next.
-        corner: pixels from the panel's left and upper edge to the first line.
-    """
-
-    width: int
-    least_lines: int = 0
-    text_pixels: int = 13
-    line_pixels: int = 18
-    corner: tuple[int, int] = (14, 8)
+    width: int  # width in pixels
+    least_lines: int = 0  # number of lines that always fit, so that all frames of a video have one size
+    text_pixels: int = 13  # height of the letters in pixels
+    line_pixels: int = 18  # pixels from one line to the next
+    corner: tuple[int, int] = (14, 8)  # pixels from the panel's left and upper edge to the first line
 
 
 Mark: TypeAlias = Callable[[ImageDraw.ImageDraw, int, tuple[int, int]], None]

@@ -19,12 +19,9 @@ __all__ = ["Adapted", "named_environment"]
 
 @dataclass(frozen=True)
 class Adapted:
-    """Builds an environment with PettingZoo's parallel API, from a function that builds one of several kinds.
+    """Builds an environment with PettingZoo's parallel API, from a function that builds one of several kinds."""
 
-    Attributes:
-        make_env: builds a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one.
-    """
-
+    # builds a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one
     make_env: MakeEnv
 
     def __call__(self) -> Any:

@@ -47,21 +47,13 @@ _SEEN = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Cost of one fault.
+    """Cost of one fault."""
 
-    Attributes:
-        fault: description of the fault.
-        lost_env_steps: env steps that were repeated.
-        seconds: time until training was past the point of the fault.
-        seen: symptom for the user.
-        is_whole: whether the run ended with results and its log has no missing and no double row.
-    """
-
-    fault: str
-    lost_env_steps: int
-    seconds: float
-    seen: str
-    is_whole: bool
+    fault: str  # description of the fault
+    lost_env_steps: int  # env steps that were repeated
+    seconds: float  # time until training was past the point of the fault
+    seen: str  # symptom for the user
+    is_whole: bool  # whether the run ended with results and its log has no missing and no double row
 
 
 def as_table(findings: Sequence[Finding], interval: int) -> str:

@@ -55,27 +55,17 @@ Shown: TypeAlias = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or text within an agent's observation.
+    """One array or text within an agent's observation."""
 
-    Attributes:
-        path: Keys and indices that lead to it.
-        key: Observation key of the world.
-        space: Space in the environment.
-        spec: Declaration of the agent's array; None for a text.
-        convert: Converter of the environment's value to that array, or to a text.
-        bounds: Bounds of a box with a margin for rounding; None if the type or the converter bounds the numbers.
-        length: Largest number of characters of a text.
-        count: Number of texts of a tuple of texts; 0 for a single text.
-    """
-
-    path: tuple[Any, ...]
-    key: str
-    space: spaces.Space
-    spec: ArraySpec | None
-    convert: Any
+    path: tuple[Any, ...]  # keys and indices that lead to it
+    key: str  # observation key of the world
+    space: spaces.Space  # space in the environment
+    spec: ArraySpec | None  # declaration of the agent's array; None for a text
+    convert: Any  # converter of the environment's value to that array, or to a text
+    # bounds of a box with a margin for rounding; None if the type or the converter bounds the numbers
     bounds: Bounds | None = None
-    length: int = 0
-    count: int = 0
+    length: int = 0  # largest number of characters of a text
+    count: int = 0  # number of texts of a tuple of texts; 0 for a single text
 
     def of(self, observation: Any) -> Any:
         """Raw value in an agent's observation."""

@@ -20,13 +20,9 @@ _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
 class TextNumbers(Protocol):
-    """Interface of a tokenizer: text to ids and back.
+    """Interface of a tokenizer: text to ids and back."""
 
-    Attributes:
-        vocabulary: V, size of the vocabulary; 0 is padding.
-    """
-
-    vocabulary: int
+    vocabulary: int  # V, size of the vocabulary; 0 is padding
 
     def tokens(self, text: str, length: int) -> Array:
         """Ids of a text, [length] int32, padded with 0; ValueError if it is longer."""
