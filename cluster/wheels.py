@@ -30,11 +30,7 @@ PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
 
 
 def list_wheels(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT) -> list[str]:
-    """Wheels to fetch, `name==version` each, in alphabetical order.
-
-    Args:
-        wanted: packages that are imported.
-        present: packages whose wheels are left out.
+    """Wheels to fetch, `name==version` each, in alphabetical order: of `wanted` packages, without those `present`.
 
     Raises:
         UserError: constraints.txt does not pin one of them.

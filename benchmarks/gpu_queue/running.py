@@ -122,14 +122,9 @@ def resume_task(item: Item, folder: Path, retries: bool) -> Task:
 
 
 def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, device: DeviceChoice) -> None:
-    """Run an item until it ends, its gate stops it or time is up, and record the outcome.
+    """Run a waiting item until it ends, its gate stops it or `seconds` are up, and record the outcome.
 
-    Args:
-        task: a waiting task.
-        store: files of the queue.
-        seconds: time left for the item.
-        call_seconds: time of the whole call; an item that needs more fails, one that needs more than is left does not.
-        device: device of the networks.
+    An item that needs more than `call_seconds` (the whole call) fails, one that needs more than is left does not.
 
     Raises:
         UserError: there is too much to pack.

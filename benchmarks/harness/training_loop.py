@@ -67,13 +67,7 @@ def time_loop(
 ) -> LoopTimes:
     """Time collecting, learning and bare passes in turns, after a turn that warms up.
 
-    Args:
-        collect: function that plays one fragment.
-        update: function that learns from a fragment.
-        policy: the team of the bare passes; its gradients are cleared.
-        objective: defines the learner's passes over a fragment.
-        turns: number of turns.
-        extras: network outputs in the backward pass, beside policy and values.
+    `policy` and `objective` are of the bare passes; `extras`: outputs in the backward pass, beside policy and values.
     """
     times = LoopTimes(0)
     for turn in range(turns + 1):

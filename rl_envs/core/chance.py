@@ -61,15 +61,9 @@ class Chance:
         self.step = xp.zeros(num_worlds, dtype=xp.int64)
 
     def uniforms(self, draws: int, rows: Rows = slice(None), first_draw: int = 0) -> Float64:
-        """Uniform numbers for draws `first_draw .. first_draw + draws - 1` of the present step.
+        """Uniforms of draws `first_draw .. first_draw + draws - 1` of the present step, [K, D] float64 in [0, 1).
 
-        Args:
-            draws: D, numbers per world.
-            rows: indices of K worlds; all by default.
-            first_draw: number of the first draw. The same draw always gives the same number.
-
-        Returns:
-            [K, D] float64 in [0, 1).
+        The same draw always gives the same number. `rows` are the K worlds, all by default.
         """
         xp = self._xp
         with np.errstate(over="ignore"):

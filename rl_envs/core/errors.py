@@ -27,13 +27,9 @@ class EnvRaisedError(CustomEnvError):
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "") -> str:
-    """Suggestion for a misspelt name.
+    """Suggestion for a misspelt name; `otherwise` is advice for a name that resembles none of the known ones.
 
-    Args:
-        name: the name as the user wrote it.
-        known: all valid names.
-        otherwise: advice for a name that resembles none of them.
-        prefix: text that users write before these names.
+    Users write `prefix` before these names.
     """
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {prefix}{near[0]}?" if near else otherwise

@@ -41,16 +41,9 @@ Mark: TypeAlias = Callable[[ImageDraw.ImageDraw, int, tuple[int, int]], None]
 
 
 def with_text_panel(room: Image.Image, lines: Sequence[Line], panel: Panel, mark: Mark | None = None) -> Image.Image:
-    """An image of a room with lines of text to its right.
+    """An image of a room with lines of text to its right, and with `mark` drawn at each line.
 
-    Args:
-        room: image of the room.
-        lines: lines of text; the result grows in height if they need more than the room has.
-        panel: layout of the text panel.
-        mark: function that draws a mark at each line.
-
-    Returns:
-        an image as wide as room and panel together.
+    It grows in height if the lines need more than the room has.
     """
     left, top = room.width + panel.corner[0], panel.corner[1]
     height = max(room.height, max(len(lines), panel.least_lines) * panel.line_pixels + 2 * top)

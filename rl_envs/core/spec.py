@@ -56,12 +56,7 @@ def deciding(observations: Arrays) -> Array | None:
 
 
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
-    """Convert numbers to another type without changing any of them, [...] of the same shape and of that type.
-
-    Args:
-        name: name of the array, for the error sentence.
-        value: [...] of any shape, numbers or bools.
-        dtype: the new type, which must hold each number exactly.
+    """Numbers or bools of any shape in another type, none of them changed; `name` is for the error sentence.
 
     Raises:
         ValueError: a number would change, or is NaN.

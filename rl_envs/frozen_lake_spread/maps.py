@@ -61,10 +61,7 @@ def following_cells(side: int) -> Array:
 def steps_to(cell: int, holes: Array, following: Array) -> Array:
     """Smallest number of moves from each cell to a cell, avoiding holes, [side * side] float64; inf without a path.
 
-    Args:
-        cell: the destination.
-        holes: [side * side] bool.
-        following: [side * side, 4] int64.
+    `holes` [side * side] bool, `following` [side * side, 4] int64.
     """
     steps = np.full(len(holes), np.inf)
     steps[cell] = 0

@@ -17,14 +17,9 @@ _HOLE, _TARGET = LEGEND["hole"], LEGEND["target"]
 
 
 def draw_lake(lake: Lake, cells: Array, target: Array, out: Array, colours: Sequence[Colour]) -> Array:
-    """Image [H, W, 3] uint8.
+    """Image [H, W, 3] uint8 of agents in `cells` [2], one smaller if it is `out` [2] bool (fell in).
 
-    Args:
-        lake: the map.
-        cells: [2] int, where the agents are.
-        target: [2] int, not 0 for an agent that has taken a target; its disc gets a ring.
-        out: [2] bool, agents that fell in; they are drawn small.
-        colours: Colours of the agents.
+    The disc of an agent whose `target` [2] is not 0 (it has taken a target) gets a ring.
     """
     side = lake.side * _PIXELS
     image = Image.new("RGB", (side, side), _ICE)

@@ -29,16 +29,10 @@ class Observer:
         self._crop, self._padded_width, self._agents_visible = crop_offsets(padded_width), padded_width, agents_visible
 
     def observe(self, maps: Array, cells: Array, headings: Array) -> Array:
-        """Observations of both agents of K worlds.
+        """Observations of both agents of K worlds, [K, 2, C, 15, 15] uint8, entries 0 or 1.
 
-        Args:
-            maps: [K, P] uint8, flattened padded bit maps.
-            cells: [K, 2, 2] int, cells of the agents in the unpadded room.
-            headings: [K, 2] int, headings of the agents.
-
-        Returns:
-            [K, 2, C, 15, 15] uint8, entries 0 or 1: floor, television, and if it is visible the other agent, in the
-            channel of its heading relative to the agent's.
+        Floor, television, and if it is visible the other agent, in the channel of its heading relative to the agent's.
+        `maps` [K, P] uint8 are flattened padded bit maps; `cells` [K, 2, 2] lie in the unpadded room.
         """
         centre = (cells[..., 0] + MARGIN) * self._padded_width + cells[..., 1] + MARGIN
         centre = centre + (np.arange(len(maps)) * maps.shape[1])[:, None]

@@ -59,15 +59,9 @@ def seeing_states(room: Room, tv: Array) -> Mask:
 
 
 def sees_lifted(cells: Array, headings: Array, tv: Array) -> Array:
-    """Whether agents see a television that is carried at 1.3 m, by the rule of this file without occlusion.
+    """Whether agents see a television carried at 1.3 m, by the rule of this file without occlusion, [..., N] bool.
 
-    Args:
-        cells: [..., N, 2] int, row and column of each agent.
-        headings: [..., N] int, quarter turns from north.
-        tv: [..., 3] int, row, column and rotation of the television's centre.
-
-    Returns:
-        [..., N] bool.
+    `cells` [..., N, 2], `headings` [..., N], `tv` [..., 3]: row, column and rotation.
     """
     table = _lifted_table()
     reach = table.shape[1] // 2

@@ -78,14 +78,9 @@ def is_coordinated(actions: Array, headings: Array) -> Array:
 
 
 def agree(meanings: Array, actions: Array) -> Array:
-    """Whether agents agree: all mean the same, and one of several that navigate passes.
+    """Whether agents agree, [...] bool, by actions [..., N] and their meanings (`MEANINGS`).
 
-    Args:
-        meanings: [..., N] int, meanings of the actions (`MEANINGS`).
-        actions: [..., N] int.
-
-    Returns:
-        [...] bool.
+    All mean the same, and of several that navigate one passes.
     """
     together = (meanings == meanings[..., :1]).all(-1)
     if actions.shape[-1] == 1:
@@ -94,15 +89,9 @@ def agree(meanings: Array, actions: Array) -> Array:
 
 
 def coordination_class(headings: Array, xp: ArrayLibrary = NUMPY) -> Array:
-    """Number of the coordination matrix for these headings.
+    """Number of the coordination matrix for these headings [..., N], 0 .. 4**(N-1) - 1.
 
-    Args:
-        headings: [..., N] int.
-        xp: array library of the headings.
-
-    Returns:
-        [...] uint8 (uint16 from six agents on, in NumPy alone), 0 .. 4**(N-1) - 1: the headings relative to agent 0,
-        read as digits in base 4.
+    [...] uint8 (uint16 from six agents on, in NumPy alone): the headings relative to agent 0, read as digits in base 4.
     """
     others = headings.shape[-1] - 1
     dtype = xp.uint8 if others <= 4 else np.uint16
@@ -114,12 +103,9 @@ def coordination_class(headings: Array, xp: ArrayLibrary = NUMPY) -> Array:
 
 
 def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
-    """Every coordinated joint action of every coordination class.
+    """Every coordinated joint action [K, E, N] int8 of every coordination class, and its modality [E] int8 in all.
 
-    Returns:
-        joint_actions: [K, E, N] int8, K = 4**(N-1) classes with E coordinated actions each (16 for N = 2, 46 for N =
-            3).
-        modalities: [E] int8, modality of each joint action, the same in every class.
+    K = 4**(N-1) classes have E coordinated actions each: 16 for N = 2, 46 for N = 3.
     """
     waiting = [joint for joint in itertools.product(range(4), repeat=num_agents) if num_agents == 1 or PASS in joint]
     relative = np.array(list(itertools.product(range(4), repeat=num_agents - 1)), np.int64)[:, ::-1]

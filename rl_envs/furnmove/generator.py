@@ -222,13 +222,7 @@ _LAPTOP_TALL_SHARE = 0.4
 
 
 def generate_room(seed: int, size: str, name: str) -> Room:
-    """The room of this seed.
-
-    Args:
-        seed: any non-negative integer; it determines the room.
-        size: `full` (13-32 x 13-36 cells) or `laptop` (9-12 x 9-12 cells).
-        name: name of the room.
-    """
+    """The room that a seed >= 0 determines: `full` has 13-32 x 13-36 cells, `laptop` 9-12 x 9-12."""
     if size not in _MAKERS:
         raise ValueError(f"unknown room size {size!r}: choose one of {sorted(_MAKERS)}")
     rng = np.random.Generator(np.random.PCG64(seed))

@@ -93,14 +93,9 @@ class RoomMaps:
         self._tv_rotations[slots] = self._xp.asarray(np.stack([room.tv_rotations for room in rooms]))
 
     def draw(self, rows: Rows, slots: Array, tv: Array, stand: Array, visited: Array) -> None:
-        """Make the maps of K worlds anew.
+        """Make the maps of K worlds anew, with rooms in `slots` [K].
 
-        Args:
-            rows: the worlds.
-            slots: [K] int, slots of their rooms.
-            tv: [K, 3] int, row, column and rotation of the TV.
-            stand: [K, 3] int, row, column and rotation of the stand.
-            visited: [K, H, W] bool, cells in which the TV's centre has been.
+        `tv`, `stand` [K, 3]: row, column and rotation; `visited` [K, H, W] bool: where the TV's centre has been.
         """
         self.cells[rows] = self._xp.take(self._rooms, slots, 0)
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
@@ -124,14 +119,7 @@ class RoomMaps:
         return can_hold(tv, agents, self._hold_cells, self._xp)
 
     def move_tv(self, rows: Rows, before: Array, after: Array, visits: Array) -> None:
-        """Move the TV of K worlds.
-
-        Args:
-            rows: the worlds.
-            before: [K, 3] int, present row, column and rotation of the TV.
-            after: [K, 3] int, those to move it to.
-            visits: [K] bool, worlds in which its new cell is visited.
-        """
+        """Move the TV of K worlds to `after` [K, 3] (row, column, rotation); its cell is visited where `visits` [K]."""
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
         covered = self._covered(first + self._inside(before), self._tv_body, before)
         codes[covered] = codes.take(covered) & (255 - TV_BIT)
@@ -155,17 +143,7 @@ class RoomMaps:
 
 
 def can_hold(tv: Array, agents: Array, hold_cells: Array = HOLD_CELLS, xp: ArrayLibrary = NUMPY) -> Array:
-    """Whether agents can hold a TV from their cells.
-
-    Args:
-        tv: [K, 3] int.
-        agents: [K, N, 2] int.
-        hold_cells: `HOLD_CELLS` in the array library.
-        xp: array library.
-
-    Returns:
-        [K, N] bool.
-    """
+    """Whether agents [K, N, 2] can hold a TV [K, 3] from their cells, [K, N] bool."""
     offset = (agents - tv[:, None, :2]).clip(-HOLD_REACH - 1, HOLD_REACH + 1)
     centre = tv[:, 2, None] * HOLD_SIDE**2 + HOLD_SIDE**2 // 2
     return xp.take(hold_cells, centre + offset[..., 0] * HOLD_SIDE + offset[..., 1])

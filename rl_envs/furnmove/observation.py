@@ -51,17 +51,11 @@ class Observer:
         self._scratch = xp.empty((num_worlds, num_agents, per_agent), dtype=xp.int64)
 
     def observe(self, codes: Array, first_cells: Array, cells: Array, headings: Array) -> Array:
-        """Observations of all agents of K worlds.
+        """Observations of all agents of K worlds, [K, N, C, 15, 15] uint8, entries 0 or 1.
 
-        Args:
-            codes: [M] uint8, all worlds' padded bit maps, flattened.
-            first_cells: [K] int, index of the first cell of each world's room.
-            cells: [K, N, 2] int, cells of the agents in the unpadded room.
-            headings: [K, N] int, headings of the agents.
-
-        Returns:
-            [K, N, C, 15, 15] uint8, entries 0 or 1. Channels: TV allowed, floor now, visited; for each other agent
-            i + 1, i + 2, ... one channel for each heading relative to agent i's; TV, stand.
+        Channels: TV allowed, floor now, visited; for each other agent i + 1, i + 2, ... one channel for each heading
+        relative to agent i's; TV, stand. `codes` [M] uint8 are all worlds' padded bit maps, flattened, `first_cells`
+        [K] the indices of the rooms' first cells; `cells` [K, N, 2] lie in the unpadded room.
         """
         xp, (count, num_agents) = self._xp, headings.shape
         indices = xp.take_into(self._scratch[:count], self._crop, headings)

@@ -96,13 +96,9 @@ class Room:
 def room_from_drawing(
     name: str, drawing: Sequence[str], tv_cells: Mask | None = None, furniture: Sequence[Furniture] = ()
 ) -> Room:
-    """A room from its drawing (H strings of W characters, without the surrounding wall).
+    """A room from H strings of W characters (`CELL_MEANINGS`), without the surrounding wall.
 
-    Args:
-        name: name of the room.
-        drawing: characters of `CELL_MEANINGS`.
-        tv_cells: [4, H, W] bool; None for `tv_cells_by_rule`.
-        furniture: pieces that are known one by one.
+    `tv_cells` [4, H, W] bool follow from the rule by default; `furniture` are pieces that are known one by one.
     """
     if tv_cells is None:
         tv_cells = tv_cells_by_rule(drawing)
@@ -130,15 +126,7 @@ def characters(drawing: Sequence[str]) -> NDArray[np.str_]:
 
 
 def drawing_of_masks(agent_cells: Mask, tv_cells: Mask) -> tuple[str, ...]:
-    """A drawing from masks: cells that only the television can enter become low furniture.
-
-    Args:
-        agent_cells: [H, W] bool.
-        tv_cells: [4, H, W] bool.
-
-    Returns:
-        H strings of W characters.
-    """
+    """H strings of W characters from masks: cells that only the television can enter become low furniture."""
     cells = np.where(agent_cells, FREE, np.where(tv_cells.any(0), LOW, WALL))
     return tuple("".join(row) for row in cells.tolist())
 

@@ -50,10 +50,8 @@ class ManualWriter:
     def write(self, described: Array, movements: Array, uniforms: Array) -> Array:
         """Compose one manual for each game, [K, S] ids of sentences in random order.
 
-        Args:
-            described: [K, 3] entity numbers of the enemy, message and goal that the manual describes.
-            movements: [K, E] movements of all entities.
-            uniforms: [K, draws] float64.
+        `described` [K, 3]: entity numbers of the enemy, message and goal that it describes; `movements` [K, E];
+        `uniforms` [K, draws].
         """
         picks, coins, order = np.split(uniforms, [self.length, 2 * self.length], axis=1)
         of_roles = movements[:, self._columns].astype(np.int64)

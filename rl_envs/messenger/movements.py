@@ -45,11 +45,7 @@ class Walk:
     def choose(self, movements: Array, places: Array, prey: Array, uniforms: Array) -> Array:
         """Choose the entities' actions, [B, E] int64.
 
-        Args:
-            movements: [B, E] uint8, movement of each entity.
-            places: [B, E, 2] int64, positions of the entities.
-            prey: [B, E, 2] or [B, 1, 2] int64, positions of the avatars that they chase or flee.
-            uniforms: [B, E] float64.
+        `movements` [B, E] uint8; `places` [B, E, 2] int64; `prey` [B, E, 2] or [B, 1, 2]: avatars to chase or flee.
         """
         signs = np.sign(prey - places)
         situation = movements * np.int64(9) + signs[..., 0] * 3 + signs[..., 1] + 4
@@ -57,13 +53,7 @@ class Walk:
 
 
 def nearer_of_two(places: Array, avatars: Array, uniforms: Array) -> Array:
-    """Position of the nearer of two avatars, a random one if they are equally far, [B, E, 2] int64.
-
-    Args:
-        places: [B, E, 2] int64, positions of the entities.
-        avatars: [B, 2, 2] int64, positions of the avatars.
-        uniforms: [B, E] float64.
-    """
+    """Position of the nearer of two avatars [B, 2, 2] to each entity, [B, E, 2]; if equally far, a random one."""
     apart = abs(places[:, :, None] - avatars[:, None])
     distance = apart[..., 0] + apart[..., 1]
     is_second = distance[..., 1] + uniforms < distance[..., 0] + 0.5

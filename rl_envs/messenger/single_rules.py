@@ -37,13 +37,7 @@ class SingleRules:
         self._stage = stage
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """Apply one step to the state.
-
-        Args:
-            state: state of the world.
-            actions: [B, 1] int, actions of the agent.
-            entity_moves: function that returns the entities' actions [B, E] for the present state.
-        """
+        """Apply one step to the state; `entity_moves` returns the entities' actions [B, E] for the present state."""
         if self._stage > 1:
             steps = HALF_CELL_STEPS[entity_moves()] * state["entity_here"][..., None]
             state["entity_places"] = moved(state["entity_places"], steps)

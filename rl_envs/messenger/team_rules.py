@@ -50,13 +50,7 @@ class TeamRules:
         self._judge = (self._judge_start, self._judge_pairs, self._judge_delivery)[stage - 1]
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """Apply one step to the state: agents move and touch, then entities move and touch.
-
-        Args:
-            state: state of the world.
-            actions: [B, 2] int, actions of the agents.
-            entity_moves: function that returns the entities' actions [B, 5] for the present state.
-        """
+        """Apply one step to the state: agents move and touch, then entities (`entity_moves` gives [B, 5]) do."""
         entities_first = "one_check" in self._released
         everywhere = np.ones(len(actions), bool)
         if entities_first:

@@ -45,13 +45,9 @@ class Goal:
 
 
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
-    """Whether each chef reached the goal in the step between two states, [B, 2] bool.
+    """Whether each chef reached the goal in the env step between two states, [B, 2] bool.
 
-    Args:
-        kitchen: the layout.
-        goal: the goal.
-        previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
-        current: state after the env step, `[B, ...]`.
+    `previous` is a copy of `agent_cells`, `headings`, `held` and `contents` [B, ...] before it.
     """
     cells = kitchen.place_cells(goal.place) if goal.place else np.ones(kitchen.size, bool)
     thing, held, holds = THINGS.index(goal.thing), previous["held"], current["held"]

@@ -44,15 +44,7 @@ class Relocation:
         return state["targets"] == NO_TARGET
 
     def actions(self, state: Arrays, chosen: Array) -> Array:
-        """Actions of the game in this step; chefs without a target take the chosen one.
-
-        Args:
-            state: state of the world; its targets are changed in place.
-            chosen: [B, 2] int, chosen cells, used where a chef decides.
-
-        Returns:
-            [B, 2] int64.
-        """
+        """Actions [B, 2] of this step; chefs without a target take the chosen cell. Changes the state's targets."""
         decides = self.decides(state)
         self._xp.copyto(state["targets"], chosen, where=decides)
         self._xp.copyto(state["since"], 0, where=decides)

@@ -57,15 +57,8 @@ class Grid:
     def walk(self, monsters: Array, prey: Array, draws: Array) -> Array:
         """Cells that monsters intend to enter: with probability 0.6 toward a prey in sight, else any legal move.
 
-        A monster for which two moves come closer takes either. A monster in its prey's cell stays there.
-
-        Args:
-            monsters: [...] int, cells of the monsters.
-            prey: [...] int, cells of the agents that they chase.
-            draws: [...] int, uniform in 0 .. WALKS - 1.
-
-        Returns:
-            [...] int64, cells.
+        A monster for which two moves come closer takes either. A monster in its prey's cell stays there. All arrays are
+        [...] int; `draws` are uniform in 0 .. WALKS - 1.
         """
         chase = self._chase[monsters, prey, (draws < _FIRST_AXIS).view(np.int8)]
         wander = self._wander[monsters, draws % _WANDERS]

@@ -52,13 +52,7 @@ class DocumentWriter:
         self._halves = None if is_natural else (self._joined(self._first_of_element), self._joined(self._first_of_team))
 
     def documents(self, team_ranks: Array, element_ranks: Array, uniforms: Array) -> Array:
-        """One document for each assignment, [K, document_length] int16 word ids, padded with 0.
-
-        Args:
-            team_ranks: [K] ranks of the teams' partitions.
-            element_ranks: [K] ranks of the elements' partitions.
-            uniforms: [K, DOCUMENT_DRAWS].
-        """
+        """One document [K, document_length] int16 word ids, padded with 0, for each assignment's two ranks [K]."""
         if self._halves is not None:
             return np.concatenate([self._halves[0][element_ranks], self._halves[1][team_ranks]], axis=1)
         chosen = np.concatenate([self._first_of_element[element_ranks], self._first_of_team[team_ranks]], axis=1)

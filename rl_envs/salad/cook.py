@@ -75,16 +75,9 @@ def knowledge(
     wanted: frozenset[int],
     passed: Array | None = None,
 ) -> Knowledge:
-    """Knowledge of one agent; without `passed`, the knowledge of an agent that sees everything.
+    """Knowledge of one agent in world `row`; without `passed` [5] (things it passed on), of one that sees everything.
 
-    Args:
-        world: the worlds.
-        belief: beliefs of all agents.
-        available: [B, N, macro actions] bool.
-        row: index of the world.
-        agent: number of the agent.
-        wanted: foods of the dish.
-        passed: [5] bool, things that the agent passed on.
+    `available` [B, N, macro actions] bool; `wanted`: foods of the dish.
     """
     kitchen, at, mate = world.kitchen, int(belief.at[row, agent]), int(belief.at[row, 1 - agent])
     sees_all = passed is None

@@ -99,13 +99,7 @@ class MacroActions:
         return available
 
     def moves(self, macros: Array, available: Array, belief: Belief) -> Array:
-        """The next primitive move of each macro action, [B, N] int64.
-
-        Args:
-            macros: [B, N], present macro actions of the agents.
-            available: [B, N, NUM_MACROS] bool; an unavailable macro action stays.
-            belief: beliefs of the agents.
-        """
+        """The next primitive move of each macro action, [B, N] int64; one that is not `available` stays."""
         can = np.take_along_axis(available, macros[..., None], 2)[..., 0]
         targets, at = self._targets(np.where(macros < STEP, macros, WAIT), belief), belief.at
         through = self._first(targets, at, np.zeros_like(at))
@@ -120,12 +114,8 @@ class MacroActions:
     def is_over(self, macros: Array, belief: Belief, had: Array, touched: Array, lost: Array) -> Array:
         """Macro actions that ended in this step, apart from those that are no longer available, [B, N] bool.
 
-        Args:
-            macros: [B, N], macro actions of the agents.
-            belief: beliefs after the step.
-            had: [B, N] thing in hand before the step.
-            touched: [B, N] bool, moves that touched something.
-            lost: [B, N] bool, moves lost to the other agent.
+        `belief` is after the step, `had` [B, N] the thing in hand before it; moves `touched` something or were `lost`
+        to the other agent, [B, N] bool.
         """
         gets_plate = (macros >= GET + NUM_FOODS) & (macros < TO_BOARD)
         has_filled = gets_plate & (had != NOTHING) & (belief.hand == NOTHING)

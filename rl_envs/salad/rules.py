@@ -61,12 +61,9 @@ class Rules:
     def __init__(self, kitchen: Kitchen, *, swap: bool, restore: str, rechop_pays: bool) -> None:
         """Select the rules.
 
-        Args:
-            kitchen: the kitchen.
-            swap: agents that move into each other's cells swap; otherwise both lose their move.
-            restore: place where things return after a wrong delivery if their home is taken: `nearest` free counter, or
-                `cover` the thing there.
-            rechop_pays: whether a food that a wrong delivery made raw again pays again when chopped.
+        With `swap`, agents that move into each other's cells swap; otherwise both lose their move. `restore`: place of
+        things after a wrong delivery if their home is taken: `nearest` free counter, or `cover` the thing there.
+        `rechop_pays`: whether a food that a wrong delivery made raw again pays again when chopped.
         """
         self._kitchen, self._swap, self._covers, self._rechop_pays = kitchen, swap, restore == "cover", rechop_pays
         self._place = np.select(

@@ -49,13 +49,7 @@ class SituationDescriber:
             self._offset[down, right] = number
 
     def describe(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Describe the situation of every agent in some worlds, [K, N, S] int16, indices into `Grammar.sentences`.
-
-        Args:
-            state: state of all worlds.
-            knows: [K, N] bool, agents that know the order.
-            rows: [K] worlds.
-        """
+        """The situation of every agent in worlds `rows` [K], [K, N, S] int16, indices into `Grammar.sentences`."""
         first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
         condition = self._condition(state, rows)
         loads = np.concatenate([_FIRST_LOAD + _LOAD_STEP * condition, np.zeros((len(rows), 1), np.int64)], axis=1)
@@ -94,17 +88,9 @@ class SituationDescriber:
         return condition
 
     def phrases(self, macros: Array, state: Arrays, belief: Belief, actions: MacroActions, rows: Array) -> Array:
-        """Ids of the actions' phrases, which name the thing in hand and the thing to chop or fetch.
+        """Ids of the phrases of actions `macros` [A] in worlds `rows` [K], [K, N, A] int16, of `Grammar.phrases`.
 
-        Args:
-            macros: [A], the actions.
-            state: state of all worlds.
-            belief: beliefs of the agents in the K worlds.
-            actions: macro actions of the kitchen, which know the nearest board.
-            rows: [K] worlds.
-
-        Returns:
-            [K, N, A] int16, indices into `Grammar.phrases`.
+        They name the thing in hand and the thing to chop or fetch.
         """
         held = np.minimum(belief.hand, NUM_FOODS) + 1
         hand = np.repeat(held[..., None], macro.NUM_MACROS, axis=2)

@@ -83,11 +83,7 @@ def check_declaration(world: World) -> None:
 def check_observations(world: World, observations: Arrays, num_rows: int, where: str) -> None:
     """Every array is exactly as declared: keys, `[K, N, *shape]`, type and bounds; row numbers of texts are valid.
 
-    Args:
-        world: the world that returned them.
-        observations: dict of `[K, N, ...]`.
-        num_rows: K.
-        where: description of these observations, for the error sentence.
+    `where` describes these observations in the error sentence.
     """
     declared = set(world.observation_spec) | set(world.text_spec)
     require(

@@ -59,14 +59,7 @@ def play(
     choose: Callable[[World], Actions] = random_actions,
     listeners: Sequence[Listener] = (),
 ) -> Record:
-    """Step a running world and record its outputs.
-
-    Args:
-        world: after `reset` or `restore`.
-        env_steps: number of env steps.
-        choose: function that chooses the actions.
-        listeners: functions called after every step with the world, the actions and the result of `step`.
-    """
+    """Step a running world and record its outputs; listeners get the world, the actions and each result."""
     record = []
     for _ in range(env_steps):
         actions = choose(world)

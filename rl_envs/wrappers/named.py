@@ -33,10 +33,7 @@ class Adapted:
 def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv | type[World]:
     """A function that builds the environment of a name; or the class, where the name is of a world.
 
-    Args:
-        name: module with PettingZoo's `parallel_env`, `gymnasium:ID`, or `package.module:NAME` of a function that
-            builds an environment, or of a `World`.
-        arguments: keyword arguments of the environment.
+    Names: a module with PettingZoo's `parallel_env`, `gymnasium:ID`, or `package.module:NAME` of a function or `World`.
 
     Raises:
         CustomEnvError: nothing of this name can be found or imported.

@@ -43,12 +43,9 @@ class SingleWorld:
     """
 
     def __init__(self, world: World | str, arguments: dict[str, Any] | None = None, text_tokens: bool = False) -> None:
-        """Wrap a world, or make a registered one.
+        """Wrap a world of B = 1, or make a registered one.
 
-        Args:
-            world: a world of B = 1, or a registered id.
-            arguments: keyword arguments for a registered id.
-            text_tokens: give tokens instead of ids where ids are rows of a table of texts (`World.text_tables`).
+        With `text_tokens`, ids that are rows of a table of texts (`World.text_tables`) become tokens.
 
         Raises:
             ValueError: B is not 1, the world is in torch, or arguments were given for a world that is already built.
@@ -70,9 +67,6 @@ class SingleWorld:
         """Start the first episode of this seed; without a seed, the next episode of the world's own chance.
 
         Without a seed the first episode takes one from the operating system, so that unseeded copies differ.
-
-        Returns:
-            observations, dict of `[N, ...]`.
         """
         if seed is None and self._has_chance:
             observations = self.world.next_episode()

@@ -34,10 +34,7 @@ def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> space
 def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: bool = False) -> spaces.Dict:
     """The space of one agent's observation; with `lead=(N,)`, of the whole team's.
 
-    Args:
-        world: the world.
-        lead: axes before one agent's shape.
-        text_tokens: constant texts are tokens, [*shape of the ids, L], and not ids.
+    With `text_tokens`, constant texts are tokens, [*shape of the ids, L], and not ids.
     """
     declared: dict[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
     if text_tokens:
@@ -48,10 +45,7 @@ def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: boo
 def with_tokens(world: World, observations: Arrays, text_tokens: bool = False) -> Arrays:
     """Observations with the tokens of composed texts instead of row numbers.
 
-    Args:
-        world: the world.
-        observations: dict of `[B, N, ...]`.
-        text_tokens: give tokens instead of the ids of constant texts, too.
+    With `text_tokens`, constant texts are tokens, too, and not ids.
     """
     texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
     if text_tokens:

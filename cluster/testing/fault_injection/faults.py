@@ -123,10 +123,7 @@ class Job:
     def finding(self, fault: str, lost: int | None = None, seen: str = "") -> Finding:
         """Wait until training has passed the point of the fault and has ended, and report.
 
-        Args:
-            fault: description of the fault.
-            lost: lost env steps; by default those since the newest checkpoint.
-            seen: symptom for the user; by default the line that the trial continues.
+        By default the env steps since the newest checkpoint are lost, and seen is the line that the trial continues.
         """
         wait_until(self._is_beyond, _LIMIT_SECONDS, f"training stopped after: {fault}\n{self.submission.printed}")
         seconds = time.monotonic() - self._begun

@@ -93,11 +93,7 @@ class ActionLayout:
     def pack(self, actions: Actions, counts: Array) -> Array:
         """Actions as one array, [B, N] or [B, N, P] float32: choices, then numbers.
 
-        Choices that an agent lacks, and all that do not count, become 0.
-
-        Args:
-            actions: as `World.step` takes them.
-            counts: [B, N] bool, agents whose actions count.
+        Choices that an agent lacks, and all of agents whose actions do not count (`counts` [B, N]), become 0.
         """
         if not isinstance(actions, dict):
             return np.where(counts & (actions < self.own_sizes[:, 0]), actions, 0)

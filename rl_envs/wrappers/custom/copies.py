@@ -112,11 +112,7 @@ def open_env(make_env: MakeEnv) -> CheckedEnv:
 
 
 def build_env(make_env: MakeEnv, which: str = "") -> Any:
-    """An environment with the parallel API.
-
-    Args:
-        make_env: builds it, or a turn-based one.
-        which: which copy it is, for the error.
+    """An environment with the parallel API; `which` copy it is, for the error.
 
     Raises:
         CustomEnvError: it cannot be built.
