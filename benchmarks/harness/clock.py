@@ -29,11 +29,7 @@ def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 class Stopwatches:
-    """CPU time spent in some methods of an object, without the time of other watched methods that they call.
-
-    Attributes:
-        seconds: method name -> CPU seconds so far.
-    """
+    """CPU `seconds` so far in some methods of an object by name, without those of other watched methods they call."""
 
     def __init__(self, target: Any, methods: Sequence[str]) -> None:
         """Put a stopwatch on each method of this one object."""

@@ -15,12 +15,9 @@ Rows: TypeAlias = Array | slice
 
 
 class ArrayLibrary:
-    """NumPy, whose own functions these are where it has them.
+    """NumPy, whose own functions these are where it has them; `name` and `device` are a world's arguments.
 
-    Attributes:
-        name, device: values of a world's arguments `arrays` and `device`.
-        has_fixed_shapes: whether no shape may depend on values.
-        can_read_values: whether the host can read values without waiting for a device.
+    `has_fixed_shapes`: no shape may depend on values; `can_read_values`: the host need not wait for a device.
     """
 
     name = "numpy"

@@ -31,11 +31,7 @@ def mix(x: UInt64, xp: ArrayLibrary = NUMPY) -> UInt64:
 
 
 def world_keys(seed: int, first_world: int, num_worlds: int) -> UInt64:
-    """Keys of worlds `first_world .. first_world + num_worlds - 1` of a run with this seed.
-
-    Returns:
-        [B] uint64. The keys do not depend on how worlds are split over env runners.
-    """
+    """Keys [B] uint64 of worlds `first_world ..` of a run with this seed, however worlds are split over env runners."""
     index = np.arange(first_world, first_world + num_worlds, dtype=np.uint64)
     return mix(mix(index * _WORLD + seed % 2**64) + _WORLD)
 

@@ -13,8 +13,7 @@ class ArraysError(ValueError):
 class CustomEnvError(ValueError):
     """A custom environment breaks the API; the message says what, where and how to fix it.
 
-    Attributes:
-        is_final: playing on would give the same error, or results that are wrong, so a run must end.
+    With `is_final`, playing on would give the same error, or results that are wrong, so a run must end.
     """
 
     is_final = True

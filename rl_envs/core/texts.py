@@ -10,11 +10,7 @@ from rl_envs.core.spec import Array, TextSpec
 
 
 class TextStore:
-    """The distinct texts to which the row numbers in a world's observations refer.
-
-    Attributes:
-        spec: length and vocabulary of a text.
-    """
+    """The distinct texts, of length and vocabulary `spec`, to which the row numbers in observations refer."""
 
     def __init__(self, spec: TextSpec) -> None:
         self.spec = spec

@@ -68,12 +68,7 @@ AGENT_TURNS = np.array([0, -1, 1] + [0] * 10, np.int8)
 
 
 def is_coordinated(actions: Array, headings: Array) -> Array:
-    """Whether a joint action is an entry of S_t (section 3, A.1), [...] bool.
-
-    Args:
-        actions: [..., N] int, actions of the agents.
-        headings: [..., N] int, headings of the agents.
-    """
+    """Whether a joint action [..., N] is an entry of S_t (section 3, A.1) at headings [..., N], [...] bool."""
     return agree(MEANINGS[actions * 4 + headings], actions)
 
 
@@ -120,11 +115,7 @@ def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
 
 
 def coordination_matrix(headings: Array) -> Array:
-    """The coordination matrix S_t, for tests and figures, [..., A, ..., A] bool with N action axes.
-
-    Args:
-        headings: [..., N] int.
-    """
+    """The coordination matrix S_t at headings [..., N], [..., A, ..., A] bool; for tests and figures."""
     num_agents = headings.shape[-1]
     everything = np.stack(np.meshgrid(*[np.arange(NUM_ACTIONS)] * num_agents, indexing="ij"), axis=-1)
     shape = headings.shape[:-1] + (1,) * num_agents + (num_agents,)

@@ -153,11 +153,7 @@ _WEIGHTS = np.array([3, 4, 4, 4, 2, 3, 1, 4, 3]) / 28.0
 
 
 def furnished(rng: np.random.Generator) -> tuple[FloorPlan, Mask]:
-    """Draw one living room.
-
-    Returns:
-        the furnished plan, and the cells for the television's centre, [4, H, W] bool.
-    """
+    """Draw one living room; gives its plan, and the cells for the television's centre, [4, H, W] bool."""
     plan = FloorPlan(_shape(rng))
     share = np.clip(rng.normal(FREE_SHARE_MEAN, FREE_SHARE_DEVIATION), 0.46, 0.69)
     wanted_free = share * plan.inside.size

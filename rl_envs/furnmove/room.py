@@ -106,11 +106,7 @@ def room_from_drawing(
 
 
 def tv_cells_by_rule(drawing: Sequence[str]) -> Mask:
-    """Cells for the television's centre if its 13 cells must stay clear of walls and tall furniture.
-
-    Returns:
-        [4, H, W] bool, one mask per rotation.
-    """
+    """Cells for the television's centre if its 13 cells must stay clear of walls and tall furniture, [4, H, W] bool."""
     clear = np.isin(characters(drawing), (FREE, LOW))
     return np.stack([cells_where_fits(clear, body) for body in TV_BODY])
 
@@ -167,11 +163,7 @@ def _part_around(start: int, cells: int, shifts: tuple[int, ...]) -> int:
 
 
 def holdable_poses(room: Room) -> Mask:
-    """Poses that the room allows and in which two agents can hold the television, far enough apart.
-
-    Returns:
-        [4, H, W] bool, one mask per rotation of the television, cells of its centre.
-    """
+    """Poses of the television [4, H, W] in which two agents can hold it, far enough apart."""
     padded = np.pad(room.agent_cells, HOLD_REACH)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (_SIDE, _SIDE))
     rotation, row, column = np.nonzero(room.tv_cells)
@@ -188,11 +180,7 @@ def holdable_poses(room: Room) -> Mask:
 
 
 def carry_poses(room: Room) -> Mask:
-    """The poses among which the television can be carried: the largest connected part of `holdable_poses`.
-
-    Returns:
-        [4, H, W] bool, one mask a rotation of the television, cells of its centre.
-    """
+    """Poses among which the television can be carried, [4, H, W]: the largest connected part of `holdable_poses`."""
     return largest_part(holdable_poses(room))
 
 

@@ -70,10 +70,5 @@ class SingleRules:
 
 
 def moved(places: Array, steps: Array) -> Array:
-    """Positions after these steps, [..., 2] int64; a step out of the grid has no effect (it changes one coordinate).
-
-    Args:
-        places: [..., 2] int, row and column in half cells.
-        steps: [..., 2] int, changes of row and column in half cells.
-    """
+    """Positions [..., 2] int64 after steps [..., 2], in half cells; a step out of the grid has no effect."""
     return np.clip(places + steps, 0, LAST_PLACE)

@@ -34,9 +34,7 @@ _KEPT = tuple(name for name in GAME_NAMES if name.startswith(("script_", "twiste
 class ScriptTeacher:
     """Scripts that watch side 0 of B games, one a game.
 
-    Args:
-        num_worlds: B.
-        names: names of the scripts, each one of `opponents.get_opponent`; they take turns, one per episode.
+    The names, each one of `opponents.get_opponent`, take turns, one per episode.
     """
 
     def __init__(self, num_worlds: int, names: Sequence[str]) -> None:

@@ -21,8 +21,7 @@ NO_TARGET = -1
 class Relocation:
     """Translates chosen cells into actions of the game, for B kitchens.
 
-    Attributes:
-        legal: [H * W, H * W] bool, row c has the cells that a chef in cell c can choose.
+    Row c of `legal` [H * W, H * W] bool has the cells that a chef in cell c can choose.
     """
 
     def __init__(self, kitchen: Kitchen, reach: str, max_steps: int, xp: ArrayLibrary = NUMPY) -> None:

@@ -45,11 +45,7 @@ OBSERVATIONS = ("lossless", "symbols")
 
 
 class Overcooked(World):
-    """B kitchens with two chefs each; the table above documents them.
-
-    Attributes:
-        kitchen: the layout and its tables.
-    """
+    """B kitchens of the layout `kitchen` with two chefs each; the table above documents them."""
 
     story = module_story(__name__)
     agents = ("agent_0", "agent_1")

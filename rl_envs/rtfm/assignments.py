@@ -97,12 +97,7 @@ class Assignments:
         return team, element
 
     def number(self, team_of: Array, element_of: Array) -> Array:
-        """Assignments in which monsters and modifiers have these labels, [K] int64.
-
-        Args:
-            team_of: [K, monsters] place in `TEAMS` of each monster.
-            element_of: [K, modifiers] place in `ELEMENTS` of each modifier.
-        """
+        """Assignments [K] of places in `TEAMS` [K, monsters] and places in `ELEMENTS` [K, modifiers], int64."""
         return self.teams.rank(team_of) * len(self.elements) + self.elements.rank(element_of)
 
 

@@ -64,12 +64,7 @@ class DocumentWriter:
         return documents
 
     def goals(self, teams: Array, uniforms: Array) -> Array:
-        """One goal for each team, [K, goal_length] int16 word ids, padded with 0.
-
-        Args:
-            teams: [K] indices into `TEAMS`.
-            uniforms: [K].
-        """
+        """One goal for each team [K] (indices into `TEAMS`), [K, goal_length] int16 word ids, padded with 0."""
         return self._goals[teams * self._num_goals + (uniforms * self._num_goals).astype(np.int64)]
 
     def _joined(self, numbers: Array) -> Array:

@@ -64,11 +64,7 @@ class MacroActions:
         return (bare & ~chopped).any(2), (bare & chopped).any(2), plates.any(2)
 
     def available(self, belief: Belief) -> Array:
-        """Macro actions that have an effect, as far as the agent knows.
-
-        Returns:
-            [B, N, NUM_MACROS] bool; waiting is always available.
-        """
+        """Macro actions that have an effect, as far as the agent knows, and waiting, [B, N, NUM_MACROS] bool."""
         hand, at = belief.hand, belief.at
         available = np.ones((*hand.shape, NUM_MACROS), bool)
         is_empty, has_plate = hand == NOTHING, hand >= NUM_FOODS

@@ -67,12 +67,7 @@ class Scene:
 
 
 def make_scene(kitchen: Kitchen, state: Arrays) -> Scene:
-    """The content of the image of one world.
-
-    Args:
-        kitchen: the kitchen.
-        state: state of one world, name -> [...].
-    """
+    """The content of the image of one world in this state, name -> [...]."""
     items = [_item(state, thing) for thing in range(NUM_THINGS)]
     return Scene(
         fixtures=kitchen.fixtures.tolist(),

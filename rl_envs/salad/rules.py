@@ -71,12 +71,7 @@ class Rules:
         )
 
     def play(self, state: Arrays, moves: Array) -> Outcome:
-        """Apply one step to the state.
-
-        Args:
-            state: see the class; `recipe` [B] are indices into `RECIPES`.
-            moves: [B, N] int, primitive moves.
-        """
+        """Apply primitive moves [B, N] to the state (see the class; `recipe` [B] are indices into `RECIPES`)."""
         targets = self._kitchen.neighbours[moves, state["agent_cells"]]
         walks = self._kitchen.is_floor[targets] & (moves != STAY)
         touched = ~self._kitchen.is_floor[targets]

@@ -24,11 +24,7 @@ _LOAD_STEP = np.array([NUM_FOODS] * NUM_FOODS + [1] * NUM_PLATES)
 
 
 class SituationDescriber:
-    """Describes situations of one kitchen in sentence and phrase ids.
-
-    Attributes:
-        num_slots: S, number of sentences in a description.
-    """
+    """Describes situations of one kitchen in sentence and phrase ids, with `num_slots` (S) sentences each."""
 
     def __init__(self, kitchen: Kitchen, grammar: Grammar) -> None:
         self._kitchen, self._grammar = kitchen, grammar

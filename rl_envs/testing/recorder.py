@@ -29,8 +29,7 @@ class WorldFactory(Protocol):
 def random_actions(world: World) -> Actions:
     """Uniform actions from the world's random numbers, so they do not depend on runner and batch.
 
-    Returns:
-        [B, N] int64, or a dict of such arrays, and [B, N, D] float32 for numbers, for factored actions.
+    [B, N] int64, or a dict of such arrays, and [B, N, D] float32 for numbers, for factored actions.
     """
     spec = world.action_spec
     parts: dict[str, int | NumbersSpec] = spec if isinstance(spec, dict) else {"": spec}

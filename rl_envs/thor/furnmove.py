@@ -76,12 +76,7 @@ class UnityRenderer:
         self._television = ("", 0.0)
 
     def load(self, _world: int, room: Room, goal: Array) -> None:
-        """Open the room's scene and put the goal in its place.
-
-        Args:
-            room: a room `ithor_...`, or an exported one.
-            goal: [3] int, row, column and rotation of the stand.
-        """
+        """Open the scene of a room (`ithor_...`, or exported), and place the goal [3] (row, column, rotation)."""
         self.simulator.open(scene_name(room))
         places = self.simulator.reachable()
         self._floor_metres = float(places[0, 1]) if len(places) else 0.0

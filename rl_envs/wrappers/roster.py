@@ -52,11 +52,7 @@ class Roster:
         return {name: self.agent_observation(name) for name in self.live}
 
     def step(self, actions: Mapping[str, Any]) -> AgentSteps:
-        """One env step.
-
-        Args:
-            actions: name -> action of every agent that decides now; live agents that do not decide may be left out.
-        """
+        """One env step; live agents that do not decide now may be left out of the actions."""
         if self.single_world.is_over or not self.live:
             raise RuntimeError("this episode is over (or none has begun): call reset before step")
         before = self.live

@@ -17,12 +17,7 @@ MAX_TEXTS = 10_000
 
 
 def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> spaces.Box:
-    """The space of one observation key.
-
-    Args:
-        spec: declaration of the key; a text becomes its tokens, `[*rows, L]` int32.
-        lead: axes before one agent's shape, for example (N,) for a team.
-    """
+    """The space of one observation key, with axes `lead` before one agent's; a text is tokens, [*rows, L] int32."""
     if isinstance(spec, TextSpec):
         return spaces.Box(0, spec.vocabulary - 1, (*lead, *spec.rows, spec.length), np.int32)
     if spec.dtype == "bool":  # a box of bools takes its bounds as bools, and only as arrays

@@ -240,13 +240,7 @@ def _native(
 
 
 class MaskMismatch(ValueError):
-    """A mask is not of a form that its space has.
-
-    Attributes:
-        path: the part of the action whose mask it is.
-        given: the mask of that part.
-        form: the form that it should have.
-    """
+    """The mask `given` for part `path` of an action is not of the form that its space has, `form`."""
 
     def __init__(self, path: tuple[Any, ...], given: Any, form: str) -> None:
         super().__init__(form)

@@ -21,12 +21,7 @@ Refuse: TypeAlias = Callable[[str, str], NoReturn]
 
 
 class Choices:
-    """Masks and coordination sets of one environment.
-
-    Attributes:
-        can_be_illegal: whether some mask was declared or given.
-        has_sets: whether coordination sets are declared.
-    """
+    """Masks and coordination sets of one environment; `can_be_illegal` once a mask was declared or given."""
 
     def __init__(self, declared: Declaration, refuse: Refuse) -> None:
         self._declared, self._refuse = declared, refuse

@@ -34,8 +34,7 @@ class TextNumbers(Protocol):
 class Characters:
     """Ids of characters, from which any process can recover the text, for example for a language model.
 
-    Attributes:
-        vocabulary: V, size of the vocabulary: Unicode's code points, each plus 1, and 0 for padding.
+    The `vocabulary` is Unicode's code points, each plus 1, and 0 for padding.
     """
 
     vocabulary = sys.maxunicode + 2
@@ -57,11 +56,7 @@ class Characters:
 
 
 class WordIds:
-    """Ids of words: 0 is padding, then the listed words, then the spare ids.
-
-    Attributes:
-        vocabulary: V, size of the vocabulary.
-    """
+    """Ids below `vocabulary` of words: 0 is padding, then the listed words, then the spare ids."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         """Store the listed words, which are compared in lower case."""
