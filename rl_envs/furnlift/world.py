@@ -38,12 +38,12 @@ from rl_envs.core.world import World
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
 from rl_envs.furnlift.expert import MAX_PAIRS, Expert
-from rl_envs.furnlift.observation import FLOOR, TELEVISION, Observer, num_channels
+from rl_envs.furnlift.observation import FLOOR, MAPS, TELEVISION, num_channels
 from rl_envs.furnlift.scene import NUM_UNIFORMS, draw_start, make_scene, scene_at
 from rl_envs.furnlift.sight import BOX_CELLS
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
-from rl_envs.furnmove.observation import MARGIN, VIEW
+from rl_envs.furnmove.observation import MARGIN, VIEW, Observer
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
@@ -117,7 +117,10 @@ class FurnLift(World):
         self._maps = np.zeros((self.num_worlds, self._height + 2 * MARGIN, padded_width), np.uint8)
         self._seeing = np.zeros((self.num_worlds, self._height, self._width, 4), bool)
         self._experts: list[Expert | None] = [None] * self.num_worlds
-        self._observer = Observer(padded_width, agents_visible)
+        self._observer = Observer(
+            padded_width, 2, self.num_worlds, leading=MAPS, trailing=(), shows_others=agents_visible
+        )
+        self._first_cells = np.arange(self.num_worlds) * self._maps[0].size + MARGIN * (padded_width + 1)
         self._renderer = self._make_renderer(agents_visible) if "frame" in self._observations else None
         joint_actions, modalities = all_coordinated_actions()
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
@@ -287,8 +290,7 @@ class FurnLift(World):
         cells, headings = self.state["agent_cells"][rows], self.state["agent_headings"][rows]
         seen: Arrays = {}
         if "view" in self._observations:
-            maps = self._maps.reshape(self.num_worlds, -1)
-            seen["view"] = self._observer.observe(maps if len(rows) == self.num_worlds else maps[rows], cells, headings)
+            seen["view"] = self._observer.observe(self._maps.reshape(-1), self._first_cells[rows], cells, headings)
         if self._renderer is not None:
             seen["frame"] = self._renderer.frames(rows, cells, headings, self.state["tv"][rows], tv_base=0.0)
         seen["coordination"] = np.zeros(headings.shape, np.uint8)
