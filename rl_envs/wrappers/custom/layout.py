@@ -27,6 +27,7 @@ from rl_envs.wrappers.custom.values import (
     of_box,
     of_discrete,
     of_multidiscrete,
+    parts,
     range_mismatch,
     short_repr,
     space_repr,
@@ -213,17 +214,13 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
         yield Leaf(path, key, space, None, lambda value: texts(value, space), length=longest, count=len(space))
         return
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        for name, inner in _entries(space):
+        for name, inner in parts(space).items():
             if name != MASK:
                 yield from _leaves(inner, agent, (*path, name))
         return
     spec, convert = _numbers(space, agent, key)
     bounds = box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None
     yield Leaf(path, key, space, spec, convert, bounds)
-
-
-def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
-    yield from space.items() if isinstance(space, spaces.Dict) else enumerate(space)
 
 
 def _key(path: tuple[Any, ...]) -> str:
@@ -245,7 +242,7 @@ def _mask_path(space: spaces.Space, agent: str) -> tuple[Any, ...] | None:
 
 def _mask_paths(space: spaces.Space, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        for name, inner in _entries(space):
+        for name, inner in parts(space).items():
             if name == MASK:
                 yield (*path, name)
             else:

@@ -196,6 +196,13 @@ def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]
 
 
+def parts(space: spaces.Space) -> dict[Any, spaces.Space]:
+    """Spaces within a Dict or a Tuple, by key; none within another space."""
+    if isinstance(space, spaces.Dict):
+        return dict(space.spaces)
+    return dict(enumerate(space.spaces)) if isinstance(space, spaces.Tuple) else {}
+
+
 def num_entries(space: spaces.Space) -> int | None:
     """Number of entries of a dict or tuple; None of another space."""
     return len(space.spaces) if isinstance(space, (spaces.Dict, spaces.Tuple)) else None
