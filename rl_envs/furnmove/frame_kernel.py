@@ -5,8 +5,7 @@ of its top, so one walk along the ray fills the column from below: floor, side, 
 moves (television, agents) is painted over with a test of distance. A frame is drawn in the order of columns, and a last
 pass puts its pixels in their places.
 
-Numba compiles this file at the first frame, so only `frame_renderer.py` imports it, and only for frames
-frames.
+Numba compiles this file at the first frame, so only `frame_renderer.py` imports it, and only for frames.
 """
 
 from collections.abc import Callable

@@ -21,16 +21,13 @@ _MOBILE = (CHASER, FLEEING, IMMOVABLE)
 
 
 class Walk:
-    """Tables of the steps of all movements.
-
-    Attributes:
-        table: [4, 3, 3, DRAWS] int64, action by movement, by 1 + sign of the avatar's row minus the entity's, by the
-            same of the columns, and by draw.
-    """
+    """Tables of the steps of all movements."""
 
     def __init__(self, pace: Fraction) -> None:
         """Compute the tables; `pace` is the probability that a chasing or fleeing entity moves in a step."""
         paces = {CHASER: pace, FLEEING: pace, IMMOVABLE: Fraction(0), UNKNOWN: WANDERING}
+        # [4, 3, 3, DRAWS] int64, action by movement, by 1 + sign of the avatar's row minus the entity's, by the same of
+        # the columns, and by draw
         self.table = np.array(
             [
                 [

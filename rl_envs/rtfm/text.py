@@ -22,12 +22,7 @@ DOCUMENT_DRAWS = 2 * SENTENCES
 
 
 class DocumentWriter:
-    """Writes the documents and goals of one kind of world.
-
-    Attributes:
-        document_length: L, tokens of the longest possible document; no document is cut.
-        goal_length: L, tokens of the longest goal.
-    """
+    """Writes the documents and goals of one kind of world."""
 
     def __init__(self, lexicon: Lexicon, names: NameSet, assignments: Assignments, is_natural: bool) -> None:
         """Encode all sentences and goals of the assignments.
@@ -47,8 +42,9 @@ class DocumentWriter:
         self._num_forms = np.repeat([len(beats), len(members)], [NUM_ELEMENTS, NUM_TEAMS])
         self._goals = lexicon.padded([lexicon.encode(form.format(group=team)) for team in TEAMS for form in goals])
         self._num_goals = len(goals)
+        # L, tokens of the longest possible document; no document is cut
         self.document_length = of_elements.longest + of_teams.longest
-        self.goal_length = self._goals.shape[1]
+        self.goal_length = self._goals.shape[1]  # L, tokens of the longest goal
         self._halves = None if is_natural else (self._joined(self._first_of_element), self._joined(self._first_of_team))
 
     def documents(self, team_ranks: Array, element_ranks: Array, uniforms: Array) -> Array:
