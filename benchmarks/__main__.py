@@ -1,7 +1,5 @@
 """`python -m benchmarks [--only PART ...] [--out FILE]`: measure, print, and write `bench.jsonl`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

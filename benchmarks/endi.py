@@ -6,8 +6,6 @@ CPU-second. RTFM: S1 in the paper's room of 8 x 8 with the paper's widths and IM
 The bare passes include the heads that predict the other agents' actions, as the learner's passes do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

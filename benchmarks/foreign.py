@@ -5,8 +5,6 @@ else. Both take turns in one process, after the first episodes, which are checke
 env step is one move, and the loop observes only the agent that moves. At most 1.3 is wanted with 16 copies.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import time

@@ -6,8 +6,6 @@ is CPU time per agent step; they add up to `watched`. `whole` is the loop withou
 difference is the profiler's cost. The cost of recording autograd's graph is reported separately.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import cast
 
@@ -19,7 +17,7 @@ from benchmarks.harness.measurements import Measurement
 from benchmarks.harness.profiler import PROFILER_COST, Part, Profiler, Watch
 from benchmarks.harness.training_loop import make_loop
 from rl_envs.core.world import World
-from rl_envs.furnmove.maps import CompiledRooms
+from rl_envs.furnmove import world as furnmove_world
 from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms import actor_critic
 from rl_models.algorithms.objective import Objective
@@ -122,7 +120,7 @@ def _acting(world: World) -> list[Watch]:
     return [
         Watch(world, "step", "world_step"),
         Watch(world, "_observe", "observation"),
-        Watch(CompiledRooms, "__getitem__", "new_rooms"),
+        Watch(furnmove_world, "compile_room", "new_rooms"),
         Watch(world.chance, "policy_uniforms", "sampling"),
         *[Watch(MixtureOfMarginals, name, "joint_policy") for name in probabilities],
     ]

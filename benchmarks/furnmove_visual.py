@@ -8,8 +8,6 @@ parts `furnlift_loop` and `furnlift_laptop_loop` are reinforcement learning with
 laptop of `furnlift.py`, SYNC with two components; the paper's rooms are those of iTHOR.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, cast
 

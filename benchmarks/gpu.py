@@ -14,8 +14,6 @@ frozen (2 for the forward pass, 2 for the gradients of its activations), without
 data sheet's for dense bfloat16, or that of one large matrix product for a device without an entry here.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import multiprocessing

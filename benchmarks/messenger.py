@@ -4,8 +4,6 @@ B = 256. Authors' numbers (reference: their environments, timed): 511 to 682 mic
 resets included, and for two agents 52 to 112 a joint step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -7,8 +7,6 @@ RED's loop is PPO of one agent with the laptop's network and settings from initi
 25 decisions. A minibatch is learned whole and not in parts, as the bare passes take it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial

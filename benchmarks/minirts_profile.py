@@ -5,8 +5,6 @@ written once in 50 ticks; `observation` is its share of a tick. `rest` is what a
 copies, masks, new episodes; a share of a tick, too. What reading the clock costs is measured and taken off each part.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from typing import Any

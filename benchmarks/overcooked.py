@@ -4,8 +4,6 @@ The headline number is that of the slowest of the five kitchens. References (tim
 planes): the original engine takes 190 to 240 microseconds a joint step; JaxMARL on a CPU with 256 worlds, 3.2 to 4.8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from benchmarks.harness.measurements import Measurement

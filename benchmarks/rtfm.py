@@ -12,8 +12,6 @@ Matching: the mention-matching reader in its own PPO loop, fragments of 256 worl
 episodes as long as a trained team's; and beside it a txt2pi of two layers of 16 channels in the same loop.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any

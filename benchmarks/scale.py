@@ -5,8 +5,6 @@ cores and no other load. Every runner has the same number of worlds, so two runn
 learners share one batch. Unlike the other parts, this one measures wall time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ Training takes hours, so each finished seed is written to a file in the folder `
 same settings. `--seeds 0` trains this seed only; the table has all finished seeds.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
@@ -52,23 +50,16 @@ FILE = "time_to_result.jsonl"
 
 @dataclass(frozen=True)
 class Task:
-    """Target of the benchmark: a training, and the validation metric that it must reach.
+    """Target of the benchmark: a training, and the validation metric that it must reach."""
 
-    Attributes:
-        script, method: experiment and method; its laptop preset trains.
-        metric, threshold: metric of a validation, and the mean to reach.
-        every_env_steps: env steps between validations.
-        play: function of the configuration and the policy that plays 500 episodes or more.
-        changes: changes of the preset, dotted path -> value.
-    """
-
-    script: str
+    script: str  # experiment, and below its method; its laptop preset trains
     method: str
-    metric: str
+    metric: str  # metric of a validation, and below the mean to reach
     threshold: float
-    every_env_steps: int
+    every_env_steps: int  # env steps between validations
+    # function of the configuration and the policy that plays 500 episodes or more
     play: Callable[[Any, TeamPolicy], Episodes]
-    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # changes of the preset, dotted path -> value
 
     @property
     def config(self) -> Any:

@@ -12,8 +12,6 @@ World: B = 256, random legal actions, observations and resets included. Authors'
 environments, timed): 27 microseconds a primitive step without text, 109 to 119 a primitive step of macro actions.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from typing import Any

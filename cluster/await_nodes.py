@@ -1,7 +1,5 @@
 """Wait until the cluster in RAY_ADDRESS has this number of nodes: `python -m cluster.await_nodes 3`."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -5,8 +5,6 @@
 Results depend on versions, so a job ends with one sentence where the cluster has other versions.
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Ray's job SDK: uploads, the environment of a job, and each error of the SDK as one sentence."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -37,11 +35,7 @@ def runtime_environment(
 ) -> dict[str, Any]:
     """Ray's runtime environment of a job, with this checkout (without files of .gitignore and .rayignore).
 
-    Args:
-        variables: more environment variables of the job and its workers.
-        installs: whether each node installs the pinned versions first.
-        uploads: files and folders of modules to upload with the checkout.
-        packages: other installed packages that the job needs; the pinned ones are installed.
+    If it `installs`, each node installs the pinned versions and `packages` first; `uploads` are more files and folders.
     """
     fixed = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     environment: dict[str, Any] = {"working_dir": str(ROOT), "env_vars": fixed | dict(variables)}

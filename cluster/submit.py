@@ -10,8 +10,6 @@ The experiment's flags are checked here first, so a wrong flag costs no upload. 
 STORAGE/EXPERIMENT_PRESET. The same command continues a run, on the same cluster or on another one.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

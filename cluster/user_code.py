@@ -4,8 +4,6 @@ A run imports its experiment, its environment and other modules by name. Those o
 the modules in their folder that they import; installed packages are not, because they may be built for one machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

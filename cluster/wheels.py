@@ -6,8 +6,6 @@ There pip installs the files with --no-index --no-deps, and `python tune_experim
 versions are those of constraints.txt. `PRESENT` lists what such a machine has.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import subprocess
@@ -32,11 +30,7 @@ PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
 
 
 def list_wheels(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT) -> list[str]:
-    """Wheels to fetch, `name==version` each, in alphabetical order.
-
-    Args:
-        wanted: packages that are imported.
-        present: packages whose wheels are left out.
+    """Wheels to fetch, `name==version` each, in alphabetical order: of `wanted` packages, without those `present`.
 
     Raises:
         UserError: constraints.txt does not pin one of them.

@@ -3,8 +3,6 @@
 An id reads `name-vN`; N rises with every change that a trained agent would notice.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Each call continues from the files in DIR, here or on another machine, and ends 
 env_steps/budget`. The run folders are DIR.work/items/NAME/run; `--minutes 0` only unpacks them.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import signal

@@ -9,8 +9,6 @@ so that one plane of them becomes small. Each piece names its checkpoint, its pl
 unpacked can run code, and a checkpoint appears only when all of it is what was packed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zlib
@@ -38,15 +36,7 @@ _PIECE_FIELDS = {"number": int, "sha256": str}
 
 
 def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -> list[Path]:
-    """Write a complete checkpoint as numbered pieces.
-
-    Args:
-        checkpoint: directory of the checkpoint.
-        folder: directory for the pieces; made when it is missing. Pieces of the same names are replaced.
-        largest_bytes: largest size of a piece, above 1,024.
-
-    Returns:
-        the pieces, in order.
+    """Write a complete checkpoint as numbered pieces of at most `largest_bytes` (> 1,024); gives the pieces, in order.
 
     Raises:
         CheckpointError: the checkpoint is incomplete, or the folder cannot be written.
@@ -74,14 +64,7 @@ def pack(checkpoint: Path, folder: Path, largest_bytes: int = MAX_PIECE_BYTES) -
 
 
 def unpack(pieces: Iterable[Path], folder: Path) -> Path:
-    """Write the checkpoint that was packed.
-
-    Args:
-        pieces: all pieces of one checkpoint, in any order.
-        folder: directory of checkpoints.
-
-    Returns:
-        directory of the checkpoint.
+    """Write the checkpoint whose pieces these all are, in any order, into a folder of checkpoints; gives its directory.
 
     Raises:
         CheckpointError: a piece is missing, damaged, unrelated or of another checkpoint, or the folder has a whole

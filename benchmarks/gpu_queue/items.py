@@ -7,8 +7,6 @@
 A script of another package is package.module:NAME. `flags` holds more flags of a script.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 import tomllib

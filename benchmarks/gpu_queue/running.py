@@ -1,7 +1,5 @@
 """Runs a slice of an item in a separate process, which ends with this one."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os
@@ -36,19 +34,12 @@ _KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 @dataclass
 class Task:
-    """An item with its run folder, from which most of its state is read.
-
-    Attributes:
-        item: the item.
-        folder: its run folder.
-        failure: why it failed; empty if it did not.
-        has_ended: whether it is a command that has finished.
-    """
+    """An item with its run folder, from which most of its state is read."""
 
     item: Item
     folder: Path
-    failure: str = ""
-    has_ended: bool = False
+    failure: str = ""  # why it failed; empty if it did not
+    has_ended: bool = False  # whether it is a command that has finished
     _verdict: Verdict | None = None
 
     def save(self) -> None:
@@ -131,14 +122,9 @@ def resume_task(item: Item, folder: Path, retries: bool) -> Task:
 
 
 def run_slice(task: Task, store: Store, seconds: float, call_seconds: float, device: DeviceChoice) -> None:
-    """Run an item until it ends, its gate stops it or time is up, and record the outcome.
+    """Run a waiting item until it ends, its gate stops it or `seconds` are up, and record the outcome.
 
-    Args:
-        task: a waiting task.
-        store: files of the queue.
-        seconds: time left for the item.
-        call_seconds: time of the whole call; an item that needs more fails, one that needs more than is left does not.
-        device: device of the networks.
+    An item that needs more than `call_seconds` (the whole call) fails, one that needs more than is left does not.
 
     Raises:
         UserError: there is too much to pack.

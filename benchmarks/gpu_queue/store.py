@@ -10,8 +10,6 @@ so a kill leaves one or two complete archives. A work folder from which the arch
 may be ahead; any other is replaced by the archive's contents.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -3,8 +3,6 @@
 Benchmarks report medians of several repeats. Variants that are compared take turns, so noise affects all of them.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 from time import process_time
@@ -31,11 +29,7 @@ def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 class Stopwatches:
-    """CPU time spent in some methods of an object, without the time of other watched methods that they call.
-
-    Attributes:
-        seconds: method name -> CPU seconds so far.
-    """
+    """CPU `seconds` so far in some methods of an object by name, without those of other watched methods they call."""
 
     def __init__(self, target: Any, methods: Sequence[str]) -> None:
         """Put a stopwatch on each method of this one object."""

@@ -4,8 +4,6 @@ A part is a module of the package `benchmarks` with a function `measure()`. It y
 with the part's name.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil

@@ -5,8 +5,6 @@ the published corpus has. A minibatch holds 256 samples; the authors' holds 64. 
 with random encodings, timed): 24, 35 and 21 agent steps per CPU-second in stages 1, 2 and 3.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 

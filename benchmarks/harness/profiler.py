@@ -5,8 +5,6 @@ phase, so acting and learning are reported separately. A node of autograd's grap
 computation created it; the time of a backward pass is split where nodes start.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The same work through RLlib, in this process and without a cluster: our env runner, and RLlib's stock ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

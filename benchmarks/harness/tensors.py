@@ -1,7 +1,5 @@
 """Find tensors in nested values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Operations of torch and the memory that they read and write: what bounds a loop that never waits for the host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
@@ -13,11 +11,9 @@ _WRITTEN_IN_PART = ("aten.index_copy_.", "aten.index_put_.", "aten.scatter_add_.
 
 
 class Traffic(TorchDispatchMode):
-    """Context that counts the operations on tensors; views cost nothing.
+    """Counts the operations on tensors (each a kernel at least) and the `bytes` of their inputs and outputs.
 
-    Attributes:
-        operations: number of them, each a kernel at least.
-        bytes: sizes of their inputs and outputs. Where an operation reads or writes entries of a tensor, these count.
+    Views cost nothing. Where an operation reads or writes entries of a tensor, these count.
     """
 
     def __init__(self) -> None:

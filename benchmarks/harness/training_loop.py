@@ -6,8 +6,6 @@ or optimiser. `overhead` is the loop's CPU time divided by the bare time. The le
 so for IMPALA both sides see all T + 1 observations of a fragment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,19 +29,12 @@ from rl_models.training.loop import Learner
 
 @dataclass
 class LoopTimes:
-    """CPU seconds of each turn.
+    """CPU seconds of each turn."""
 
-    Attributes:
-        agent_steps: agent steps in one turn.
-        collect: sampling (acting, the world, writing fragments).
-        update: learning.
-        bare_acting, bare_learning: passes of the network alone.
-    """
-
-    agent_steps: int
-    collect: list[float] = field(default_factory=list)
-    update: list[float] = field(default_factory=list)
-    bare_acting: list[float] = field(default_factory=list)
+    agent_steps: int  # agent steps in one turn
+    collect: list[float] = field(default_factory=list)  # sampling (acting, the world, writing fragments)
+    update: list[float] = field(default_factory=list)  # learning
+    bare_acting: list[float] = field(default_factory=list)  # passes of the network alone, as below
     bare_learning: list[float] = field(default_factory=list)
 
     @property
@@ -76,13 +67,7 @@ def time_loop(
 ) -> LoopTimes:
     """Time collecting, learning and bare passes in turns, after a turn that warms up.
 
-    Args:
-        collect: function that plays one fragment.
-        update: function that learns from a fragment.
-        policy: the team of the bare passes; its gradients are cleared.
-        objective: defines the learner's passes over a fragment.
-        turns: number of turns.
-        extras: network outputs in the backward pass, beside policy and values.
+    `policy` and `objective` are of the bare passes; `extras`: outputs in the backward pass, beside policy and values.
     """
     times = LoopTimes(0)
     for turn in range(turns + 1):

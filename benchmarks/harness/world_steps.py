@@ -1,7 +1,5 @@
 """CPU time of a world's env step, as a whole and by method."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -15,8 +15,6 @@ Each trial is one file in DIR, and a trial that is there is not run again. docs/
 library is installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import importlib

@@ -10,8 +10,6 @@ of two consecutive validations with 11 soups, and no validation in the clock. Co
 have wall seconds, too, which count where jax has a GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

@@ -15,8 +15,6 @@ One line of JSON a trial is added to DIR/trials.jsonl when the trial ends. The s
 that are there; a trial that was killed begins again. `trainers.py` says how each library is installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
@@ -43,21 +41,16 @@ class Reached(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """One training.
+    """One training."""
 
-    Attributes:
-        library, learning_rate, seed, target: what was trained.
-        cpu_seconds, env_steps: of the first of two consecutive validations at the target; None if it was not reached.
-        curve: (env steps, CPU-seconds, mean return) of every validation.
-    """
-
-    library: str
+    library: str  # what was trained, to `target`
     learning_rate: float
     seed: int
     target: float
+    # both of the first of two consecutive validations at the target; None if it was not reached
     cpu_seconds: float | None = None
     env_steps: int | None = None
-    curve: tuple[tuple[int, float, float], ...] = ()
+    curve: tuple[tuple[int, float, float], ...] = ()  # (env steps, CPU-seconds, mean return) of every validation
 
     @property
     def key(self) -> tuple[str, float, int, float]:

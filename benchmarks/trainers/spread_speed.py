@@ -10,8 +10,6 @@ and its children; the thread count is one. BenchMARL and Stable-Baselines3 need 
 `examples/trainers` says; one line of JSON is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -7,8 +7,6 @@ environments of their own: `pip install stable-baselines3 supersuit mpe2` and
 function that trains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ vmas, which BenchMARL can bring, steps many environments as one batch of tensors
 one, so its steps cost more than in BenchMARL, which steps them together.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -28,15 +26,7 @@ class VmasParallelEnv(ParallelEnv):
         render_mode: str | None = None,
         **arguments: Any,
     ) -> None:
-        """Build a scenario.
-
-        Args:
-            scenario: Name of a vmas scenario.
-            max_steps: Time limit in env steps.
-            continuous_actions: Box actions, else Discrete ones.
-            render_mode: Ignored; nothing is rendered.
-            arguments: Keyword arguments of the scenario.
-        """
+        """Build a vmas scenario with Box or Discrete actions; arguments are the scenario's, and nothing is rendered."""
         self._env = vmas.make_env(
             scenario,
             num_envs=1,

@@ -4,8 +4,6 @@ vmas steps all environments as one batch of tensors, here as in BenchMARL. It ke
 world begins a new episode, as an environment that cannot be copied does in `rl_envs.wrappers.from_pettingzoo`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -28,16 +26,7 @@ class VmasWorld(World):
         continuous_actions: bool = True,
         **arguments: Any,
     ) -> None:
-        """Build a scenario.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first of them in the run.
-            scenario: Name of a vmas scenario.
-            max_steps: Time limit in env steps.
-            continuous_actions: Box actions, else Discrete ones.
-            arguments: Keyword arguments of the scenario.
-        """
+        """Build B copies of a vmas scenario with Box or Discrete actions; arguments are the scenario's."""
         self._env = vmas.make_env(
             scenario,
             num_envs=num_worlds,

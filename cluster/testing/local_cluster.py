@@ -86,10 +86,7 @@ class LocalCluster:
     def start_head(self, starts: int = 3) -> None:
         """Start the head at the cluster's address and wait until it accepts jobs.
 
-        There are `starts` tries: Ray gives a raylet 30 s, which is too short on a busy machine.
-
-        Raises:
-            RuntimeError: every start failed.
+        Ray gives a raylet 30 s, too short on a busy machine, so there are several tries; RuntimeError if all fail.
         """
         client, agent = self._agent_ports
         port, dashboard = self.address.rpartition(":")[2], self.api_address.rpartition(":")[2]

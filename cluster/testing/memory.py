@@ -4,8 +4,6 @@ The slope is that of a process's private (anonymous) memory, because leaks are t
 object store are shared between processes. The object store has its own row. Linux only.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import re
@@ -30,44 +28,26 @@ _MEGABYTE = 1024.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Memory of one process at one time, in MB.
+    """Memory of one process at one time, in MB."""
 
-    Attributes:
-        minutes: minutes since sampling began.
-        pid: process id.
-        process: node and name of the process.
-        resident: all pages in memory, shared ones included.
-        own: anonymous (private) memory.
-        shared: its proportional part of shared memory; the sum over all processes is the object store.
-    """
-
-    minutes: float
-    pid: int
-    process: str
-    resident: float
-    own: float
-    shared: float
+    minutes: float  # minutes since sampling began
+    pid: int  # process id
+    process: str  # node and name of the process
+    resident: float  # all pages in memory, shared ones included
+    own: float  # anonymous (private) memory
+    shared: float  # its proportional part of shared memory; the sum over all processes is the object store
 
 
 @dataclass(frozen=True)
 class Trend:
-    """Growth of a process's private memory after the warm-up.
+    """Growth of a process's private memory after the warm-up."""
 
-    Attributes:
-        process: node and name of the process.
-        pid: process id.
-        resident: median of all its pages in memory, MB.
-        own: median of its private memory, MB.
-        slope: growth of its private memory, MB an hour.
-        margin: half the width of the slope's confidence interval, MB an hour.
-    """
-
-    process: str
-    pid: int
-    resident: float
-    own: float
-    slope: float
-    margin: float
+    process: str  # node and name of the process
+    pid: int  # process id
+    resident: float  # median of all its pages in memory, MB
+    own: float  # median of its private memory, MB
+    slope: float  # growth of its private memory, MB an hour
+    margin: float  # half the width of the slope's confidence interval, MB an hour
 
     @property
     def verdict(self) -> str:

@@ -4,8 +4,6 @@ Each experiment is submitted three times: without a token, with a wrong token an
 refuse the first two in one sentence before any upload. The third must write a table, results and TensorBoard events.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

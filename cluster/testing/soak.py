@@ -8,8 +8,6 @@ Every 30 seconds the command samples each process of the cluster and the process
 a CSV file. The table at the end gives each process's memory growth after the warm-up, with a 99 % confidence interval.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

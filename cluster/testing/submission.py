@@ -1,7 +1,5 @@
 """A job on a local cluster for its user: output, files, and the refusal of a wrong token."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -52,14 +50,7 @@ class TrialFolder:
 
 
 class Submission:
-    """`python -m cluster.submit EXPERIMENT ... --out OUT` as a process of its own.
-
-    Args:
-        cluster: the cluster that gets the job.
-        experiment: name of the experiment.
-        flags: flags of the experiment, without `--out`.
-        out: absolute folder for the results.
-    """
+    """`python -m cluster.submit EXPERIMENT ... --out OUT` as a process of its own; `flags` lack `--out`."""
 
     def __init__(self, cluster: LocalCluster, experiment: str, flags: Sequence[str], out: Path) -> None:
         self.cluster, self.out = cluster, out

@@ -5,8 +5,6 @@ wrong token, submits the experiment, kills the worker node that trains it, waits
 ends every process that it started.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -6,8 +6,6 @@
 be disabled to keep all of Ray on the loopback address (see README.md).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

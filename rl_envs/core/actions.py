@@ -1,7 +1,5 @@
 """Checks of the actions and recorded draws that a world is given in a step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,15 +14,11 @@ def checked_actions(
 ) -> Actions:
     """The actions of all worlds, [B, N] or a dict of such arrays, as `World.action_spec` declares them.
 
-    Args:
-        actions: actions as a caller gives them.
-        spec: the declaration.
-        shape: B and N.
-        xp: array library of the actions.
-        observe: gives the present observations. They say which agents choose; entries of others may be any number.
+    `observe` gives the present observations, which say who chooses; entries of others may be any number. The range is
+    not checked where the host would wait for a device.
 
     Raises:
-        ValueError: wrong names, shape, type or range. The range is not checked where the host would wait for a device.
+        ValueError: wrong names, shape, type or range.
     """
     if not isinstance(spec, dict):
         return _in_range(actions, spec, shape, xp, observe)
@@ -44,16 +38,9 @@ def check_recorded(
     known: Sequence[str],
     get_bounds: Callable[[], Mapping[str, tuple[tuple[int, ...], int, int]]],
 ) -> None:
-    """Refuse recorded outcomes of draws that a world does not make, or that are out of range.
+    """Refuse (ValueError) recorded outcomes of draws that a world does not make, or of wrong shape, type or range.
 
-    Args:
-        world: name of the world's class.
-        recorded: name of a draw -> its outcomes.
-        known: names of the world's draws.
-        get_bounds: gives the shape, lowest and highest value of integer draws.
-
-    Raises:
-        ValueError: an unknown name, or a wrong shape, type or range.
+    `known` names the world's draws; `get_bounds` gives the shape, lowest and highest value of integer draws.
     """
     unknown = sorted(set(recorded) - set(known))
     if unknown:

@@ -4,8 +4,6 @@ Functions have the names of the array API standard where it has them. What they 
 no shape depends on values, so that the host never waits for a GPU and a step can be captured as a graph.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -17,19 +15,9 @@ Rows: TypeAlias = Array | slice
 
 
 class ArrayLibrary:
-    """NumPy, whose own functions these are where it has them.
+    """NumPy, whose own functions these are where it has them; `name` and `device` are a world's arguments.
 
-    Attributes:
-        name, device: values of a world's arguments `arrays` and `device`.
-        has_fixed_shapes: whether no shape may depend on values.
-        can_read_values: whether the host can read values without waiting for a device.
-        word: dtype of 64 bits in which products and sums wrap.
-        integers: dtypes of integers.
-        asarray: an array of the library, on its device, from a NumPy array or one of the library.
-        astype: the array with another dtype; the array itself if it has it already.
-        copyto: writes `values`, a number or an array of the same dtype and shape, `where` the mask holds.
-        shift_right: logical shift of words by 1 .. 63 bits.
-        as_word: a number in 0 .. 2**64 - 1 as an operand of words.
+    `has_fixed_shapes`: no shape may depend on values; `can_read_values`: the host need not wait for a device.
     """
 
     name = "numpy"
@@ -43,7 +31,7 @@ class ArrayLibrary:
     int32: Any = np.int32
     int64: Any = np.int64
     float64: Any = np.float64
-    word: Any = np.uint64
+    word: Any = np.uint64  # dtype of 64 bits in which products and sums wrap
     arange: Any = staticmethod(np.arange)
     empty: Any = staticmethod(np.empty)
     zeros: Any = staticmethod(np.zeros)
@@ -51,12 +39,14 @@ class ArrayLibrary:
     zeros_like: Any = staticmethod(np.zeros_like)
     where: Any = staticmethod(np.where)
     not_equal: Any = staticmethod(np.not_equal)
-    integers: Any = frozenset(map(np.dtype, np.typecodes["AllInteger"]))
+    integers: Any = frozenset(map(np.dtype, np.typecodes["AllInteger"]))  # dtypes of integers
+    # an array of the library, on its device, from a NumPy array or one of the library
     asarray: Any = staticmethod(np.asarray)
-    astype: Any = staticmethod(np.asarray)
+    astype: Any = staticmethod(np.asarray)  # the array with another dtype; the array itself if it has it already
+    # writes `values`, a number or an array of the same dtype and shape, `where` the mask holds
     copyto: Any = staticmethod(np.copyto)
-    shift_right: Any = staticmethod(np.right_shift)
-    as_word: Any = staticmethod(int)
+    shift_right: Any = staticmethod(np.right_shift)  # logical shift of words by 1 .. 63 bits
+    as_word: Any = staticmethod(int)  # a number in 0 .. 2**64 - 1 as an operand of words
 
     def __reduce__(self) -> tuple[Any, ...]:
         return get_array_library, (self.name, self.device)

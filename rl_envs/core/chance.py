@@ -5,8 +5,6 @@ in the batch, the env runner, the process or its hash seed, and a snapshot of th
 mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,11 +31,7 @@ def mix(x: UInt64, xp: ArrayLibrary = NUMPY) -> UInt64:
 
 
 def world_keys(seed: int, first_world: int, num_worlds: int) -> UInt64:
-    """Keys of worlds `first_world .. first_world + num_worlds - 1` of a run with this seed.
-
-    Returns:
-        [B] uint64. The keys do not depend on how worlds are split over env runners.
-    """
+    """Keys [B] uint64 of worlds `first_world ..` of a run with this seed, however worlds are split over env runners."""
     index = np.arange(first_world, first_world + num_worlds, dtype=np.uint64)
     return mix(mix(index * _WORLD + seed % 2**64) + _WORLD)
 
@@ -48,30 +42,19 @@ def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
 
 
 class Chance:
-    """The clock and the uniforms of B worlds, in an array library.
-
-    Attributes:
-        key: [B] uint64, identity of each world; int64 with the same bits in torch.
-        episode: [B] int64, episodes begun since `reset`, from 0.
-        step: [B] int64, env steps since the episode began.
-    """
+    """The clock and the uniforms of B worlds, in an array library."""
 
     def __init__(self, seed: int, first_world: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
         self._xp = xp
+        # [B] uint64, identity of each world; int64 with the same bits in torch
         self.key = xp.asarray(world_keys(seed, first_world, num_worlds))
-        self.episode = xp.zeros(num_worlds, dtype=xp.int64)
-        self.step = xp.zeros(num_worlds, dtype=xp.int64)
+        self.episode = xp.zeros(num_worlds, dtype=xp.int64)  # [B] int64, episodes begun since `reset`, from 0
+        self.step = xp.zeros(num_worlds, dtype=xp.int64)  # [B] int64, env steps since the episode began
 
     def uniforms(self, draws: int, rows: Rows = slice(None), first_draw: int = 0) -> Float64:
-        """Uniform numbers for draws `first_draw .. first_draw + draws - 1` of the present step.
+        """Uniforms of draws `first_draw .. first_draw + draws - 1` of the present step, [K, D] float64 in [0, 1).
 
-        Args:
-            draws: D, numbers per world.
-            rows: indices of K worlds; all by default.
-            first_draw: number of the first draw. The same draw always gives the same number.
-
-        Returns:
-            [K, D] float64 in [0, 1).
+        The same draw always gives the same number. `rows` are the K worlds, all by default.
         """
         xp = self._xp
         with np.errstate(over="ignore"):

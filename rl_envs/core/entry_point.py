@@ -1,7 +1,5 @@
 """`package.module:NAME`, an object in a module: one parser for the check and the import."""
 
-from __future__ import annotations
-
 import re
 
 __all__ = ["ENTRY_POINT"]

@@ -1,7 +1,5 @@
 """Errors of custom environments and other input."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 
@@ -15,8 +13,7 @@ class ArraysError(ValueError):
 class CustomEnvError(ValueError):
     """A custom environment breaks the API; the message says what, where and how to fix it.
 
-    Attributes:
-        is_final: playing on would give the same error, or results that are wrong, so a run must end.
+    With `is_final`, playing on would give the same error, or results that are wrong, so a run must end.
     """
 
     is_final = True
@@ -29,13 +26,9 @@ class EnvRaisedError(CustomEnvError):
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "") -> str:
-    """Suggestion for a misspelt name.
+    """Suggestion for a misspelt name; `otherwise` is advice for a name that resembles none of the known ones.
 
-    Args:
-        name: the name as the user wrote it.
-        known: all valid names.
-        otherwise: advice for a name that resembles none of them.
-        prefix: text that users write before these names.
+    Users write `prefix` before these names.
     """
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {prefix}{near[0]}?" if near else otherwise

@@ -1,7 +1,5 @@
 """Untrusted JSON files: read with a size limit, and written atomically. Every error is one sentence."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -13,12 +11,7 @@ class JsonFileError(ValueError):
 
 
 def read_object(path: str | os.PathLike[str], max_bytes: int, form: str) -> dict[str, Any]:
-    """Read the JSON object of a file.
-
-    Args:
-        path: the file.
-        max_bytes: largest accepted size of the file.
-        form: document that describes the format, for the error sentences.
+    """Read the JSON object of a file; `form` is the document of its format, for the error sentences.
 
     Raises:
         JsonFileError: the file cannot be read, is too large, is not JSON in UTF-8, repeats a key, or holds no object.

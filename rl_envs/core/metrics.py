@@ -4,8 +4,6 @@ A world declares them in `World.metric_ranges` next to `metric_names`, an experi
 `Experiment.metric_ranges`. A metric without a declaration can have any value.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -14,17 +12,11 @@ __all__ = ["ANY", "COUNT", "PROPORTION", "SHARE", "MetricRange"]
 
 @dataclass(frozen=True)
 class MetricRange:
-    """Range of a metric.
+    """Range of a metric."""
 
-    Attributes:
-        low: smallest value of an episode.
-        high: largest value.
-        is_share: whether it is 0 or 1 in each episode of one agent, so that its mean is a share of episodes.
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-    is_share: bool = False
+    low: float = -math.inf  # smallest value of an episode
+    high: float = math.inf  # largest value
+    is_share: bool = False  # whether it is 0 or 1 in each episode of one agent, so that its mean is a share of episodes
 
 
 ANY = MetricRange()

@@ -1,7 +1,5 @@
 """Random play in any world: uniform legal actions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Actions, Arrays, NumbersSpec
@@ -11,10 +9,7 @@ from rl_envs.core.world import World
 def random_legal_actions(world: World, obs: Arrays, draws: np.random.Generator) -> Actions:
     """A uniform legal action of each agent, as `World.step` takes them.
 
-    Args:
-        world: a running world.
-        obs: its current observations; `legal` is the concatenated mask of all parts of an action.
-        draws: random numbers.
+    In `obs`, the current observations, `legal` is the concatenated mask of all parts of an action.
     """
     spec = world.action_spec if isinstance(world.action_spec, dict) else {"": world.action_spec}
     actions, first, legal = {}, 0, obs.get("legal")

@@ -1,7 +1,5 @@
 """Rendering that all worlds share: colours, a caption line, and a text panel next to a room."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -29,21 +27,13 @@ def caption_strip(text: str, width: int, text_pixels: int = 12) -> Array:
 
 @dataclass(frozen=True)
 class Panel:
-    """Layout of the text panel to the right of a room.
+    """Layout of the text panel to the right of a room."""
 
-    Attributes:
-        width: width in pixels.
-        least_lines: number of lines that always fit, so that all frames of a video have one size.
-        text_pixels: height of the letters in pixels.
-        line_pixels: pixels from one line to the next.
-        corner: pixels from the panel's left and upper edge to the first line.
-    """
-
-    width: int
-    least_lines: int = 0
-    text_pixels: int = 13
-    line_pixels: int = 18
-    corner: tuple[int, int] = (14, 8)
+    width: int  # width in pixels
+    least_lines: int = 0  # number of lines that always fit, so that all frames of a video have one size
+    text_pixels: int = 13  # height of the letters in pixels
+    line_pixels: int = 18  # pixels from one line to the next
+    corner: tuple[int, int] = (14, 8)  # pixels from the panel's left and upper edge to the first line
 
 
 Mark: TypeAlias = Callable[[ImageDraw.ImageDraw, int, tuple[int, int]], None]
@@ -51,16 +41,9 @@ Mark: TypeAlias = Callable[[ImageDraw.ImageDraw, int, tuple[int, int]], None]
 
 
 def with_text_panel(room: Image.Image, lines: Sequence[Line], panel: Panel, mark: Mark | None = None) -> Image.Image:
-    """An image of a room with lines of text to its right.
+    """An image of a room with lines of text to its right, and with `mark` drawn at each line.
 
-    Args:
-        room: image of the room.
-        lines: lines of text; the result grows in height if they need more than the room has.
-        panel: layout of the text panel.
-        mark: function that draws a mark at each line.
-
-    Returns:
-        an image as wide as room and panel together.
+    It grows in height if the lines need more than the room has.
     """
     left, top = room.width + panel.corner[0], panel.corner[1]
     height = max(room.height, max(len(lines), panel.least_lines) * panel.line_pixels + 2 * top)

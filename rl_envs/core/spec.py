@@ -3,8 +3,6 @@
 The wrappers translate them into Gymnasium spaces; worlds and tests use them directly.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from dataclasses import dataclass, field
@@ -20,13 +18,9 @@ Actions: TypeAlias = Array | Arrays
 
 @dataclass(frozen=True, eq=False)
 class NumbersSpec:
-    """The part of an action that is a vector of numbers; `action_spec` has at most one, under the name `continuous`.
+    """The part of an action that is a vector of numbers; `action_spec` has at most one, under the name `continuous`."""
 
-    Attributes:
-        low, high: [N, D] float32, inclusive bounds of each agent; equal where an agent has no such number.
-    """
-
-    low: Array
+    low: Array  # [N, D] float32, inclusive bounds of each agent; equal where an agent has no such number
     high: Array
 
     def contains(self, numbers: Array) -> bool:
@@ -62,12 +56,7 @@ def deciding(observations: Arrays) -> Array | None:
 
 
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
-    """Convert numbers to another type without changing any of them, [...] of the same shape and of that type.
-
-    Args:
-        name: name of the array, for the error sentence.
-        value: [...] of any shape, numbers or bools.
-        dtype: the new type, which must hold each number exactly.
+    """Numbers or bools of any shape in another type, none of them changed; `name` is for the error sentence.
 
     Raises:
         ValueError: a number would change, or is NaN.
@@ -128,22 +117,14 @@ def checked_picture(picture: Any) -> Array:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """One observation key of one agent.
+    """One observation key of one agent."""
 
-    Attributes:
-        shape: shape of one agent's array; worlds deliver `[B, N, *shape]`.
-        dtype: NumPy type name, the smallest that holds the values.
-        low, high: inclusive bounds of every entry.
-        meaning: one line for documentation.
-        ids: whether the entries are numbers of kinds of things, from 0 to `high`, and no quantities.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str
-    low: float
+    shape: tuple[int, ...]  # shape of one agent's array; worlds deliver `[B, N, *shape]`
+    dtype: str  # NumPy type name, the smallest that holds the values
+    low: float  # inclusive bounds of every entry
     high: float
-    meaning: str
-    ids: bool = False
+    meaning: str  # one line for documentation
+    ids: bool = False  # whether the entries are numbers of kinds of things, from 0 to `high`, and no quantities
 
     def contains(self, array: Array) -> bool:
         """Whether `array` (`[..., *shape]`) has this type, shape and bounds exactly."""
@@ -155,37 +136,25 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class TextSpec:
-    """Composed text: the observation key holds rows of a token table, `[B, N, *rows]` int32.
+    """Composed text: the observation key holds rows of a token table, `[B, N, *rows]` int32."""
 
-    Attributes:
-        length: L, tokens a row; shorter texts are padded with 0.
-        vocabulary: V, token ids are 0 .. V - 1.
-        meaning: one line for documentation.
-        rows: shape of the row numbers that one agent sees at once; () is a single text.
-    """
-
-    length: int
-    vocabulary: int
-    meaning: str
-    rows: tuple[int, ...] = ()
+    length: int  # L, tokens a row; shorter texts are padded with 0
+    vocabulary: int  # V, token ids are 0 .. V - 1
+    meaning: str  # one line for documentation
+    rows: tuple[int, ...] = ()  # shape of the row numbers that one agent sees at once; () is a single text
 
 
 @dataclass(frozen=True)
 class EntitySpec:
-    """Observation keys of the entities that agents can divide among themselves.
+    """Observation keys of the entities that agents can divide among themselves."""
 
-    Attributes:
-        key: numbers of the kinds of E entities [E], or of the last T time steps [T, E], the newest last; numbers that
-            describe each, [E, F], all 0 where there is none; or names in the cells of a grid, [H, W, P].
-        positions: their cells, row * W + column, in the shape of `key`; or rows and columns [E, 2]; "" for a grid.
-        agents: positions of the agents in the same form, [N], [T, N] or [N, 2]: agent i itself, then agents i + 1,
-            i + 2, ... modulo N.
-        size: H and W, by which distances are divided.
-        is_entity: [K] bool, the kinds or names that are entities; None for all but 0.
-    """
-
+    # numbers of the kinds of E entities [E], or of the last T time steps [T, E], the newest last; numbers that describe
+    # each, [E, F], all 0 where there is none; or names in the cells of a grid, [H, W, P]
     key: str
-    positions: str
+    positions: str  # their cells, row * W + column, in the shape of `key`; or rows and columns [E, 2]; "" for a grid
+    # positions of the agents in the same form, [N], [T, N] or [N, 2]: agent i itself, then agents i + 1, i + 2, ...
+    # modulo N.
     agents: str
-    size: tuple[float, float]
+    size: tuple[float, float]  # H and W, by which distances are divided
+    # [K] bool, the kinds or names that are entities; None for all but 0
     is_entity: Array | None = field(default=None, compare=False)

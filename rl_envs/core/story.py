@@ -1,7 +1,5 @@
 """Description of a world: the second paragraph of its module's docstring, between the title and the table."""
 
-from __future__ import annotations
-
 import sys
 
 

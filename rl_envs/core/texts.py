@@ -4,19 +4,13 @@ So an encoder runs once per text, not once per step. A store only grows until it
 stay valid for a whole fragment.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, TextSpec
 
 
 class TextStore:
-    """The distinct texts to which the row numbers in a world's observations refer.
-
-    Attributes:
-        spec: length and vocabulary of a text.
-    """
+    """The distinct texts, of length and vocabulary `spec`, to which the row numbers in observations refer."""
 
     def __init__(self, spec: TextSpec) -> None:
         self.spec = spec
@@ -36,13 +30,7 @@ class TextStore:
         return self._table.copy()
 
     def add(self, texts: Array) -> Array:
-        """Row numbers of these texts; a text already in the store keeps its row.
-
-        Args:
-            texts: [K, L] token ids.
-
-        Returns:
-            [K] int32.
+        """Row numbers [K] int32 of texts [K, L]; a text already in the store keeps its row.
 
         Raises:
             ValueError: a text has the wrong length or a token outside the vocabulary.
@@ -66,14 +54,7 @@ class TextStore:
         self._rows, self._number, self._table = loaded._rows, loaded._number, None
 
     def compact(self, used: Array) -> Array:
-        """Remove every text to which no entry of `used` refers.
-
-        Args:
-            used: any shape, row numbers that are still needed.
-
-        Returns:
-            same shape int32, the new numbers of the same texts.
-        """
+        """Remove the texts whose row numbers are not in `used`; gives the new numbers, of the same shape, int32."""
         keep, renumbered = np.unique(used, return_inverse=True)
         rows = [self._rows[row] for row in keep]
         self._rows, self._number, self._table = [], {}, None

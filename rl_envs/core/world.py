@@ -5,8 +5,6 @@ There is one implementation of a world, and B = 1 is the scalar game. A subclass
 resets, random numbers, snapshots, restoring, auto-reset and checks of the actions live here.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -57,6 +55,7 @@ class World(ABC):
         state: name -> `[B, ...]` array; with the clock, everything that the future depends on.
         texts: observation key -> the texts to which its row numbers refer.
         colours: the agents' colours in images, red, green and blue from 0 to 255.
+        legend: object -> its colour in images; empty for images with their own labels.
         story: what the agents must do and how they win, in a few sentences.
         array_libraries: values of the argument `arrays`. A world with "torch" takes it, and `device`, too; it raises
             `ArraysError` for other arguments that torch does not offer, and training then steps it in NumPy, as it
@@ -76,6 +75,7 @@ class World(ABC):
     metric_names: tuple[str, ...] = ()
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
     colours: Sequence[tuple[int, int, int]] = ()
+    legend: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
     story: str = ""
     max_episode_steps: int
     array_libraries: tuple[str, ...] = ("numpy",)
@@ -108,11 +108,6 @@ class World(ABC):
     def num_agents(self) -> int:
         """N."""
         return len(self.agents)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """Legend of the images: object -> colour; empty for images with their own labels."""
-        return {}
 
     @property
     def gives_tensors(self) -> bool:

@@ -4,8 +4,6 @@ A random map, holes and targets, is fixed by its seed. It is kept only if both t
 On the fixed maps one target at most is a corner far from the starts, so that guessing corners does not win.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +22,7 @@ _STARTS = {4: ((0, 0), (0, 3)), 8: ((0, 0), (0, 7))}
 _TARGETS = {4: ((3, 1), (3, 3)), 8: ((4, 4), (7, 7))}
 MOVES = np.array([(0, -1), (1, 0), (0, 1), (-1, 0)])
 """[4, 2] int64, (row, column) steps of the actions left, down, right, up; Gymnasium's order."""
+LEGEND = {"hole": (48, 72, 104), "target": (226, 168, 40)}
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,7 @@ def following_cells(side: int) -> Array:
 def steps_to(cell: int, holes: Array, following: Array) -> Array:
     """Smallest number of moves from each cell to a cell, avoiding holes, [side * side] float64; inf without a path.
 
-    Args:
-        cell: the destination.
-        holes: [side * side] bool.
-        following: [side * side, 4] int64.
+    `holes` [side * side] bool, `following` [side * side, 4] int64.
     """
     steps = np.full(len(holes), np.inf)
     steps[cell] = 0

@@ -1,7 +1,5 @@
 """A frozen lake from above: ice, holes, targets and the two agents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,26 +7,19 @@ from PIL import Image, ImageDraw
 
 from rl_envs.core.render import Colour
 from rl_envs.core.spec import Array
-from rl_envs.frozen_lake_spread.maps import Lake
+from rl_envs.frozen_lake_spread.maps import LEGEND, Lake
 
 _PIXELS = 40
 _ICE: Colour = (226, 240, 248)
-_HOLE: Colour = (48, 72, 104)
 _EDGE: Colour = (188, 208, 222)
-_TARGET: Colour = (226, 168, 40)
 _RADIUS = 8
-LEGEND = {"hole": _HOLE, "target": _TARGET}
+_HOLE, _TARGET = LEGEND["hole"], LEGEND["target"]
 
 
 def draw_lake(lake: Lake, cells: Array, target: Array, out: Array, colours: Sequence[Colour]) -> Array:
-    """Image [H, W, 3] uint8.
+    """Image [H, W, 3] uint8 of agents in `cells` [2], one smaller if it is `out` [2] bool (fell in).
 
-    Args:
-        lake: the map.
-        cells: [2] int, where the agents are.
-        target: [2] int, not 0 for an agent that has taken a target; its disc gets a ring.
-        out: [2] bool, agents that fell in; they are drawn small.
-        colours: Colours of the agents.
+    The disc of an agent whose `target` [2] is not 0 (it has taken a target) gets a ring.
     """
     side = lake.side * _PIXELS
     image = Image.new("RGB", (side, side), _ICE)

@@ -1,7 +1,5 @@
 """A state of the lake as one line, without holes and targets, and back."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -15,14 +13,7 @@ _LINE = re.compile(r"Step (\d+)\. " + " ".join(_AGENT.format(number=number) for 
 
 
 def describe(lake: Lake, cells: Array, target: Array, step: int) -> str:
-    """The line of a state; rows, columns and agents are counted from 1.
-
-    Args:
-        lake: the map.
-        cells: [2] int, where the agents are.
-        target: [2] int, not 0 for an agent that has taken a target.
-        step: env steps of the episode so far.
-    """
+    """The line of a state, counted from 1; `cells` [2], and `target` [2] int, which is 0 for none."""
     parts = [f"Step {step}."]
     for agent in range(NUM_AGENTS):
         row, column = divmod(int(cells[agent]), lake.side)

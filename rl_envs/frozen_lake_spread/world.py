@@ -21,9 +21,7 @@ can only be found out by going there. The paper gives no rules beyond this; thos
 | version history | v0: first version |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +31,7 @@ from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.story import module_story
 from rl_envs.core.world import World
-from rl_envs.frozen_lake_spread.maps import get_lake
+from rl_envs.frozen_lake_spread.maps import LEGEND, get_lake
 
 NUM_AGENTS = 2
 ACTIONS = ("left", "down", "right", "up")
@@ -49,6 +47,7 @@ class FrozenLakeSpread(World):
     action_spec = len(ACTIONS)
     action_names = ACTIONS
     colours = ((200, 70, 60), (50, 130, 90))
+    legend = LEGEND
     recorded_draws = ("slips",)
     metric_names: tuple[str, ...] = ("success", "arrivals", "fell")
     metric_ranges = MappingProxyType({"success": SHARE, "arrivals": COUNT, "fell": SHARE})
@@ -82,13 +81,6 @@ class FrozenLakeSpread(World):
         if not self._hole_ends:
             self.observation_spec["alive"] = ArraySpec((), "bool", 0, 1, "whether the agent is in the game")
         super().__init__(num_worlds, first_world)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.frozen_lake_spread.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """The lake from above, [H, W, 3] uint8."""

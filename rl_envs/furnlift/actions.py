@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020), section 3 and figure 2b: a joint action
 both agents pick up or neither does. These are 17 of 25, whatever the state.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array
@@ -27,11 +25,9 @@ def coordination_matrix() -> Array:
 
 
 def coordinated_actions() -> tuple[Array, Array]:
-    """Every coordinated joint action, in the form of the other worlds with a coordination matrix.
+    """Every coordinated joint action [1, 17, 2] int8, in the form of other worlds with a coordination matrix.
 
-    Returns:
-        joint_actions: [1, 17, 2] int8, a single class.
-        modalities: [17] int8, 0 for walking, turning and passing, 1 for the joint pickup.
+    The second is its modality [17] int8, 0 for walking, turning and passing, 1 for the joint pickup.
     """
     joint_actions = np.argwhere(coordination_matrix()).astype(np.int8)
     return joint_actions[None], (joint_actions[:, 0] == PICKUP).astype(np.int8)

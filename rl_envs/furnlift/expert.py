@@ -7,8 +7,6 @@ authors' graph lacks the turn between north and west, so that this turn takes th
 States are numbered (row * W + column) * 4 + heading.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,15 +33,9 @@ class Advice:
 
 
 def target_pairs(targets: Array, tv: Array, min_separation_cells: int) -> Array:
-    """Pairs of target states that are far enough apart, the nearest to the television first.
+    """Pairs of target states that are far enough apart, the nearest to the television first, [P, 2, 3] int64, P <= 41.
 
-    Args:
-        targets: [K, 3] int, row, column and heading from which the television is seen.
-        tv: [3] int, row, column and rotation of the television.
-        min_separation_cells: least Manhattan distance of the two agents, in cells.
-
-    Returns:
-        [P, 2, 3] int64, P at most 41.
+    `targets` [K, 3]: row, column and heading from which the television `tv` [3] (row, column, rotation) is seen.
     """
     distance = abs(targets[:, :2] - tv[:2]).sum(1)
     apart = abs(targets[:, None, :2] - targets[:, :2]).sum(-1)
@@ -58,10 +50,8 @@ class Expert:
     def __init__(self, open_cells: Mask, pairs: Array, heading_ring: bool = True) -> None:
         """Compute the path lengths from every state to every target.
 
-        Args:
-            open_cells: [H, W] bool, cells in which agents can be.
-            pairs: [P, 2, 3] int, pairs of target states in the order of preference.
-            heading_ring: whether north and west are neighbours; False is the authors' graph.
+        `pairs` [P, 2, 3] are in the order of preference; without `heading_ring` north and west are no neighbours, as in
+        the authors' graph.
         """
         self._pairs, self._width = np.asarray(pairs, np.int64).reshape(-1, 2, 3), open_cells.shape[1]
         self._next = _next_states(open_cells, heading_ring)
@@ -70,16 +60,10 @@ class Expert:
         self._lengths = _path_lengths(self._next, targets)
 
     def advise(self, agents: Array, usable: Array, can_pick_up: bool) -> Advice | None:
-        """Shortest-path advice for one world.
+        """Shortest-path advice for one world; None if no pair is left that both agents can reach.
 
-        Args:
-            agents: [2, 3] int, row, column and heading of each agent.
-            usable: [P or more] bool, pairs to consider. A pair on which the agents stand and cannot pick up is removed
-                from it, in place.
-            can_pick_up: whether the television can be picked up in this state.
-
-        Returns:
-            the advice; None if no pair is left that both agents can reach.
+        `agents` [2, 3]: row, column and heading. `usable` [P or more] bool: pairs to consider; a pair on which the
+        agents stand and cannot pick up is removed from it, in place.
         """
         if can_pick_up:
             return Advice((PICKUP, PICKUP), ((PICKUP,), (PICKUP,)), None)

@@ -4,8 +4,6 @@ This is how DAgger collects data. One coin a step decides for both agents: it is
 plain game makes no draw in a step, so the starts of episodes are the same as there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Figure 4 of A Cordial Sync (Jain et al., ECCV 2020) shows such views.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.render import caption_strip
@@ -18,13 +16,8 @@ from rl_envs.furnmove.room import Room
 def draw(room: Room, agent_cells: Array, agent_headings: Array, tv: Array, sees: Array, cell_pixels: int = 24) -> Array:
     """Image of one state, north up, with a caption of the agents that see the television, [height, width, 3] uint8.
 
-    Args:
-        room: the room, H x W cells.
-        agent_cells: [2, 2] int, (row, column) of each agent.
-        agent_headings: [2] int, clockwise quarter turns from north.
-        tv: [3] int, (row, column, rotation) of the television's centre.
-        sees: [2] bool, whether each agent sees the television.
-        cell_pixels: side of a cell in pixels.
+    `agent_cells` [2, 2] (row, column), `agent_headings` [2] (clockwise quarter turns from north), `tv` [3] (row,
+    column, rotation), `sees` [2] bool.
     """
     canvas = Canvas(room, cell_pixels)
     canvas.draw_room()

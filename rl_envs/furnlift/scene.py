@@ -5,12 +5,9 @@ both agents stand anywhere that is reachable with any heading, and there is a pa
 can be picked up; otherwise the draw is repeated.
 """
 
-from __future__ import annotations
-
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +15,6 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.furnlift.expert import target_pairs
 from rl_envs.furnlift.sight import closed_cells, seeing_states, television_places
-from rl_envs.furnmove.furnishing import fine_heights
 from rl_envs.furnmove.room import Mask, Room, largest_part
 
 _KEPT = 512
@@ -46,48 +42,16 @@ class Scene:
         return target_pairs(targets, self.tv, self.min_separation_cells)
 
 
-class Scenes:
-    """Makes scenes of some rooms; the last few hundred rooms and scenes are cached."""
+@lru_cache(_KEPT)
+def scene_at(room: Room, tv: tuple[int, ...], min_separation_cells: int) -> Scene:
+    """The scene of a television at this row, column and rotation, which closes the cells of our own rule."""
+    pose = np.array(tv)
+    return make_scene(room, pose, min_separation_cells, closed_cells(room.agent_cells.shape, pose))
 
-    def __init__(self, rooms: Sequence[Room], min_separation_cells: int) -> None:
-        self._rooms, self._separation = rooms, min_separation_cells
-        self._kept_rooms: OrderedDict[int, tuple[Array, Array]] = OrderedDict()
-        self._kept: OrderedDict[tuple[int, ...], Scene] = OrderedDict()
 
-    def places(self, index: int) -> Array:
-        """Poses of the television in room `index`, [K, 3] int64."""
-        return self._room(index)[0]
-
-    def at(self, index: int, tv: Array, closed: Mask | None = None) -> Scene:
-        """A scene.
-
-        Args:
-            index: number of the room.
-            tv: [3] int, row, column and rotation of the television.
-            closed: [H, W] bool, cells that it closes; None for our own rule.
-        """
-        if closed is not None:
-            return self._made(index, tv, closed)
-        key = (index, *tv.tolist())
-        if key not in self._kept:
-            shape = self._rooms[index].agent_cells.shape
-            self._kept[key] = self._made(index, tv, closed_cells(shape, tv))
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return self._kept[key]
-
-    def _made(self, index: int, tv: Array, closed: Mask) -> Scene:
-        room = self._rooms[index]
-        seeing = seeing_states(room, tv, self._room(index)[1])
-        return Scene(tv.copy(), room.agent_cells, closed, seeing, self._separation)
-
-    def _room(self, index: int) -> tuple[Array, Array]:
-        if index not in self._kept_rooms:
-            room = self._rooms[index]
-            self._kept_rooms[index] = television_places(room), fine_heights(room)
-            if len(self._kept_rooms) > _KEPT:
-                self._kept_rooms.popitem(last=False)
-        return self._kept_rooms[index]
+def make_scene(room: Room, tv: Array, min_separation_cells: int, closed: Mask) -> Scene:
+    """The scene of a television `tv` [3] that closes these cells, [H, W] bool."""
+    return Scene(tv.copy(), room.agent_cells, closed, seeing_states(room, tv), min_separation_cells)
 
 
 class Start(NamedTuple):
@@ -98,26 +62,17 @@ class Start(NamedTuple):
     tv: Array  # [3] int, row, column, rotation
 
 
-def draws_needed() -> int:
-    """Number of uniforms that one call of `draw_start` uses."""
-    return 5
+NUM_UNIFORMS = 5
+"""Uniforms of a start: place of the television, cell and heading of each agent."""
 
 
-def draw_start(scenes: Scenes, index: int, uniforms: Array) -> Start | None:
-    """Try once to draw a start.
-
-    Args:
-        scenes: the rooms.
-        index: number of the room.
-        uniforms: [5] float64 in [0, 1): place of the television, cell and heading of each agent.
-
-    Returns:
-        a start, or None if this draw gives none.
-    """
-    places = scenes.places(index)
+def draw_start(rooms: Sequence[Room], min_separation_cells: int, index: int, uniforms: Array) -> Start | None:
+    """Try once to draw a start in room `index`, with `uniforms` [5] float64 in [0, 1); None if this draw gives none."""
+    places = television_places(rooms[index])
     if not len(places):
         return None
-    scene = scenes.at(index, places[int(uniforms[0] * len(places))])
+    place = places[int(uniforms[0] * len(places))]
+    scene = scene_at(rooms[index], tuple(place.tolist()), min_separation_cells)
     if not len(scene.pairs):
         return None
     cells = np.argwhere(scene.reachable)

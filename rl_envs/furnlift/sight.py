@@ -6,9 +6,7 @@ degrees wide and high, 30 degrees down, 1.576 m above the floor) with nothing hi
 are our own rules: the authors' engine uses the true shapes. Recorded visibility replaces them (`world.py`).
 """
 
-from __future__ import annotations
-
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -36,6 +34,7 @@ BOX_CELLS = box_cells()
 BOX_CELLS.flags.writeable = False
 
 
+@lru_cache(512)
 def television_places(room: Room) -> Array:
     """Poses at which the television stands on free floor, [K, 3] int64: row, column, rotation."""
     fits = np.stack([cells_where_fits(room.agent_cells, cells) for cells in BOX_CELLS], axis=-1)
@@ -47,38 +46,22 @@ def closed_cells(shape: tuple[int, int], tv: Array) -> Mask:
     return _distance_to_box(_offsets(shape, tv), int(tv[2])) < AGENT_RADIUS_METRES
 
 
-def seeing_states(room: Room, tv: Array, heights: Array | None = None) -> Mask:
-    """Cells and headings from which the television is seen.
-
-    Args:
-        room: the room, H x W cells.
-        tv: [3] int, row, column and rotation of the television.
-        heights: [2 H + 4, 2 W + 4] float32, `fine_heights(room)` if it is known.
-
-    Returns:
-        [H, W, 4] bool; cells in which no agent can be may be True as well.
-    """
-    heights = fine_heights(room) if heights is None else heights
+def seeing_states(room: Room, tv: Array) -> Mask:
+    """Cells and headings from which a television `tv` [3] is seen, [H, W, 4] bool; also cells where no agent can be."""
     offsets, in_view, points = _view_table(int(tv[2]) % 2)
     cells = offsets + tv[:2]
     inside = ((cells >= 0) & (cells < (room.height, room.width))).all(1)
     cells, in_view = cells[inside], in_view[inside]
-    clear = _lines_are_clear(heights, cells, tv[:2] * CELL_METRES + points[:, :2], points[:, 2])
+    clear = _lines_are_clear(fine_heights(room), cells, tv[:2] * CELL_METRES + points[:, :2], points[:, 2])
     states = np.zeros((room.height, room.width, ROTATIONS), np.bool_)
     states[cells[:, 0], cells[:, 1]] = (in_view & clear[:, None]).any(-1)
     return states
 
 
 def sees_lifted(cells: Array, headings: Array, tv: Array) -> Array:
-    """Whether agents see a television that is carried at 1.3 m, by the rule of this file without occlusion.
+    """Whether agents see a television carried at 1.3 m, by the rule of this file without occlusion, [..., N] bool.
 
-    Args:
-        cells: [..., N, 2] int, row and column of each agent.
-        headings: [..., N] int, quarter turns from north.
-        tv: [..., 3] int, row, column and rotation of the television's centre.
-
-    Returns:
-        [..., N] bool.
+    `cells` [..., N, 2], `headings` [..., N], `tv` [..., 3]: row, column and rotation.
     """
     table = _lifted_table()
     reach = table.shape[1] // 2

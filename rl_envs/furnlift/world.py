@@ -14,7 +14,7 @@ authors' configuration. Which cells the television closes and who sees it are ou
 | observation `expert` | [] int8, only with `shows_expert`: the action of the shortest-path expert, -1 where it has none |
 | rewards | per agent. Joint pickup that succeeds: +1 and nothing else. Otherwise: -0.01 a step, -0.02 for a failed MoveAhead, -0.12 for a Pickup |
 | episode end | terminated: the television is picked up. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
-| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full), `max_episode_steps` (250), `min_separation_cells` (8; 0 is the unconstrained task), `agents_visible` (False), `shows_expert` (False), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42) |
+| arguments | `rooms` (train_stream; or a split, a room file, or a sequence of rooms, as in furnmove), `room_size` (full; or `laptop`), `max_episode_steps` (250), `min_separation_cells` (8, least Manhattan distance of the agents at a pickup; 0 is the unconstrained task), `agents_visible` (False; True: agents observe each other, "implicit communication"), `shows_expert` (False; True costs about 10 ms an episode), `heading_ring` (True; False: the expert's graph lacks the turn between north and west, as the authors' does), `bootstrap_at_limit` (True), `observations` (view; or `frame`, or both), `frame_pixels` (84, the paper's; or 42) |
 | tables | `coordinated_actions` [1, 17, 2] int8 and `coordinated_modality` [17] int8: both pick up, or neither does |
 | recorded draws | `sees_television` [B, 2] bool: who sees the television before the step, instead of our own rule |
 | state for `restore` | `room` index, `agent_cells` [2, 2], `agent_headings` [2], `tv` [3] (row, column, rotation); optional: `closed_cells` [H, W] (by our own rule if left out), `start_distance`, the counters named as their metrics, `usable_pairs`, `expert`, `episode_length` |
@@ -38,12 +38,12 @@ from rl_envs.core.world import World
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
 from rl_envs.furnlift.expert import MAX_PAIRS, Expert
-from rl_envs.furnlift.observation import FLOOR, TELEVISION, Observer, num_channels
-from rl_envs.furnlift.scene import Scenes, draw_start, draws_needed
+from rl_envs.furnlift.observation import FLOOR, MAPS, TELEVISION, num_channels
+from rl_envs.furnlift.scene import NUM_UNIFORMS, draw_start, make_scene, scene_at
 from rl_envs.furnlift.sight import BOX_CELLS
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES, STEPS
-from rl_envs.furnmove.observation import MARGIN, VIEW
+from rl_envs.furnmove.observation import MARGIN, VIEW, Observer
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
 from rl_envs.furnmove.splits import bounds, resolve_rooms
@@ -94,22 +94,7 @@ class FurnLift(World):
         observations: Sequence[str] = ("view",),
         frame_pixels: int = 84,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            rooms: rooms of which each episode draws one: `train`, `valid`, `test`, a stream such as `train_stream`,
-                one room's name, the path of a room file, or `Room` objects.
-            room_size: `full` or `laptop` (9-12 cells a side); a file has its own size.
-            max_episode_steps: time limit in joint steps.
-            min_separation_cells: least Manhattan distance of the agents at a pickup, in cells.
-            agents_visible: whether an agent observes the other one ("implicit communication").
-            shows_expert: whether observations have the expert's actions; costs about 10 ms an episode.
-            heading_ring: whether the expert's paths may turn between north and west in one step.
-            bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
-            observations: `view` (a crop of the map), `frame` (the camera's picture) or both; the rules are the same.
-            frame_pixels: side of a frame, 84 (the paper's) or 42.
+        """Build B worlds; the table above documents the arguments.
 
         Raises:
             ValueError: an argument out of range. RoomError: a room file that is not usable.
@@ -128,12 +113,14 @@ class FurnLift(World):
 
     def _prepare_maps(self, agents_visible: bool) -> None:
         self._height, self._width = bounds(self.rooms)
-        self._scenes = Scenes(self.rooms, self._separation)
         padded_width = self._width + 2 * MARGIN
         self._maps = np.zeros((self.num_worlds, self._height + 2 * MARGIN, padded_width), np.uint8)
         self._seeing = np.zeros((self.num_worlds, self._height, self._width, 4), bool)
         self._experts: list[Expert | None] = [None] * self.num_worlds
-        self._observer = Observer(padded_width, agents_visible)
+        self._observer = Observer(
+            padded_width, 2, self.num_worlds, leading=MAPS, trailing=(), shows_others=agents_visible
+        )
+        self._first_cells = np.arange(self.num_worlds) * self._maps[0].size + MARGIN * (padded_width + 1)
         self._renderer = self._make_renderer(agents_visible) if "frame" in self._observations else None
         joint_actions, modalities = all_coordinated_actions()
         self.tables = {"coordinated_actions": joint_actions, "coordinated_modality": modalities}
@@ -144,7 +131,7 @@ class FurnLift(World):
             "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
         }
         self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
-            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions"),
+            "coordination": ArraySpec((), "uint8", 0, 0, "row of the table of coordinated actions")
         }
         if self._shows_expert:
             meaning = "the expert's action, -1 where it has none"
@@ -245,8 +232,8 @@ class FurnLift(World):
 
     def _draw_start(self, world: int) -> None:
         """Draw rooms and starts until there is a pair of places for a pickup."""
-        draw = functools.partial(draw_start, self._scenes)
-        index, start = draw_until_legal(self.chance, world, len(self.rooms), draws_needed(), _TRIES, draw)
+        draw = functools.partial(draw_start, self.rooms, self._separation)
+        index, start = draw_until_legal(self.chance, world, len(self.rooms), NUM_UNIFORMS, _TRIES, draw)
         if start is None:
             raise RoomError(
                 f"no legal start in {_TRIES.rooms} rooms; the last was {self.rooms[index].name!r}: give rooms with a "
@@ -269,19 +256,22 @@ class FurnLift(World):
     def _load_scene(self, world: int, given: frozenset[str]) -> None:
         """Write the map of one world, its table of who sees the television, and its expert."""
         state, tv, index = self.state, self.state["tv"][world], int(self.state["room"][world])
-        height, width = self.rooms[index].agent_cells.shape
-        inside = (world, slice(height), slice(width))
-        scene = self._scenes.at(index, tv, state["closed_cells"][inside] if "closed_cells" in given else None)
-        state["closed_cells"][inside] = scene.closed
+        room = self.rooms[index]
+        inside = (world, slice(room.height), slice(room.width))
+        if "closed_cells" in given:
+            scene = make_scene(room, tv, self._separation, state["closed_cells"][inside])
+        else:
+            scene = scene_at(room, tuple(tv.tolist()), self._separation)
+            state["closed_cells"][inside] = scene.closed
         is_open = scene.is_floor & ~scene.closed
         self._maps[world] = 0
-        self._maps[world, MARGIN : MARGIN + height, MARGIN : MARGIN + width] = is_open * FLOOR
+        self._maps[world, MARGIN : MARGIN + room.height, MARGIN : MARGIN + room.width] = is_open * FLOOR
         covered = BOX_CELLS[tv[2]] + tv[:2] + MARGIN
         self._maps[world, covered[:, 0], covered[:, 1]] |= TELEVISION
         self._seeing[world] = False
         self._seeing[inside] = scene.seeing
         if self._renderer is not None:
-            self._renderer.load(world, self.rooms[index])
+            self._renderer.load(world, room)
         if self._shows_expert:
             self._experts[world] = Expert(is_open, scene.pairs, self._heading_ring)
             if "usable_pairs" not in given:
@@ -300,8 +290,7 @@ class FurnLift(World):
         cells, headings = self.state["agent_cells"][rows], self.state["agent_headings"][rows]
         seen: Arrays = {}
         if "view" in self._observations:
-            maps = self._maps.reshape(self.num_worlds, -1)
-            seen["view"] = self._observer.observe(maps if len(rows) == self.num_worlds else maps[rows], cells, headings)
+            seen["view"] = self._observer.observe(self._maps.reshape(-1), self._first_cells[rows], cells, headings)
         if self._renderer is not None:
             seen["frame"] = self._renderer.frames(rows, cells, headings, self.state["tv"][rows], tv_base=0.0)
         seen["coordination"] = np.zeros(headings.shape, np.uint8)

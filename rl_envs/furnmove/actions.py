@@ -8,8 +8,6 @@ for tests and figures.
 Headings and rotations are quarter turns clockwise: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -70,24 +68,14 @@ AGENT_TURNS = np.array([0, -1, 1] + [0] * 10, np.int8)
 
 
 def is_coordinated(actions: Array, headings: Array) -> Array:
-    """Whether a joint action is an entry of S_t (section 3, A.1), [...] bool.
-
-    Args:
-        actions: [..., N] int, actions of the agents.
-        headings: [..., N] int, headings of the agents.
-    """
+    """Whether a joint action [..., N] is an entry of S_t (section 3, A.1) at headings [..., N], [...] bool."""
     return agree(MEANINGS[actions * 4 + headings], actions)
 
 
 def agree(meanings: Array, actions: Array) -> Array:
-    """Whether agents agree: all mean the same, and one of several that navigate passes.
+    """Whether agents agree, [...] bool, by actions [..., N] and their meanings (`MEANINGS`).
 
-    Args:
-        meanings: [..., N] int, meanings of the actions (`MEANINGS`).
-        actions: [..., N] int.
-
-    Returns:
-        [...] bool.
+    All mean the same, and of several that navigate one passes.
     """
     together = (meanings == meanings[..., :1]).all(-1)
     if actions.shape[-1] == 1:
@@ -96,15 +84,9 @@ def agree(meanings: Array, actions: Array) -> Array:
 
 
 def coordination_class(headings: Array, xp: ArrayLibrary = NUMPY) -> Array:
-    """Number of the coordination matrix for these headings.
+    """Number of the coordination matrix for these headings [..., N], 0 .. 4**(N-1) - 1.
 
-    Args:
-        headings: [..., N] int.
-        xp: array library of the headings.
-
-    Returns:
-        [...] uint8 (uint16 from six agents on, in NumPy alone), 0 .. 4**(N-1) - 1: the headings relative to agent 0,
-        read as digits in base 4.
+    [...] uint8 (uint16 from six agents on, in NumPy alone): the headings relative to agent 0, read as digits in base 4.
     """
     others = headings.shape[-1] - 1
     dtype = xp.uint8 if others <= 4 else np.uint16
@@ -116,12 +98,9 @@ def coordination_class(headings: Array, xp: ArrayLibrary = NUMPY) -> Array:
 
 
 def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
-    """Every coordinated joint action of every coordination class.
+    """Every coordinated joint action [K, E, N] int8 of every coordination class, and its modality [E] int8 in all.
 
-    Returns:
-        joint_actions: [K, E, N] int8, K = 4**(N-1) classes with E coordinated actions each (16 for N = 2, 46 for N =
-            3).
-        modalities: [E] int8, modality of each joint action, the same in every class.
+    K = 4**(N-1) classes have E coordinated actions each: 16 for N = 2, 46 for N = 3.
     """
     waiting = [joint for joint in itertools.product(range(4), repeat=num_agents) if num_agents == 1 or PASS in joint]
     relative = np.array(list(itertools.product(range(4), repeat=num_agents - 1)), np.int64)[:, ::-1]
@@ -136,11 +115,7 @@ def coordinated_actions(num_agents: int) -> tuple[Array, Array]:
 
 
 def coordination_matrix(headings: Array) -> Array:
-    """The coordination matrix S_t, for tests and figures, [..., A, ..., A] bool with N action axes.
-
-    Args:
-        headings: [..., N] int.
-    """
+    """The coordination matrix S_t at headings [..., N], [..., A, ..., A] bool; for tests and figures."""
     num_agents = headings.shape[-1]
     everything = np.stack(np.meshgrid(*[np.arange(NUM_ACTIONS)] * num_agents, indexing="ij"), axis=-1)
     shape = headings.shape[:-1] + (1,) * num_agents + (num_agents,)

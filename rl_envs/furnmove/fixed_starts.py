@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020, section 6) tests all methods from the sa
 The authors' replay accepts any start and opens closed cells for agents; here such a start is refused.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np

@@ -5,8 +5,6 @@ the agent's cell, in one of four headings. So everything relative to the agent i
 by azimuth into narrow columns; within a column they are sorted by slope (rise over horizontal distance), lowest first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -5,11 +5,8 @@ of its top, so one walk along the ray fills the column from below: floor, side, 
 moves (television, agents) is painted over with a test of distance. A frame is drawn in the order of columns, and a last
 pass puts its pixels in their places.
 
-Numba compiles this file at the first frame, so only `frame_renderer.py` imports it, and only for frames
-frames.
+Numba compiles this file at the first frame, so only `frame_renderer.py` imports it, and only for frames.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -68,15 +65,9 @@ def fill(
 ) -> None:
     """Draw floor, furniture and walls of one frame, and write the horizontal distance of each pixel.
 
-    Args:
-        codes: [M] uint8, flattened fine cells of a walled room.
-        base: index of the fine cell to the south-east of the camera.
-        looks: [256, 3] float32, height, class of the sides and class of the top of each code.
-        tables: tables of the camera, as in `draw`.
-        heading: quarter turns from north.
-        eye: (south, east) float32, the camera, metres from the north-west corner of cell (0, 0).
-        out: [P * P] uint8, bytes of the frame, by column.
-        depth: [P * P] float32, by column.
+    `codes` [M] uint8: flattened fine cells of a walled room; `base`: the one to the south-east of the camera; `eye`:
+    (south, east), metres from the north-west corner of cell (0, 0). `looks` and `tables` as in `draw`, for one world.
+    Written: `out` [P * P] uint8, the frame's bytes, and `depth` [P * P] float32, both by column.
     """
     slopes, floor_metres, floor_shades, first, directions, offsets, distances, crosses = tables
     from_south, from_east = eye[0] * _CHECKS + _EVEN, eye[1] * _CHECKS + _EVEN
@@ -117,13 +108,8 @@ def fill(
 def through_box(away: Pair, half: Pair, ray: Pair) -> tuple[float, float, bool]:
     """Distances at which a ray enters and leaves a rectangle, and whether it enters across a line of constant row.
 
-    Args:
-        away: (south, east) float, centre of the rectangle relative to the camera, metres.
-        half: (south, east) float, its half sides, metres.
-        ray: (south, east) float, unit vector.
-
-    Returns:
-        both infinite if the ray misses it; the first is 0 if the camera is above or below it.
+    `away`, `half`: centre relative to the camera and half sides, metres; `ray`: unit vector; each (south, east). Both
+    are infinite if the ray misses it; the first is 0 if the camera is above or below it.
     """
     enter, leave, across_row = 0.0, np.inf, False
     for axis in range(2):
@@ -166,14 +152,8 @@ def paint_television(
 ) -> None:
     """Paint the television over a frame: the sides that face the camera, and the top where it is lower than the eye.
 
-    Args:
-        away: (south, east) float, its centre relative to the camera, metres.
-        rotation: quarter turns.
-        base: height of its base above the floor, metres.
-        tables: tables of the camera, as in `draw`.
-        heading: quarter turns from north.
-        out: [P * P] uint8, bytes of the frame, by column.
-        depth: [P * P] float32, by column.
+    `away`: (south, east) of its centre relative to the camera, metres; `base`: height of its base above the floor,
+    metres; the rest as in `fill`.
     """
     slopes, _, _, first, directions = tables[:5]
     half = (_TV_HALF_DEPTH, _TV_HALF_WIDTH) if rotation % 2 == 0 else (_TV_HALF_WIDTH, _TV_HALF_DEPTH)
@@ -229,21 +209,12 @@ def draw(
     tables: Tables,
     out: Array,
 ) -> None:
-    """Draw the frames of all agents of all worlds.
+    """Draw the frames of all agents of all worlds into `out` [B, N, P * P] uint8, by column.
 
-    Args:
-        codes: [B, M] uint8, fine cells of the rooms with a wall of one cell around, flattened.
-        width: fine cells in a row of `codes`.
-        looks: [B, 256, 3] float32, height, class of sides and class of top of each code.
-        cells: [B, N, 2] int64, cells of the agents.
-        headings: [B, N] int8, their headings.
-        tv: [B, 3] int64, row, column and rotation of the television.
-        has_tv: whether there is one.
-        tv_base: height of its base above the floor, metres.
-        agents_visible: whether agents see each other.
-        tables: slopes, floor_metres, floor_shades, first, directions, offsets, distances and crosses_ahead of the
-            camera (`Camera`); the offsets [4, K, S] int32 are those of its steps in flattened fine cells.
-        out: [B, N, P * P] uint8, bytes of the frames by column, written.
+    `codes` [B, M] uint8: fine cells, `width` in a row, of the rooms with a wall of one cell around; `looks` [B, 256, 3]
+    float32: height, class of sides and class of top of each code; `tv` [B, 3]: row, column, rotation; `tv_base`: metres
+    above the floor. `tables`: slopes, floor_metres, floor_shades, first, directions, offsets, distances and
+    crosses_ahead of the camera (`Camera`); the offsets [4, K, S] int32 are those of its steps in flattened fine cells.
     """
     depth = np.empty(out.shape[2], np.float32)
     metres = np.float32(CELL_METRES)

@@ -8,8 +8,6 @@ an agent. A frame is drawn as bytes: 4 * class + shade, where shade 0 is the nea
 its own colours of walls and floor, drawn from its name (`room_palette`).
 """
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

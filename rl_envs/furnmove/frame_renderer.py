@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020), section 6. A frame is a pure function o
 and it does not depend on the other worlds of a batch.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -24,15 +22,7 @@ from rl_envs.furnmove.frame_palette import (
     WALL,
     room_palette,
 )
-from rl_envs.furnmove.furnishing import (
-    FINE,
-    FINE_METRES,
-    FIRST_PIECE,
-    RING_CELLS,
-    WALL_CODE,
-    WALL_METRES,
-    furnish_room,
-)
+from rl_envs.furnmove.furnishing import FINE, FINE_METRES, FIRST_PIECE, RING_CELLS, WALL_CODE, WALL_METRES, furnish_room
 from rl_envs.furnmove.geometry import CELL_METRES
 from rl_envs.furnmove.kinds import CARRY_METRES
 from rl_envs.furnmove.room import Room
@@ -75,13 +65,7 @@ class FrameRenderer:
         )
 
     def load(self, world: int, room: Room, stand: Array | None = None) -> None:
-        """Put a room into one world.
-
-        Args:
-            world: index of the world.
-            room: its room.
-            stand: [3] int, row, column and rotation of the stand; None for none.
-        """
+        """Put a room into one world, and a stand [3] (row, column, rotation) if there is one."""
         furnishing = furnish_room(room)
         rows, columns = furnishing.codes.shape
         self._codes[world] = WALL_CODE
@@ -101,14 +85,9 @@ class FrameRenderer:
     def draw(
         self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES
     ) -> NDArray[np.uint8]:
-        """Frames as bytes, 4 * class + shade (`frame_palette.py`), [K, N, P, P] uint8.
+        """Frames of worlds `rows` [K] as bytes, 4 * class + shade (`frame_palette.py`), [K, N, P, P] uint8.
 
-        Args:
-            rows: [K] int, worlds.
-            cells: [K, N, 2] int, cells of the agents.
-            headings: [K, N] int, their headings.
-            tv: [K, 3] int, row, column, rotation of the television; None for none.
-            tv_base: height of its base above the floor, metres; by default lifted.
+        `tv` [K, 3] is row, column, rotation of the television, None for none; `tv_base` the height of its base, metres.
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)

@@ -6,10 +6,9 @@ Cells of furniture that no listed piece covers are joined to pieces, whose kind 
 room's cells for the television are inferred, such cells outside of the enclosed floor are wall: nothing is known there.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,6 +73,7 @@ def shown_characters(room: Room) -> NDArray[np.str_]:
     return cells
 
 
+@lru_cache(512)
 def fine_heights(room: Room) -> NDArray[np.float32]:
     """Height of each fine cell above the floor, [2 H + 4, 2 W + 4] float32, metres; 0 is free floor."""
     found = furnish_room(room)

@@ -10,8 +10,6 @@ they include the agent's radius. Rooms in which the television can be carried on
 stand, are rejected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -155,11 +153,7 @@ _WEIGHTS = np.array([3, 4, 4, 4, 2, 3, 1, 4, 3]) / 28.0
 
 
 def furnished(rng: np.random.Generator) -> tuple[FloorPlan, Mask]:
-    """Draw one living room.
-
-    Returns:
-        the furnished plan, and the cells for the television's centre, [4, H, W] bool.
-    """
+    """Draw one living room; gives its plan, and the cells for the television's centre, [4, H, W] bool."""
     plan = FloorPlan(_shape(rng))
     share = np.clip(rng.normal(FREE_SHARE_MEAN, FREE_SHARE_DEVIATION), 0.46, 0.69)
     wanted_free = share * plan.inside.size
@@ -224,13 +218,7 @@ _LAPTOP_TALL_SHARE = 0.4
 
 
 def generate_room(seed: int, size: str, name: str) -> Room:
-    """The room of this seed.
-
-    Args:
-        seed: any non-negative integer; it determines the room.
-        size: `full` (13-32 x 13-36 cells) or `laptop` (9-12 x 9-12 cells).
-        name: name of the room.
-    """
+    """The room that a seed >= 0 determines: `full` has 13-32 x 13-36 cells, `laptop` 9-12 x 9-12."""
     if size not in _MAKERS:
         raise ValueError(f"unknown room size {size!r}: choose one of {sorted(_MAKERS)}")
     rng = np.random.Generator(np.random.PCG64(seed))

@@ -5,8 +5,6 @@ carried at 1.3 m, agents that must stay within reach of it. Cells are (row, colu
 the east. Headings and rotations are clockwise quarter turns: 0 north (row - 1), 1 east (column + 1), 2 south, 3 west.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -81,15 +79,7 @@ for _constant in (STEPS, HOLD_CELLS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, STAND):
 
 
 def cells_where_fits(allowed: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Centres at which a shape covers only allowed cells; cells beyond the array are forbidden.
-
-    Args:
-        allowed: [H, W] bool.
-        offsets: [K, 2] int64, cells of the shape, relative to its centre.
-
-    Returns:
-        [H, W] bool.
-    """
+    """Centres at which a shape of cells `offsets` [K, 2] covers only allowed cells (none outside), [H, W] bool."""
     height, width = allowed.shape
     margin = int(np.abs(offsets).max())
     padded = np.pad(allowed, margin)

@@ -7,8 +7,6 @@ television masks". In FloorPlan229, whose true masks are known, they share 88 % 
 four rotations).
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path
@@ -31,11 +29,7 @@ _AIR_CELLS, _MARGIN = 2, 1
 
 
 def ithor_rooms(split: str) -> tuple[Room, ...]:
-    """The rooms of a split, `ithor_FloorPlan201` and so on.
-
-    Args:
-        split: `train` (20 rooms), `valid` (5) or `test` (5).
-    """
+    """The rooms `ithor_FloorPlan201` and so on of a split: `train` (20 rooms), `valid` (5) or `test` (5)."""
     return tuple(room for room, of_split in _all_rooms() if of_split == split)
 
 

@@ -4,8 +4,6 @@ Heights are medians of AI2-THOR's asset table (Apache-2.0). A television is carr
 height is low furniture and any other is tall. No furniture is yellow, which is the colour of the stand's top.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 CARRY_METRES = 1.3

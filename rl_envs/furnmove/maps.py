@@ -3,11 +3,9 @@
 This file has cells and bits; moves and rewards are in `world.py`.
 """
 
-from __future__ import annotations
-
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,8 +16,6 @@ from rl_envs.furnmove.observation import FLOOR, KNOWN, MARGIN, TV_ALLOWED, VISIT
 from rl_envs.furnmove.observation import STAND as STAND_BIT
 from rl_envs.furnmove.observation import TV_BODY as TV_BIT
 from rl_envs.furnmove.room import Room, carry_poses, stand_cells
-
-_KEPT_ROOMS = 4096
 
 
 @dataclass(frozen=True)
@@ -32,24 +28,7 @@ class CompiledRoom:
     stand_places: Array  # [J, 3] int, (row, column, bits of rotations) of stands that the TV can reach
 
 
-class CompiledRooms:
-    """Compiles the rooms of a sequence at their first use and caches the last few thousand."""
-
-    def __init__(self, rooms: Sequence[Room], height: int, width: int) -> None:
-        self._rooms, self._height, self._width = rooms, height, width
-        self._kept: OrderedDict[int, CompiledRoom] = OrderedDict()
-
-    def __getitem__(self, index: int) -> CompiledRoom:
-        """Room `index`, compiled."""
-        if index in self._kept:
-            self._kept.move_to_end(index)
-        else:
-            self._kept[index] = compile_room(self._rooms[index], self._height, self._width)
-            if len(self._kept) > _KEPT_ROOMS:
-                self._kept.popitem(last=False)
-        return self._kept[index]
-
-
+@lru_cache(4096)
 def compile_room(room: Room, height: int, width: int) -> CompiledRoom:
     """Compile a room into the map of a world whose largest room has `height` x `width` cells."""
     cells = np.zeros((height + 2 * MARGIN, width + 2 * MARGIN), np.uint8)
@@ -114,14 +93,9 @@ class RoomMaps:
         self._tv_rotations[slots] = self._xp.asarray(np.stack([room.tv_rotations for room in rooms]))
 
     def draw(self, rows: Rows, slots: Array, tv: Array, stand: Array, visited: Array) -> None:
-        """Make the maps of K worlds anew.
+        """Make the maps of K worlds anew, with rooms in `slots` [K].
 
-        Args:
-            rows: the worlds.
-            slots: [K] int, slots of their rooms.
-            tv: [K, 3] int, row, column and rotation of the TV.
-            stand: [K, 3] int, row, column and rotation of the stand.
-            visited: [K, H, W] bool, cells in which the TV's centre has been.
+        `tv`, `stand` [K, 3]: row, column and rotation; `visited` [K, H, W] bool: where the TV's centre has been.
         """
         self.cells[rows] = self._xp.take(self._rooms, slots, 0)
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
@@ -145,14 +119,7 @@ class RoomMaps:
         return can_hold(tv, agents, self._hold_cells, self._xp)
 
     def move_tv(self, rows: Rows, before: Array, after: Array, visits: Array) -> None:
-        """Move the TV of K worlds.
-
-        Args:
-            rows: the worlds.
-            before: [K, 3] int, present row, column and rotation of the TV.
-            after: [K, 3] int, those to move it to.
-            visits: [K] bool, worlds in which its new cell is visited.
-        """
+        """Move the TV of K worlds to `after` [K, 3] (row, column, rotation); its cell is visited where `visits` [K]."""
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
         covered = self._covered(first + self._inside(before), self._tv_body, before)
         codes[covered] = codes.take(covered) & (255 - TV_BIT)
@@ -176,17 +143,7 @@ class RoomMaps:
 
 
 def can_hold(tv: Array, agents: Array, hold_cells: Array = HOLD_CELLS, xp: ArrayLibrary = NUMPY) -> Array:
-    """Whether agents can hold a TV from their cells.
-
-    Args:
-        tv: [K, 3] int.
-        agents: [K, N, 2] int.
-        hold_cells: `HOLD_CELLS` in the array library.
-        xp: array library.
-
-    Returns:
-        [K, N] bool.
-    """
+    """Whether agents [K, N, 2] can hold a TV [K, 3] from their cells, [K, N] bool."""
     offset = (agents - tv[:, None, :2]).clip(-HOLD_REACH - 1, HOLD_REACH + 1)
     centre = tv[:, 2, None] * HOLD_SIDE**2 + HOLD_SIDE**2 // 2
     return xp.take(hold_cells, centre + offset[..., 0] * HOLD_SIDE + offset[..., 1])

@@ -4,7 +4,7 @@ A Cordial Sync, section 6.1. All channels but those of other agents are bits of 
 one gather and a few shifts. The agent is in the middle of the bottom row.
 """
 
-from __future__ import annotations
+from typing import Any
 
 import numpy as np
 
@@ -40,41 +40,51 @@ def crop_offsets(padded_width: int) -> Array:
 class Observer:
     """Computes the agents' observations from padded bit maps of one width."""
 
-    def __init__(self, padded_width: int, num_agents: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
-        """Compute the 225 cells of a crop for each heading, as offsets in a flattened map."""
-        self._xp, self._padded_width = xp, padded_width
+    def __init__(
+        self,
+        padded_width: int,
+        num_agents: int,
+        num_worlds: int,
+        xp: ArrayLibrary = NUMPY,
+        *,
+        leading: tuple[Any, ...] = _LEADING_BITS,
+        trailing: tuple[Any, ...] = _TRAILING_BITS,
+        shows_others: bool = True,
+    ) -> None:
+        """Compute the 225 cells of a crop for each heading, as offsets in a flattened map.
+
+        Channels are the maps of the `leading` bits, other agents where they are shown, and those of `trailing` bits.
+        """
+        self._xp, self._padded_width, self._leading, self._trailing = xp, padded_width, leading, trailing
+        self._shows_others = shows_others and num_agents > 1
+        self._channels = len(leading) + 4 * (num_agents - 1) * shows_others + len(trailing)
         self._crop, self._steps = xp.asarray(crop_offsets(padded_width)), xp.asarray(STEPS)
         agents, offsets = np.arange(num_agents), np.arange(1, num_agents)[:, None]
         self._others = xp.asarray((agents + offsets) % num_agents)
-        channels, per_agent = num_channels(num_agents), VIEW * VIEW
-        first_channel = (agents * channels + len(_LEADING_BITS) + 4 * (offsets - 1)) * per_agent
-        per_world = num_agents * channels * per_agent
+        per_agent = VIEW * VIEW
+        first_channel = (agents * self._channels + len(leading) + 4 * (offsets - 1)) * per_agent
+        per_world = num_agents * self._channels * per_agent
         self._first_entry = xp.asarray(np.arange(num_worlds)[:, None, None] * per_world + first_channel)
         self._scratch = xp.empty((num_worlds, num_agents, per_agent), dtype=xp.int64)
 
     def observe(self, codes: Array, first_cells: Array, cells: Array, headings: Array) -> Array:
-        """Observations of all agents of K worlds.
+        """Observations of all agents of K worlds, [K, N, C, 15, 15] uint8, entries 0 or 1.
 
-        Args:
-            codes: [M] uint8, all worlds' padded bit maps, flattened.
-            first_cells: [K] int, index of the first cell of each world's room.
-            cells: [K, N, 2] int, cells of the agents in the unpadded room.
-            headings: [K, N] int, headings of the agents.
-
-        Returns:
-            [K, N, C, 15, 15] uint8, entries 0 or 1. Channels: TV allowed, floor now, visited; for each other agent
-            i + 1, i + 2, ... one channel for each heading relative to agent i's; TV, stand.
+        Channels: TV allowed, floor now, visited; for each other agent i + 1, i + 2, ... one channel for each heading
+        relative to agent i's; TV, stand. `codes` [M] uint8 are all worlds' padded bit maps, flattened, `first_cells`
+        [K] the indices of the rooms' first cells; `cells` [K, N, 2] lie in the unpadded room.
         """
         xp, (count, num_agents) = self._xp, headings.shape
         indices = xp.take_into(self._scratch[:count], self._crop, headings)
         indices += (cells[..., 0] * self._padded_width + cells[..., 1] + first_cells[:, None])[..., None]
         found = codes.take(indices)
-        out = xp.zeros((count, num_agents, num_channels(num_agents), VIEW * VIEW), dtype=xp.uint8)
-        for channel, bit in enumerate(_LEADING_BITS):
+        out = xp.zeros((count, num_agents, self._channels, VIEW * VIEW), dtype=xp.uint8)
+        for channel, bit in [
+            *enumerate(self._leading),
+            *enumerate(self._trailing, self._channels - len(self._trailing)),
+        ]:
             xp.not_equal(found & bit, 0, out=out[:, :, channel].view(xp.bool))
-        for channel, bit in enumerate(_TRAILING_BITS, start=out.shape[2] - 2):
-            xp.not_equal(found & bit, 0, out=out[:, :, channel].view(xp.bool))
-        if num_agents > 1:
+        if self._shows_others:
             self._mark_others(out.reshape(-1), cells, headings)
         return out.reshape(count, num_agents, -1, VIEW, VIEW)
 

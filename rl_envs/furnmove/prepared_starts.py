@@ -8,8 +8,6 @@ The host cannot count replays of a captured step. So `refill` draws for those th
 steps beside them, which the host counts. A captured step reads the ring where it is, so from then on it never moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -35,15 +33,7 @@ class PreparedStarts:
         draw: Callable[[Chance, int], Array],
         xp: ArrayLibrary,
     ) -> None:
-        """Allocate the ring.
-
-        Args:
-            num_worlds: B.
-            num_agents: N.
-            max_episode_steps: time limit in env steps.
-            draw: function of the clock and a world's index that draws the packed start of its episode.
-            xp: array library of the ring.
-        """
+        """Allocate the ring; `draw(chance, world)` draws the packed start of a world's episode."""
         self._xp, self._draw, self._max_episode_steps = xp, draw, max_episode_steps
         self._size, self._num_agents = packed_size(num_agents), num_agents
         self._chance = Chance(0, 0, num_worlds)  # whose episode of each world is the next to draw
@@ -73,15 +63,9 @@ class PreparedStarts:
         return True
 
     def refill(self, chance: Chance, steps: int | None = None, is_anew: bool = False) -> Array:
-        """Draw all starts that the present episodes and the next env steps can take.
+        """Draw all starts that the present episodes and the next `steps` env steps can take; gives their rooms [R].
 
-        Args:
-            chance: the worlds' clock; the host waits for it.
-            steps: number of env steps, and of replays, until the next call; by default as before.
-            is_anew: whether the host has begun episodes, so that those drawn may not be the next.
-
-        Returns:
-            [R] int64, rooms of the starts that were drawn.
+        The host waits for the clock. `is_anew`: the host has begun episodes, so that those drawn may not be next.
 
         Raises:
             RuntimeError: an episode has begun whose start was not drawn, or the ring of a captured step is too short.

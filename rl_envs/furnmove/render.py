@@ -4,8 +4,6 @@
 size and then reduced, so that edges are smooth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -55,21 +53,11 @@ def draw(
     cell_pixels: int = 24,
     has_legend: bool = True,
 ) -> NDArray[np.uint8]:
-    """Image of one state, north up.
+    """Image of one state, north up, [height, width, 3] uint8: (H + 1) x (W + 1) cells plus caption and legend.
 
-    Args:
-        room: the room, H x W cells.
-        agent_cells: [N, 2] int, (row, column) of each agent.
-        agent_headings: [N] int, clockwise quarter turns from north.
-        tv: [3] int, (row, column, rotation) of the television's centre.
-        stand: [3] int, the same of the stand.
-        path: [T, 2] int, cells of the television's centre so far, oldest first.
-        caption: one line above the image, for example the actions; text that does not fit is cut.
-        cell_pixels: side of a cell in pixels.
-        has_legend: whether a legend is added below.
-
-    Returns:
-        [height, width, 3] uint8; (H + 1) * cell_pixels high and (W + 1) * cell_pixels wide plus caption and legend.
+    `agent_cells` [N, 2] (row, column), `agent_headings` [N] (clockwise quarter turns from north), `tv` and `stand` [3]
+    (row, column, rotation); `path` [T, 2] holds the cells of the television's centre so far, oldest first. The caption
+    is one line above the image, which is cut if it does not fit.
     """
     agents, headings = np.asarray(agent_cells, int).reshape(-1, 2), np.asarray(agent_headings, int).reshape(-1)
     tv, stand = np.asarray(tv, int), np.asarray(stand, int)
@@ -257,15 +245,9 @@ def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -
 
 
 def framed(frame: NDArray[np.uint8], agent: int, side_pixels: int) -> NDArray[np.uint8]:
-    """An agent's frame, enlarged without smoothing, with an edge in the agent's colour on the map.
+    """An agent's frame [P, P, 3], enlarged without smoothing, with an edge in the agent's colour on the map.
 
-    Args:
-        frame: [P, P, 3] uint8.
-        agent: number of the agent.
-        side_pixels: side of the result, edge included.
-
-    Returns:
-        [side_pixels, side_pixels, 3] uint8.
+    The side of the result is `side_pixels`, edge included.
     """
     inner = side_pixels - 2 * BORDER_PIXELS
     picture = Image.new("RGB", (side_pixels, side_pixels), AGENT_COLOURS[agent % len(AGENT_COLOURS)])

@@ -6,8 +6,6 @@ masks do not follow from the floor alone, so a room stores them; `tv_cells_by_ru
 given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -98,13 +96,9 @@ class Room:
 def room_from_drawing(
     name: str, drawing: Sequence[str], tv_cells: Mask | None = None, furniture: Sequence[Furniture] = ()
 ) -> Room:
-    """A room from its drawing (H strings of W characters, without the surrounding wall).
+    """A room from H strings of W characters (`CELL_MEANINGS`), without the surrounding wall.
 
-    Args:
-        name: name of the room.
-        drawing: characters of `CELL_MEANINGS`.
-        tv_cells: [4, H, W] bool; None for `tv_cells_by_rule`.
-        furniture: pieces that are known one by one.
+    `tv_cells` [4, H, W] bool follow from the rule by default; `furniture` are pieces that are known one by one.
     """
     if tv_cells is None:
         tv_cells = tv_cells_by_rule(drawing)
@@ -112,11 +106,7 @@ def room_from_drawing(
 
 
 def tv_cells_by_rule(drawing: Sequence[str]) -> Mask:
-    """Cells for the television's centre if its 13 cells must stay clear of walls and tall furniture.
-
-    Returns:
-        [4, H, W] bool, one mask per rotation.
-    """
+    """Cells for the television's centre if its 13 cells must stay clear of walls and tall furniture, [4, H, W] bool."""
     clear = np.isin(characters(drawing), (FREE, LOW))
     return np.stack([cells_where_fits(clear, body) for body in TV_BODY])
 
@@ -132,15 +122,7 @@ def characters(drawing: Sequence[str]) -> NDArray[np.str_]:
 
 
 def drawing_of_masks(agent_cells: Mask, tv_cells: Mask) -> tuple[str, ...]:
-    """A drawing from masks: cells that only the television can enter become low furniture.
-
-    Args:
-        agent_cells: [H, W] bool.
-        tv_cells: [4, H, W] bool.
-
-    Returns:
-        H strings of W characters.
-    """
+    """H strings of W characters from masks: cells that only the television can enter become low furniture."""
     cells = np.where(agent_cells, FREE, np.where(tv_cells.any(0), LOW, WALL))
     return tuple("".join(row) for row in cells.tolist())
 
@@ -181,11 +163,7 @@ def _part_around(start: int, cells: int, shifts: tuple[int, ...]) -> int:
 
 
 def holdable_poses(room: Room) -> Mask:
-    """Poses that the room allows and in which two agents can hold the television, far enough apart.
-
-    Returns:
-        [4, H, W] bool, one mask per rotation of the television, cells of its centre.
-    """
+    """Poses of the television [4, H, W] in which two agents can hold it, far enough apart."""
     padded = np.pad(room.agent_cells, HOLD_REACH)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (_SIDE, _SIDE))
     rotation, row, column = np.nonzero(room.tv_cells)
@@ -202,11 +180,7 @@ def holdable_poses(room: Room) -> Mask:
 
 
 def carry_poses(room: Room) -> Mask:
-    """The poses among which the television can be carried: the largest connected part of `holdable_poses`.
-
-    Returns:
-        [4, H, W] bool, one mask a rotation of the television, cells of its centre.
-    """
+    """Poses among which the television can be carried, [4, H, W]: the largest connected part of `holdable_poses`."""
     return largest_part(holdable_poses(room))
 
 

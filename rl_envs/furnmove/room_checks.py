@@ -5,8 +5,6 @@ television, and the floor must be connected. Positions in messages count the sur
 in a room file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ their kinds and heights. Files are untrusted: reading is bounded, nothing in the
 sentence.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

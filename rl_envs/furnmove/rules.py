@@ -3,8 +3,6 @@
 They change B worlds at once and in place.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
@@ -42,13 +40,7 @@ class Rules:
         self._worlds = xp.arange(num_worlds)
 
     def play(self, state: Arrays, slots: Array, actions: Array) -> Outcome:
-        """Apply one joint step to all worlds.
-
-        Args:
-            state: the state of FurnMove, changed in place.
-            slots: [B] int64, slots of the worlds' rooms in the maps.
-            actions: [B, N] int.
-        """
+        """Apply one joint step to all worlds, changing the state in place; `slots` [B] are those of their rooms."""
         meanings = self._xp.take(self._meanings, actions * 4 + state["agent_headings"])
         coordinated = agree(meanings, actions)
         joint = coordinated & (meanings[:, 0] != NAVIGATION)

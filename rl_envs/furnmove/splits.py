@@ -6,8 +6,6 @@ stream, size and index, so no two rooms share a seed. `ithor_train`, `ithor_vali
 rooms, with inferred cells for the television (`ithor.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache

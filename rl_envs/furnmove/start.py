@@ -6,8 +6,6 @@ is solved, or in which an agent or the stand does not fit, is repeated. Deviatio
 between which the TV can never be carried are not drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -68,17 +66,9 @@ def draws_needed(num_agents: int) -> int:
 
 
 def draw_start(room: CompiledRoom, padded_width: int, num_agents: int, spacing: int, uniforms: Array) -> Start | None:
-    """Try once to draw a start.
+    """Try once to draw a legal, unsolved start with `uniforms` [4 + 4 N] float64 in [0, 1); None if there is none.
 
-    Args:
-        room: the room.
-        padded_width: width of its padded map.
-        num_agents: N.
-        spacing: least Chebyshev distance between two agents, in cells.
-        uniforms: [4 + 4 N] float64 in [0, 1).
-
-    Returns:
-        a legal, unsolved start, or None if this draw gives none.
+    `spacing` is the least Chebyshev distance between two agents, in cells.
     """
     tv = _pick_place(room.tv_starts, uniforms[0], uniforms[1])
     picks, order = uniforms[4 : 4 + 2 * num_agents].reshape(2, num_agents)
@@ -98,16 +88,7 @@ def draw_until_legal(
 ) -> tuple[int, Drawn | None]:
     """Draw a room and try starts in it, then the next room, until one is legal; the order of draws is fixed.
 
-    Args:
-        chance: random numbers of the worlds.
-        world: index of the world.
-        num_rooms: number of rooms to draw from.
-        draws: number of uniforms of one try.
-        tries: largest numbers of starts in a room and of rooms.
-        draw: function of a room's number and the uniforms that returns a start, or None.
-
-    Returns:
-        number of the last room; the start, or None if there was none.
+    `draw(room, uniforms [draws])` returns a start or None. Gives the number of the last room, and the start or None.
     """
     row, index = np.array([world]), 0
     for attempt in range(tries.per_room * tries.rooms):

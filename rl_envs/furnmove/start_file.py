@@ -4,8 +4,6 @@ A Cordial Sync (Jain et al., ECCV 2020, section 6) tests every method from the s
 is bounded, nothing in them is executed, and every fault is one sentence that names the key.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -215,17 +213,9 @@ def resolve_starts(starts: Starts | str, num_agents: int | None, min_agent_dista
 
 
 def load_starts(
-    path: str | os.PathLike[str],
-    rooms: Sequence[Room] = (),
-    min_agent_distance_cells: int = MIN_AGENT_SEPARATION,
+    path: str | os.PathLike[str], rooms: Sequence[Room] = (), min_agent_distance_cells: int = MIN_AGENT_SEPARATION
 ) -> Starts:
-    """Read and check a start file.
-
-    Args:
-        path: the file.
-        rooms: your own rooms, whose names are looked up before those of named rooms and streams.
-        min_agent_distance_cells: the world's argument of this name.
-    """
+    """Read and check a start file; names are looked up among your own `rooms` first, then named rooms and streams."""
     try:
         return parsed(read_object(path, MAX_FILE_BYTES, "docs/start_format.md"), rooms, min_agent_distance_cells)
     except (JsonFileError, StartError) as error:

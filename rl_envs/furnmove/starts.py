@@ -7,8 +7,6 @@ other rooms or the process.
     python -m rl_envs.furnmove.starts --rooms test --num-rooms 5 --agents 2 --per-room 200 --out starts.json
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import itertools
@@ -39,17 +37,9 @@ def make_starts(
     seed: int = 0,
     min_agent_distance_cells: int = MIN_AGENT_SEPARATION,
 ) -> Starts:
-    """Legal starts of the world (`start.py`), distinct within a room.
+    """K = len(rooms) * per_room legal starts of the world (`start.py`), distinct within a room.
 
-    Args:
-        rooms: the rooms; each has a unique name, which with the seed determines its starts.
-        num_agents: N.
-        per_room: number of starts in each room.
-        seed: seed of the starts.
-        min_agent_distance_cells: the world's argument of this name.
-
-    Returns:
-        K = len(rooms) * per_room starts.
+    A room's starts follow from its unique name and the seed; `min_agent_distance_cells` is the world's argument.
     """
     for name, number in (("num_agents", num_agents), ("per_room", per_room), ("the number of rooms", len(rooms))):
         if number < 1:

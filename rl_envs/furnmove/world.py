@@ -12,7 +12,7 @@ if all choose matching actions. An agent can walk around the television but cann
 | observation `coordination` | [] uint8 (uint16 for six agents), row of `tables["coordinated_actions"]` that is the present S_t, the same for all agents |
 | rewards | per agent: -0.01 a step, -0.02 if its action failed; for all agents: `closer_reward` when a joint action brings the TV closer to the stand than ever before in the episode |
 | episode end | terminated: the TV is within one cell (Manhattan) of the stand's centre. Truncated: `max_episode_steps` (250) is reached, so a learner bootstraps the value; with `bootstrap_at_limit=False` (the authors' form) the limit is a termination |
-| arguments | `num_agents` (2, or as in `starts`), `rooms` (train_stream; or a split, a room file, or a sequence of rooms), `room_size` (full), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e), `max_episode_steps` (250), `min_agent_distance_cells` (2), `closer_reward` (None: 1, or 2 from three agents on), `bootstrap_at_limit` (True), `observations` (view), `frame_pixels` (84; or 42), `arrays` (numpy; or torch, which computes the same on its `device`, without frames), `device` (cpu; or cuda) |
+| arguments | `num_agents` (2, or as in `starts`; 1 to 6, for the 4^(N-1) coordination matrices of more do not fit into memory), `rooms` (train_stream, 4,096 rooms, of which each episode draws one; or `valid_stream`, `test_stream`, the named rooms `train`, `valid`, `test`, the floors of iTHOR `ithor_train`, `ithor_valid`, `ithor_test`, the path of a room file, or `Room` objects), `room_size` (full, as AI2-THOR's living rooms; or `laptop`, 9-12 cells a side; not for `starts`), `starts` (None; instead of rooms: starts or their file; world w plays start (w + e) mod K in its episode e, so that K worlds play each once), `max_episode_steps` (250), `min_agent_distance_cells` (2, Chebyshev, what an agent that walks alone keeps from the others), `closer_reward` (None: 1, or 2 from three agents on, as the authors do), `bootstrap_at_limit` (True), `observations` (view; or `frame`, or both: what is not asked for is not computed), `frame_pixels` (84, the paper's; or 42), `arrays` (numpy; or torch, which computes the same on its `device`, for at most 5 agents and 4,096 rooms and without frames), `device` (cpu; or cuda) |
 | tables | `coordinated_actions` [K, E, N] int8 and `coordinated_modality` [E] int8: the entries that are 1 in all K coordination matrices |
 | recorded draws | none: only the start of an episode is random, and `restore` sets it |
 | state for `restore` | `room` index, `agent_cells` [N, 2], `agent_headings` [N], `tv` and `stand` [3] (row, column, rotation); optional: `visited`, `best_distance`, `start_distance`, `episode_length` |
@@ -39,7 +39,7 @@ from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, coordinated_acti
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES
-from rl_envs.furnmove.maps import CompiledRooms, RoomMaps
+from rl_envs.furnmove.maps import CompiledRoom, RoomMaps, compile_room
 from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.prepared_starts import PreparedStarts
 from rl_envs.furnmove.room import Room
@@ -90,34 +90,11 @@ class FurnMove(World):
         arrays: str = "numpy",
         device: str = "cpu",
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            num_agents: N, 1 to 6; for more agents the 4**(N-1) coordination matrices do not fit in memory. By default
-                2, or the number of the starts.
-            rooms: rooms of which each episode draws one: `train`, `valid` or `test` (named rooms), `train_stream`
-                (4,096 rooms; the default), `valid_stream`, `test_stream`, `ithor_train`, `ithor_valid` or `ithor_test`
-                (floors of iTHOR), the path of a room file, or `Room` objects.
-            room_size: `full` (living rooms as large as AI2-THOR's) or `laptop` (9-12 cells a side); not for `starts`.
-            starts: K starts or the path of a start file, instead of `rooms`. With any seed, world number w begins
-                episode e since `reset` at start (w + e) mod K, so K worlds play each start once.
-            max_episode_steps: time limit in joint steps.
-            min_agent_distance_cells: an agent walking alone keeps this Chebyshev distance from the others.
-            closer_reward: reward for a new shortest distance; by default 1, or 2 from three agents on, as the authors
-                do.
-            bootstrap_at_limit: whether the limit is a truncation (True) or a termination (the authors' form).
-            observations: `view` (the gridworld's crop), `frame` (the camera's picture) or both. The rules are the same,
-                and what is not asked for is not computed.
-            frame_pixels: side of a frame, 84 (the paper's) or 42.
-            arrays: `numpy`, or `torch` for at most 5 agents, 4,096 rooms and no frames.
-            device: where torch computes, `cpu` or a GPU.
+        """Build B worlds; the table above documents the arguments.
 
         Raises:
             ValueError: an argument out of range, an unknown observation, or both rooms and starts.
-            RoomError: a room file that is not usable.
-            StartError: starts that are not playable.
+            RoomError, StartError: rooms or starts that are not playable.
         """
         super().__init__(num_worlds, first_world, get_array_library(arrays, device))
         num_agents = self._resolve(starts, rooms, room_size, num_agents, min_agent_distance_cells)
@@ -158,7 +135,6 @@ class FurnMove(World):
 
     def _prepare_maps(self) -> None:
         self._height, self._width = bounds(self.rooms)
-        self._compiled = CompiledRooms(self.rooms, self._height, self._width)
         slots = len(self.rooms) if self.xp.has_fixed_shapes else self.num_worlds
         self._maps = RoomMaps(self.num_worlds, slots, self._height, self._width, self.xp)
         self._rules = Rules(self._maps, self.num_worlds, self._spacing, self.xp)
@@ -174,7 +150,7 @@ class FurnMove(World):
             "frame": ArraySpec(frame, "uint8", 0, 255, "picture of the agent's camera: red, green, blue"),
         }
         self.observation_spec = {key: shown[key] for key in shown if key in self._observations} | {
-            "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t"),
+            "coordination": ArraySpec((), str(class_type), 0, len(joint_actions) - 1, "row of the table that is S_t")
         }
 
     def _prepare_starts(self) -> None:
@@ -267,8 +243,11 @@ class FurnMove(World):
             )
         return packed(index, start)
 
+    def _compiled(self, index: int) -> CompiledRoom:
+        return compile_room(self.rooms[index], self._height, self._width)
+
     def _start_in(self, index: int, uniforms: Array) -> Start | None:
-        room = self._compiled[index]
+        room = self._compiled(index)
         if not (len(room.tv_starts) and len(room.stand_places)):
             return None
         return draw_start(room, self._maps.padded_width, self.num_agents, self._spacing, uniforms)
@@ -279,7 +258,7 @@ class FurnMove(World):
             rows = rooms = np.array(sorted(set(rooms.tolist()) - self._loaded), np.int64)
             self._loaded.update(rooms.tolist())
         if rows is not None and len(rooms):
-            self._maps.load(rows, [self._compiled[room] for room in rooms.tolist()])
+            self._maps.load(rows, [self._compiled(room) for room in rooms.tolist()])
 
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
         return {"room": (0, len(self.rooms) - 1)}

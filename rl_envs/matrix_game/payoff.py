@@ -3,8 +3,6 @@
 Two agents form a team against an adversary that knows their joint policy before it chooses.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,10 +14,9 @@ _OUTCOME = np.array([0.0, 1.0, -1.0])
 
 
 def payoff_tensor() -> Float64:
-    """The payoff of each agent of the team.
+    """The payoff of each agent of the team, [3, 3, 3] float64; -1 where the two agents differ.
 
-    Returns:
-        [3, 3, 3] float64, by first agent's, second agent's and adversary's action; -1 where the two agents differ.
+    The axes are the first agent's, the second agent's and the adversary's action.
     """
     own, reply = np.meshgrid(np.arange(3), np.arange(3), indexing="ij")
     payoff = np.full((3, 3, 3), -1.0)
@@ -28,11 +25,7 @@ def payoff_tensor() -> Float64:
 
 
 def values_by_reply(joint: ArrayLike) -> Float64:
-    """Expected payoff of a joint policy for each reply of the adversary, [3] float64, by the adversary's action.
-
-    Args:
-        joint: [3, 3] probabilities of the team's joint actions.
-    """
+    """Expected payoff [3] float64 of a joint policy [3, 3] (probabilities), by the adversary's action."""
     joint = np.asarray(joint, np.float64)
     if joint.shape != (3, 3) or (joint < 0).any() or not np.isclose(joint.sum(), 1.0, atol=1e-5):
         raise ValueError(f"a joint policy is [3, 3], not negative and sums to 1; got {joint.shape}, sum {joint.sum()}")

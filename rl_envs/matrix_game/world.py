@@ -20,8 +20,6 @@ that knows their joint policy, independent agents reach at most 5 - 4 sqrt(2) = 
 | version history | v0: first version |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ tree per split. The id of a sentence is its index in the order of split, entity,
 small numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias

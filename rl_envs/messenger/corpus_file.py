@@ -4,8 +4,6 @@ Folders are untrusted: reading is bounded, nothing in them is executed, and ever
 file and the key path.
 """
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from pathlib import Path

@@ -6,8 +6,6 @@ Losses to a decoy are strong evidence: it has the symbol of a message or a goal,
 its movement identifies it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
@@ -26,13 +24,7 @@ ENDINGS = (
 
 
 def endings(state: Arrays, rows: Array, stage: Stage) -> Arrays:
-    """Metrics of the episodes that just ended in some worlds, `ENDINGS` and `has_message`, [K] float64 each.
-
-    Args:
-        state: state of all worlds.
-        rows: [K] int64, the worlds.
-        stage: roles of their entities.
-    """
+    """Metrics of the episodes that just ended in worlds `rows` [K], `ENDINGS` and `has_message`, [K] float64 each."""
     apart = abs(state["entity_places"][rows][:, None] - state["avatar_places"][rows][:, :, None])
     touch, holds = np.logical_and.reduce(apart < 2, axis=-1), state["has_message"][rows]
     is_decoy = np.arange(len(stage.role_of)) >= stage.first_decoy

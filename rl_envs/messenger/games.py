@@ -5,8 +5,6 @@ combinations (`train_multi_comb`), and two trios that always occur together (`tr
 pair of validation or test occurs in training.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterable, Mapping

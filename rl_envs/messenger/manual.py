@@ -4,8 +4,6 @@ Three sentences name the enemy, the message and the goal. In a single agent's st
 decoys as enemies, and a false one describes the enemy in another role.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -22,12 +20,7 @@ _ALL_ROLES = np.arange(len(ROLES))
 
 
 class ManualWriter:
-    """Composes the manuals of one kind of world.
-
-    Attributes:
-        length: S, number of sentences of a manual.
-        draws: number of uniforms for a manual.
-    """
+    """Composes the manuals of one kind of world."""
 
     def __init__(self, corpus: Corpus, games: Games, split: str, stage: int, num_agents: int, wanders: bool) -> None:
         """Check that the corpus has all sentences that the split's games need.
@@ -38,8 +31,8 @@ class ManualWriter:
         self._split = split.split("_")[0]
         self._has_decoys = stage == 3 and num_agents == 1
         self._columns = [0, 1, 2] if num_agents == 1 else [0, 1, 3]
-        self.length = 6 if self._has_decoys else 3
-        self.draws = 2 * self.length + 1
+        self.length = 6 if self._has_decoys else 3  # S, number of sentences of a manual
+        self.draws = 2 * self.length + 1  # number of uniforms for a manual
         self._orders = np.array(list(itertools.permutations(range(self.length))), np.int64)
         counts = corpus.counts(self._split)
         self._needs_more_episodes: Array = counts[:, 1:, : len(_TYPED)].min(-1) > 0
@@ -52,10 +45,8 @@ class ManualWriter:
     def write(self, described: Array, movements: Array, uniforms: Array) -> Array:
         """Compose one manual for each game, [K, S] ids of sentences in random order.
 
-        Args:
-            described: [K, 3] entity numbers of the enemy, message and goal that the manual describes.
-            movements: [K, E] movements of all entities.
-            uniforms: [K, draws] float64.
+        `described` [K, 3]: entity numbers of the enemy, message and goal that it describes; `movements` [K, E];
+        `uniforms` [K, draws].
         """
         picks, coins, order = np.split(uniforms, [self.length, 2 * self.length], axis=1)
         of_roles = movements[:, self._columns].astype(np.int64)

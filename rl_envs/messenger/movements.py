@@ -5,8 +5,6 @@ the avatar, a fleeing entity in a random direction that takes it away; neither c
 (2023, appendix A.2) has the same three movements for two agents, but in its release all entities move at random.
 """
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 
@@ -23,16 +21,13 @@ _MOBILE = (CHASER, FLEEING, IMMOVABLE)
 
 
 class Walk:
-    """Tables of the steps of all movements.
-
-    Attributes:
-        table: [4, 3, 3, DRAWS] int64, action by movement, by 1 + sign of the avatar's row minus the entity's, by the
-            same of the columns, and by draw.
-    """
+    """Tables of the steps of all movements."""
 
     def __init__(self, pace: Fraction) -> None:
         """Compute the tables; `pace` is the probability that a chasing or fleeing entity moves in a step."""
         paces = {CHASER: pace, FLEEING: pace, IMMOVABLE: Fraction(0), UNKNOWN: WANDERING}
+        # [4, 3, 3, DRAWS] int64, action by movement, by 1 + sign of the avatar's row minus the entity's, by the same of
+        # the columns, and by draw
         self.table = np.array(
             [
                 [
@@ -47,11 +42,7 @@ class Walk:
     def choose(self, movements: Array, places: Array, prey: Array, uniforms: Array) -> Array:
         """Choose the entities' actions, [B, E] int64.
 
-        Args:
-            movements: [B, E] uint8, movement of each entity.
-            places: [B, E, 2] int64, positions of the entities.
-            prey: [B, E, 2] or [B, 1, 2] int64, positions of the avatars that they chase or flee.
-            uniforms: [B, E] float64.
+        `movements` [B, E] uint8; `places` [B, E, 2] int64; `prey` [B, E, 2] or [B, 1, 2]: avatars to chase or flee.
         """
         signs = np.sign(prey - places)
         situation = movements * np.int64(9) + signs[..., 0] * 3 + signs[..., 1] + 4
@@ -59,13 +50,7 @@ class Walk:
 
 
 def nearer_of_two(places: Array, avatars: Array, uniforms: Array) -> Array:
-    """Position of the nearer of two avatars, a random one if they are equally far, [B, E, 2] int64.
-
-    Args:
-        places: [B, E, 2] int64, positions of the entities.
-        avatars: [B, 2, 2] int64, positions of the avatars.
-        uniforms: [B, E] float64.
-    """
+    """Position of the nearer of two avatars [B, 2, 2] to each entity, [B, E, 2]; if equally far, a random one."""
     apart = abs(places[:, :, None] - avatars[:, None])
     distance = apart[..., 0] + apart[..., 1]
     is_second = distance[..., 1] + uniforms < distance[..., 0] + 0.5

@@ -5,8 +5,6 @@ planes [10, 10, layers] are nearly empty; here a step is a list of their content
 planes. The list is sorted, so the index of an entity is independent of its role.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
@@ -40,13 +38,7 @@ class Observer:
         }
 
     def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:
-        """The present step in stored form, [K, E + N] uint16.
-
-        Args:
-            state: state of the worlds.
-            has_message: [K, N] bool, whether the avatars' symbols show the message.
-            rows: indices of K worlds.
-        """
+        """The present step of worlds `rows` in stored form, [K, E + N] uint16; symbols show `has_message` [K, N]."""
         entities = _packed(state["entity_places"][rows], state["entity_symbols"][rows], state["entity_here"][rows])
         symbols = np.where(has_message, np.uint16(WITH_MESSAGE), np.uint16(WITHOUT_MESSAGE))
         avatars = _packed(state["avatar_places"][rows], symbols, state["avatar_alive"][rows])
@@ -54,14 +46,7 @@ class Observer:
         return np.concatenate([entities[:, ::-1], avatars], axis=1)
 
     def observe(self, moments: Array) -> Arrays:
-        """Observations of all agents.
-
-        Args:
-            moments: [K, F, E + N] uint16, oldest first.
-
-        Returns:
-            dict of `[K, N, F, ...]` arrays, as `spec` declares them.
-        """
+        """Observations of all agents, [K, N, F, ...] as `spec` declares, from moments [K, F, E + N], oldest first."""
         cells, symbols = (moments >> _SYMBOL_BITS).astype(np.uint8), (moments & _SYMBOL).astype(np.uint8)
         observations = {}
         for name, seen in (("symbols", symbols), ("cells", cells)):

@@ -5,8 +5,6 @@ about every entity as an enemy (stage 3 has decoys), and, for entities that are 
 roles (the manual of stage 3 has one false sentence).
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 from rl_envs.messenger.corpus import TEXT_SPLITS, Document

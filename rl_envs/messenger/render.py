@@ -5,8 +5,6 @@ positions, also between cells. Shapes are drawn at twice the size and then reduc
 drawn afterwards.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +15,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array, Arrays
-from rl_envs.messenger.symbols import AGENT_COLOURS, SIDE, SYMBOLS
+from rl_envs.messenger.symbols import AGENT_COLOURS, LEGEND, SIDE, SYMBOLS
 
 Place: TypeAlias = tuple[float, float]
 
 FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
-ROLE_COLOURS: tuple[Colour, ...] = ((226, 108, 88), (244, 202, 92), (134, 186, 118))
-"""Enemy and decoys, message, goal."""
-LEGEND = dict(zip(("enemy or decoy", "message", "goal"), ROLE_COLOURS, strict=True))
+ROLE_COLOURS: tuple[Colour, ...] = tuple(LEGEND.values())
 LETTER: Colour = (255, 255, 255)
 """Mark of an avatar that has the message."""
 _OVERSAMPLING = 2
@@ -60,13 +56,7 @@ class Scene:
 
 
 def make_scene(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scene:
-    """The content of the image of one world.
-
-    Args:
-        state: state of one world, name -> [...].
-        roles: true role of each entity.
-        manual: sentences of the manual.
-    """
+    """The content of the image of one world, with the true role of each entity and the manual's sentences."""
     places = [(row / 2, column / 2) for row, column in state["entity_places"].tolist()]
     there = [
         (symbol, Sprite(SYMBOLS[symbol], role, place))

@@ -5,8 +5,6 @@ cell per step, and see its old position. Two sprites touch if they overlap, so a
 or four of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,13 +37,7 @@ class SingleRules:
         self._stage = stage
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """Apply one step to the state.
-
-        Args:
-            state: state of the world.
-            actions: [B, 1] int, actions of the agent.
-            entity_moves: function that returns the entities' actions [B, E] for the present state.
-        """
+        """Apply one step to the state; `entity_moves` returns the entities' actions [B, E] for the present state."""
         if self._stage > 1:
             steps = HALF_CELL_STEPS[entity_moves()] * state["entity_here"][..., None]
             state["entity_places"] = moved(state["entity_places"], steps)
@@ -78,10 +70,5 @@ class SingleRules:
 
 
 def moved(places: Array, steps: Array) -> Array:
-    """Positions after these steps, [..., 2] int64; a step out of the grid has no effect (it changes one coordinate).
-
-    Args:
-        places: [..., 2] int, row and column in half cells.
-        steps: [..., 2] int, changes of row and column in half cells.
-    """
+    """Positions [..., 2] int64 after steps [..., 2], in half cells; a step out of the grid has no effect."""
     return np.clip(places + steps, 0, LAST_PLACE)

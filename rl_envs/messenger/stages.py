@@ -5,8 +5,6 @@ cells, row and column from the top left, so a cell is an even number; only MESSE
 cells.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
@@ -79,12 +77,10 @@ def get_stage(number: int, num_agents: int, split: str, released: frozenset[str]
 
 
 def starts(stage: int, num_agents: int) -> tuple[Array, Array]:
-    """All initial positions, equally likely: entities on any permutation of the stage's cells.
+    """All equally likely initial positions, entities [P, E, 2] and avatars [P, N, 2] int64 in half cells.
 
-    In stage 1 of a single agent one of the four cells stays empty; in stages 2 and 3 the avatar has one of the cells.
-
-    Returns:
-        entities [P, E, 2] int64 and avatars [P, N, 2] int64, in half cells.
+    Entities are on any permutation of the stage's cells. In stage 1 of a single agent one of the four cells stays
+    empty; in stages 2 and 3 the avatar has one of them.
     """
     cells = TEAM_CELLS if num_agents > 1 else SINGLE_CELLS[stage]
     starts_in_centre = num_agents > 1 or stage == 1

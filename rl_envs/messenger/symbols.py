@@ -3,22 +3,7 @@
 Numbers are those of the authors' observations, so that recordings and weights mean the same here.
 """
 
-from __future__ import annotations
-
-ENTITIES = (
-    "airplane",
-    "mage",
-    "dog",
-    "bird",
-    "fish",
-    "scientist",
-    "thief",
-    "ship",
-    "ball",
-    "robot",
-    "queen",
-    "sword",
-)
+ENTITIES = ("airplane", "mage", "dog", "bird", "fish", "scientist", "thief", "ship", "ball", "robot", "queen", "sword")
 """The number of an entity is its index here; its symbol is that number + `FIRST_ENTITY`."""
 FIRST_ENTITY = 2
 LAST_ENTITY = FIRST_ENTITY + len(ENTITIES) - 1
@@ -43,3 +28,4 @@ SIDE = 10
 """Side of the grid in cells; there are no walls."""
 AGENT_COLOURS = ((37, 99, 214), (126, 58, 172))
 """Colours of the avatars in images."""
+LEGEND = {"enemy or decoy": (226, 108, 88), "message": (244, 202, 92), "goal": (134, 186, 118)}

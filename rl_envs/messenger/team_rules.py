@@ -4,8 +4,6 @@ There are an enemy, two messages and two goals. The agents share the reward and 
 by whole cells, and a touch needs the same cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -21,10 +19,7 @@ RELEASED: dict[str, tuple[tuple[int, ...], str]] = {
     "only_pairs_count": ((2,), "one agent on a wrong object loses nothing; both on different wrong objects lose"),
     "message_at_start": ((3,), "agents begin with the message in 20 % of the episodes"),
     "goal_bonus": ((3,), "+0.2 for every agent on a goal, at every step"),
-    "one_check": (
-        (3,),
-        "entities move first and touches are checked once, so two that swap cells do not touch",
-    ),
+    "one_check": ((3,), "entities move first and touches are checked once, so two that swap cells do not touch"),
     "late_symbol": ((3,), "the symbol of an agent with the message changes one step late"),
 }
 """Behaviours of the published code that are not in the paper: name -> (stages that it concerns, description)."""
@@ -55,13 +50,7 @@ class TeamRules:
         self._judge = (self._judge_start, self._judge_pairs, self._judge_delivery)[stage - 1]
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """Apply one step to the state: agents move and touch, then entities move and touch.
-
-        Args:
-            state: state of the world.
-            actions: [B, 2] int, actions of the agents.
-            entity_moves: function that returns the entities' actions [B, 5] for the present state.
-        """
+        """Apply one step to the state: agents move and touch, then entities (`entity_moves` gives [B, 5]) do."""
         entities_first = "one_check" in self._released
         everywhere = np.ones(len(actions), bool)
         if entities_first:

@@ -18,7 +18,7 @@ never have in training, and held-out manuals use other sentences.
 | rewards, single agent | stage 1: +1 for the message (the goal if one begins with the message), -1 for any other entity. Stages 2 and 3: +0.5 for the message, +1 for the goal with it, -1 for the goal without it, -1 for the enemy and for each touched decoy |
 | rewards, two agents | the same to both. -1 if an agent touches the enemy, or a goal without the message. Stages 1 and 2: +1 when the agents are on different messages (on different goals if they begin with the message). Stage 3: +0.2 when an agent gets the message, +1 when the agents have reached different goals with it |
 | episode end | terminated: won, lost, or `max_episode_steps` (4, 64, 128 by stage; two agents 4, 32, 64), which is a loss: the reward of the last step is -1 unless it wins; never truncated |
-| arguments | `stage` (1), `num_agents` (1), `split` (train), `texts` (own), `repair_quotes` (False), `max_sentences_per_cell` (None: all), `frames` (3), `permuted_roles` (False), `shows_roles` (False), `released` (none), `max_episode_steps` (None: by stage) |
+| arguments | `stage` (1: entities do not move and the first touch decides; 2: they move; 3: with decoys, or for two agents first messages and then goals), `num_agents` (1; or 2), `split` (train; or its parts `train_mc`, entities in many combinations, and `train_sc`, always in the same one; `val`; `test`; `test_se`, test games with the movements of training), `texts` (own; `published`, the corpus in the folder that MESSENGER_TEXT_DIR names; or a folder), `repair_quotes` (False; True: mis-decoded quotation marks of a folder's texts become ASCII), `max_sentences_per_cell` (None: all; a limit per split, entity, role and movement, for slow sentence encoders), `frames` (3), `permuted_roles` (False; True: the manual describes another game with the same three entities, to test whether it is used), `shows_roles` (False), `released` (none; behaviours of the two-agent release, `team_rules.RELEASED`), `max_episode_steps` (None: by stage) |
 | recorded draws | `entity_moves` [B, E] int, 0 to 4, actions of the entities (not in stage 1) |
 | state for `restore` | positions are row and column in half cells, 0 to 18: `entity_places` [E, 2], `avatar_places` [N, 2] (even), `entity_symbols` [E]; `entity_movements` [E] (0 chaser, 1 fleeing, 2 immovable, 3 random walk; not needed in stage 1); optional: `entity_here`, `avatar_alive`, `has_message`, `reached` [N, 2], `described` [3] (symbols of the manual's enemy, message and goal; by default the true ones), `manual` (by default a new one), `moments` (by default the restored state in all of them), `episode_length`. Entities: enemy, message, goal, then in stage 3 the decoys of message and goal; for two agents enemy, two messages, two goals |
 | metrics | `win_rate`, 1 for a win; of the rest one is 1: `lost_to_enemy`, `lost_to_message_decoy`, `lost_to_goal_decoy`, `lost_to_goal` (without the message), `lost_to_message` (with it, stage 1), `lost_to_time`; `has_message`, share of the agents that have the message at the end |
@@ -28,7 +28,7 @@ never have in training, and held-out manuals use other sentences.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ from rl_envs.messenger.symbols import (
     FIRST_ENTITY,
     IMMOVABLE,
     LAST_ENTITY,
+    LEGEND,
     ROLES,
     SIDE,
     STAY,
@@ -82,6 +83,7 @@ class Messenger(World):
     story = module_story(__name__)
     action_names = ACTIONS
     colours = AGENT_COLOURS
+    legend = LEGEND
     metric_names = ("win_rate", *ENDINGS, "has_message")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, SHARE))
     text_tables = MappingProxyType({"manual": "sentence_words"})
@@ -104,25 +106,7 @@ class Messenger(World):
         released: Sequence[str] = (),
         max_episode_steps: int | None = None,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            stage: 1: entities do not move and the first touch decides; 2: entities move; 3: with decoys (single agent),
-                or first messages and then goals (two agents).
-            num_agents: N, 1 or 2.
-            split: `train`, or one of its parts `train_mc` (entities in many combinations) and `train_sc` (always in the
-                same one); `val`; `test`; `test_se`: test games with the movements of training.
-            texts: `own` sentences; `published`, the corpus in the folder that MESSENGER_TEXT_DIR names; or a folder.
-            repair_quotes: replace mis-decoded quotation marks of a folder's texts by ASCII ones.
-            max_sentences_per_cell: largest number of sentences per split about one entity in one role with one
-                movement; for slow sentence encoders.
-            frames: F, number of observed steps.
-            permuted_roles: the manual describes another game with the same three entities, to test whether it is used.
-            shows_roles: observe the game of the manual as symbols, for policies without the manual.
-            released: behaviours of the two-agent release where it differs from the paper (`team_rules.RELEASED`).
-            max_episode_steps: joint steps until the game is lost; None for the stage's own limit.
+        """Build B worlds; the table above documents the arguments.
 
         Raises:
             ValueError: an argument out of range, or texts without a sentence that the split's games need.
@@ -272,13 +256,6 @@ class Messenger(World):
             self._write(rows, self.chance.uniforms(_EPISODE_DRAWS + self._writer.draws, rows)[:, _EPISODE_DRAWS:])
         if "moments" not in given:
             self._see(rows)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.messenger.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with its manual, [H, W, 3] uint8."""

@@ -1,7 +1,5 @@
 """Actions of the world as tables of the engine: a command for flagged units, or one for each (sheet, 1.9, 1.13)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays

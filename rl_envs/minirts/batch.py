@@ -3,8 +3,6 @@
 Rewards and observations of agents are in `world.py`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -111,22 +109,13 @@ def set_map(games: Games, row: int, seed: int, *, fair: bool, extras: int) -> No
 
 
 class Player:
-    """Calls the kernels with preallocated buffers.
-
-    Args:
-        agents: N, agents of a learning side.
-
-    Attributes:
-        no_tables: [N, 50, 7] int32, empty commands.
-        no_continues: [N] int8, all 1: every agent lets its orders continue.
-        scratch: [1] of `game.SCRATCH`, working memory, with a log of planned paths.
-    """
+    """Calls the kernels with preallocated buffers, for N agents of a learning side."""
 
     def __init__(self, agents: int) -> None:
         self.agents = agents
-        self.scratch = np.zeros(1, SCRATCH)
-        self.no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
-        self.no_continues = np.ones(agents, np.int8)
+        self.scratch = np.zeros(1, SCRATCH)  # [1] of `game.SCRATCH`, working memory, with a log of planned paths
+        self.no_tables = np.zeros((agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)  # [N, 50, 7] int32, empty commands
+        self.no_continues = np.ones(agents, np.int8)  # [N] int8, all 1: every agent lets its orders continue
         self._no_learned = np.zeros(MIN_LEARNED, LEARNED)
 
     def begin(self, games: Games, row: int) -> None:

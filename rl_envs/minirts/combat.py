@@ -1,7 +1,5 @@
 """Attack orders and bullets (sheet, section 1.4; golden README, steps 3 and 4)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -10,8 +10,6 @@ Processes that compile at once write files under names of their own and rename t
 Arithmetic is float32 without reassociation and without fused operations: `fastmath` stays off.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

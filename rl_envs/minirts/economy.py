@@ -1,7 +1,5 @@
 """Gathering, building and training (sheet, section 1.5)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -4,21 +4,12 @@ Orders read the state at the start of the tick and only queue effects. An effect
 dies in this tick still moves and shoots.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel
 from rl_envs.minirts.game import DOUBLE_ANSWER, MAX_BULLETS, MAX_EFFECTS, OVERDRAFT, PLAYER_SHIFT, REFUND
 from rl_envs.minirts.orders import drop_registered, has_pending, issue_attack, registered
-from rl_envs.minirts.symbols import (
-    ARMOUR,
-    BUILD,
-    CD_MOVE,
-    COST,
-    LOAD,
-    POWER,
-)
+from rl_envs.minirts.symbols import ARMOUR, BUILD, CD_MOVE, COST, LOAD, POWER
 from rl_envs.minirts.units import add, count_objects, find, fits, is_building, is_free, is_ghost, remove, square
 
 STEP, SHOT, COOLDOWN, MONEY, CREATE, HIT, HARVEST, REMOVE = range(8)

@@ -4,8 +4,6 @@ An agent commands its own units by a table [50, 7]: command type, resource, enem
 cell, cell to move to; rows are units in the order of the observation. Illegal choices are dropped.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel
@@ -107,14 +105,9 @@ def note_commands(g, s):
 
 @kernel
 def command_all(g, s, player, tables, continues):
-    """Turn the tables of a side's agents into orders in `s.give_*`.
+    """Turn the tables [N, 50, 7] of a side's agents into orders in `s.give_*`, from the lists of `look_around` in `s`.
 
-    Args:
-        g: the game.
-        s: the scratch record, with the lists of `look_around`.
-        player: the side.
-        tables: [N, 50, 7] int32.
-        continues: [N] int8, 1 for an agent that lets its orders continue; its towers still choose targets.
+    `continues` [N]: 1 for an agent that lets its orders continue; its towers still choose targets.
     """
     s.give_kind[:] = 0
     s.money_left = g.money[player]

@@ -5,8 +5,6 @@ what an own unit does or whether another object is in sight. Row 0 of the table 
 lists. The sentences add no information to the lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -73,13 +71,9 @@ def text_tables() -> Arrays:
 
 
 def make_facts(seen: Mapping[str, Array]) -> Arrays:
-    """Number of the sentence about each listed object.
+    """`own_fact`, `enemy_fact`, `resource_fact`, [..., 50] uint16: row of FACTS of each listed object, 0 beyond.
 
-    Args:
-        seen: lists and commands of observations, name -> [..., 50], and lengths of lists, [...].
-
-    Returns:
-        `own_fact`, `enemy_fact`, `resource_fact`, [..., 50] uint16, rows of FACTS; 0 beyond a list's end.
+    `seen`: lists and commands of observations, name -> [..., 50], and lengths of lists, [...].
     """
     sight = {name: seen[f"{name}_in_sight"].astype(np.int64) for name in LIST_NAMES[1:]}
     kinds = {name: seen[f"{name}_type"].astype(np.int64) for name in LIST_NAMES}

@@ -5,8 +5,6 @@ NumPy array `games[name]` [B, ...]. Objects stand in rows by id without gaps, so
 nothing is created or removed; everything that lasts refers to ids.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.symbols import MAX_ARMY_OBJECTS, NUM_CELLS, NUM_TYPES, PLAYERS, SIDE, UNSEEN

@@ -1,7 +1,5 @@
 """The compiled functions that Python calls; each takes the array of games and the number of one."""
 
-from __future__ import annotations
-
 from rl_envs.minirts.compiled import entry, kernel
 from rl_envs.minirts.factored import assign_new_objects, command_all, note_commands
 from rl_envs.minirts.observation import average_enemies, observe
@@ -103,15 +101,8 @@ rest of one tick, a script's decision, a learner's commands without issuing them
 def play(games, index, scratch, learned, tables, continues, what, player):
     """Continue a game; a single function, because each entry is compiled with everything that it calls.
 
-    Args:
-        games: [B] records.
-        index: number of the game.
-        scratch: [1] record.
-        learned: [C] slots, learned distances of this game.
-        tables: [N, 50, 7] int32, the learner's table of each agent.
-        continues: [N] int8, 1 for agents that let their orders continue.
-        what: PLAY and so on.
-        player: side of SCRIPT and COMMAND.
+    `learned`: [C] slots of learned distances; `tables` [N, 50, 7] and `continues` [N]: the learner's; `what`: PLAY and
+    so on; `player`: side of SCRIPT and COMMAND.
     """
     g, s = games[index], scratch[0]
     s.overflow = 0

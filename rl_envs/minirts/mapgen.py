@@ -6,8 +6,6 @@ there are 65,537 maps. The map and the units each begin again at the seed.
 `placed` [P, 4] int32 lists objects in the order of placing: player, unit type, x, y.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import entry, kernel
@@ -56,19 +54,11 @@ def draw(state, low, high):
 
 @entry
 def generate(seed, fair, distance, peasants, extras, terrain, placed):
-    """Write a map.
+    """Write a map; gives the number of rows of `placed`, 0 where no two bases are connected.
 
-    Args:
-        seed: any integer; only its remainder modulo 65,537 matters.
-        fair: 1: near resources lie exactly on rings; 0: in bands.
-        distance: cells from the hall to the first ring of resources, and radius of its square of grass.
-        peasants: number of peasants of a side.
-        extras: number of extra units that each side may get.
-        terrain: [1024] uint8, written.
-        placed: [256, 4] int32, written.
-
-    Returns:
-        number of rows of `placed`; 0 where no two bases are connected.
+    Only the remainder of `seed` modulo 65,537 matters. `fair`: near resources lie exactly on rings, else in bands;
+    `distance`: cells from the hall to the first ring, and radius of its square of grass; `peasants`: of a side;
+    `extras`: extra units that each side may get. Written: `terrain` [1024] uint8, `placed` [256, 4] int32.
     """
     state = np.empty(1, np.int64)
     state[0] = seed % _MODULUS

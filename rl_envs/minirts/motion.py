@@ -1,7 +1,5 @@
 """One step of a unit toward a position (sheet, section 1.4)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -23,8 +21,7 @@ _ONE = np.float32(1)
 def walk(g, s, learned, row, x, y, clock):
     """Queue one step toward a position: straight, or else turned left or right; if all are blocked, the move fails.
 
-    Returns:
-        square of the distance before the step, float32. A unit that has arrived still takes a last step.
+    Gives the squared distance before the step, float32. A unit that has arrived still takes a last step.
     """
     from_x, from_y = g.unit_x[row], g.unit_y[row]
     away = square(x, y, from_x, from_y)

@@ -5,8 +5,6 @@ remembered; `oracle` shows all. hp is the true fraction, of remembered objects w
 own form is 1 at full health, else 0, and uses the current health of remembered objects, too.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -5,8 +5,6 @@ and `medium_three` draw two or three of six types in each episode (SAMA, section
 at the end lets a script build towers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 A unit's registered order is the one that ran last for the first time; its number `seq` stands in `unit_order`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

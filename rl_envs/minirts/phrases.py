@@ -5,8 +5,6 @@ nothing else. `per_unit_action` and `collective_action` write such a table as an
 for one decision and can be repeated. A building of a type that is under construction is not begun again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -72,15 +70,9 @@ _UNSEEN_PLANE = 4
 
 
 def commands_for(phrase: str, view: View) -> Array:
-    """Commands that a phrase gives to an agent's units now.
+    """Commands that a phrase ("" for none) gives an agent's `owned` units now, [50, 7] int32 by `UNIT_FACTORS`.
 
-    Args:
-        phrase: one of PHRASES, or "" for no command.
-        view: observation of the agent; only units of `owned` are commanded.
-
-    Returns:
-        [50, 7] int32, a command of each listed unit as numbers of `UNIT_FACTORS`; a unit that the phrase does not
-        concern, or that cannot do it now, continues. All continue if the phrase cannot be obeyed now.
+    A unit that the phrase does not concern, or that cannot do it now, continues; all do if it cannot be obeyed now.
     """
     table = np.zeros((MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     table[:, _COMMAND] = C_CONTINUE

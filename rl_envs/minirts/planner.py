@@ -5,8 +5,6 @@ learned about this goal. Costs are float32, and ties are broken by the smaller c
 Answers are cached for ten ticks a side, whatever the unit.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

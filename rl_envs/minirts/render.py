@@ -6,8 +6,6 @@ what units attack, gather, build or move to. Next to the map are money, numbers 
 small map of what each side sees, remembers and does not know.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

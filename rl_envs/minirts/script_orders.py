@@ -1,7 +1,5 @@
 """From a script's flags to orders: attack, build, scout, defend, gather (sheet, section 1.10)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

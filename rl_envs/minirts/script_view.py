@@ -3,8 +3,6 @@
 Lists hold row numbers by unit type, then by id, without ghosts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -4,8 +4,6 @@ A decision sets flags, then orders follow from them; the first order that a unit
 the order of ids.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -4,8 +4,6 @@ Sight is a mask of 32 bits a row of the map. Memory is one bit a side on each ob
 side has seen it where it stands, and its hp when it was last seen.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

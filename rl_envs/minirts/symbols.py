@@ -3,8 +3,6 @@
 Source: reference sheet of MiniRTS, sections 1.2 to 1.5. Axes: U unit types (16).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 SIDE = 32

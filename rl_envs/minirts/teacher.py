@@ -5,8 +5,6 @@ labels for behaviour cloning. A policy that follows a teacher of the same seed p
 game.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 
@@ -36,9 +34,7 @@ _KEPT = tuple(name for name in GAME_NAMES if name.startswith(("script_", "twiste
 class ScriptTeacher:
     """Scripts that watch side 0 of B games, one a game.
 
-    Args:
-        num_worlds: B.
-        names: names of the scripts, each one of `opponents.get_opponent`; they take turns, one per episode.
+    The names, each one of `opponents.get_opponent`, take turns, one per episode.
     """
 
     def __init__(self, num_worlds: int, names: Sequence[str]) -> None:
@@ -47,12 +43,9 @@ class ScriptTeacher:
         self._player = Player(1)
 
     def begin(self, worlds: Array, seeds: Array, uniforms: Array) -> None:
-        """Start the next scripts, where episodes begin.
+        """Start the next scripts, where episodes begin, in worlds [K].
 
-        Args:
-            worlds: [K] numbers of the worlds.
-            seeds: [K] int, seeds of the script's own random numbers, below 2**20.
-            uniforms: [K, 6] in 0 .. 1, which draw the types of scripts such as `medium_two`.
+        `seeds` [K], below 2**20, are the scripts' own; `uniforms` [K, 6] draw the types of such as `medium_two`.
         """
         for row, seed, drawn in zip(worlds, seeds, uniforms, strict=True):
             memory, script = self._memory[row], next(self._scripts)
@@ -62,14 +55,9 @@ class ScriptTeacher:
             kernels.start_scripts(self._memory, int(row), int(seed), 0)
 
     def commands(self, games: Games) -> Array:
-        """Commands that the scripts would give now.
+        """Commands that the scripts would give now, in the tick of a decision, [B, 50, 7] int32 by `UNIT_FACTORS`.
 
-        Args:
-            games: games of the world, each in the tick of a decision (`MiniRts.games`).
-
-        Returns:
-            [B, 50, 7] int32, a command of each own unit in the order of the observation, as `phrases.commands_for`
-            gives them; units that the script leaves as they are continue.
+        One of each own unit in the order of the observation; units that the script leaves as they are continue.
         """
         tables = np.zeros((len(self._memory), MAX_LISTED, len(UNIT_FACTORS)), np.int32)
         tables[..., 0] = C_CONTINUE

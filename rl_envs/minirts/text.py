@@ -6,8 +6,6 @@ As in the observation, nothing is included that fog hides. Past commands, runnin
 out.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -51,15 +49,9 @@ class UnreadableStateError(ValueError):
 
 
 def team_view(observations: Arrays, index: int = 0) -> Arrays:
-    """Observation of a whole side in one world.
+    """Observation of a whole side in one world: keys of one agent, `owned` and the masks for all agents together.
 
-    Args:
-        observations: observations of the world, dict of [B, N, ...].
-        index: number of the world.
-
-    Returns:
-        keys of one agent without the axes of worlds and agents; `owned` and the masks hold for all agents together,
-        and `owner` [50] uint8 is the agent that commands an own unit, 0 beyond the list.
+    `owner` [50] uint8 is the agent that commands an own unit, 0 beyond the list.
     """
     view = {name: value[index, 0] for name, value in observations.items()}
     owned = observations["owned"][index]

@@ -1,7 +1,5 @@
 """One tick, in the order of events of the engine (golden README, "Order of events in tick t")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.combat import attack, fly

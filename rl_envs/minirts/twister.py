@@ -1,7 +1,5 @@
 """The scripts' random numbers: a 32-bit Mersenne twister a side (golden README, "Scripts")."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

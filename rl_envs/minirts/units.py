@@ -3,8 +3,6 @@
 `g` is a record of `game.GAME`; a row number is valid until something is added or removed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.minirts.compiled import kernel

@@ -31,8 +31,6 @@ the fewest of its class (peasants, army, buildings), for good.
 | version history | v0: first version; replays the authors' engine without a mismatch; which builder or building scripts attack, and what a search for a path learns when it is given up, were corrected later |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -14,9 +14,6 @@ onion into pot 0", "hold a dish", "serve a soup".
 | `cook`, `ready` | for both chefs: a pot of the place cooks, or its soup is done |
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -48,83 +45,33 @@ class Goal:
 
 
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
-    """Whether each chef reached the goal in the step between two states, [B, 2] bool.
+    """Whether each chef reached the goal in the env step between two states, [B, 2] bool.
 
-    Args:
-        kitchen: the layout.
-        goal: the goal.
-        previous: state before the env step, `[B, ...]`: `agent_cells`, `headings`, `held` and `contents`, copied.
-        current: state after the env step, `[B, ...]`.
+    `previous` is a copy of `agent_cells`, `headings`, `held` and `contents` [B, ...] before it.
     """
     cells = kitchen.place_cells(goal.place) if goal.place else np.ones(kitchen.size, bool)
-    return _TESTS[goal.deed](_TestArguments(kitchen, goal, cells, previous, current))
+    thing, held, holds = THINGS.index(goal.thing), previous["held"], current["held"]
+    contents = current["contents"].astype(np.int64)
 
+    def faces_place(state: Arrays) -> Array:
+        return np.asarray(cells[kitchen.front[state["agent_cells"] * STAY + state["headings"]]])
 
-@dataclass(frozen=True)
-class _TestArguments:
-    """Arguments of a test; `cells` [H * W] bool are the cells of the goal's place."""
-
-    kitchen: Kitchen
-    goal: Goal
-    cells: Array
-    previous: Arrays
-    current: Arrays
-
-    @property
-    def thing(self) -> int:
-        return THINGS.index(self.goal.thing)
-
-    def faces_place(self, state: Arrays) -> Array:
-        """Whether each chef faces the goal's place, [B, 2] bool."""
-        return np.asarray(self.cells[self.kitchen.front[state["agent_cells"] * STAY + state["headings"]]])
-
-    def amount(self, of_cells: Array) -> Array:
-        """Sum over the goal's place, equal for both chefs: [B, H * W] int or bool -> [B, 2] int64."""
-        total = (of_cells * self.cells).sum(1)
-        return np.repeat(total[:, None], len(self.kitchen.starts), axis=1)
-
-
-def _takes(moment: _TestArguments) -> Array:
-    held, holds = moment.previous["held"], moment.current["held"]
-    return (held != moment.thing) & (holds == moment.thing) & moment.faces_place(moment.previous)
-
-
-def _puts(moment: _TestArguments) -> Array:
-    held, holds = moment.previous["held"], moment.current["held"]
-    return (held == moment.thing) & (holds == NOTHING) & (held != NOTHING) & moment.faces_place(moment.previous)
-
-
-def _holds(moment: _TestArguments) -> Array:
-    return np.asarray(moment.current["held"] == moment.thing)
-
-
-def _faces(moment: _TestArguments) -> Array:
-    return moment.faces_place(moment.current)
-
-
-def _contains(moment: _TestArguments) -> Array:
-    contents = moment.current["contents"].astype(np.int64)
-    of_cells = ((contents == moment.thing) & (contents != NOTHING)).astype(np.int64)
-    if moment.thing == ONION:
-        of_cells += np.clip(contents - POT, 0, POT_ONIONS)
-    return np.asarray(moment.amount(of_cells) >= moment.goal.count)
-
-
-def _cooks(moment: _TestArguments) -> Array:
-    contents = moment.current["contents"]
-    return np.asarray(moment.amount((contents >= FULL) & (contents < READY)) > 0)
-
-
-def _is_ready(moment: _TestArguments) -> Array:
-    return np.asarray(moment.amount(moment.current["contents"] == READY) > 0)
-
-
-_TESTS: dict[str, Callable[[_TestArguments], Array]] = {
-    "take": _takes,
-    "put": _puts,
-    "hold": _holds,
-    "face": _faces,
-    "contain": _contains,
-    "cook": _cooks,
-    "ready": _is_ready,
-}
+    match goal.deed:
+        case "take":
+            return (held != thing) & (holds == thing) & faces_place(previous)
+        case "put":
+            return (held == thing) & (holds == NOTHING) & (held != NOTHING) & faces_place(previous)
+        case "hold":
+            return np.asarray(holds == thing)
+        case "face":
+            return faces_place(current)
+        case "contain":
+            counted = ((contents == thing) & (contents != NOTHING)).astype(np.int64)
+            if thing == ONION:
+                counted += np.clip(contents - POT, 0, POT_ONIONS)
+        case "cook":
+            counted = (contents >= FULL) & (contents < READY)
+        case "ready":
+            counted = contents == READY
+    is_met = (counted * cells).sum(1) >= (goal.count if goal.deed == "contain" else 1)
+    return np.repeat(is_met[:, None], len(kitchen.starts), axis=1)

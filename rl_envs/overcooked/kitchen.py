@@ -3,8 +3,6 @@
 The number of a cell is row * W + column.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,34 +19,25 @@ PLACES = ("pot", "counter", "shared counter", "middle counter", "onion store", "
 
 
 class Kitchen:
-    """One layout.
-
-    Attributes:
-        name: name of the layout, or `kitchen` for custom rows.
-        rows: rows of the layout.
-        height, width: H and W.
-        contents: [H * W] uint8, contents of every cell at the start.
-        is_floor: [H * W] bool, whether each cell is floor.
-        pots: [P] int64, cells of the pots.
-        starts: [2] int64, first cells of the chefs.
-        next_cell: [H * W * 6] int64, by cell * 6 + action: target of the action without the other chef.
-        front: [H * W * 4] int64, by cell * 4 + heading: the faced cell; at the edge the cell itself.
-    """
+    """One layout."""
 
     def __init__(self, layout: str | Sequence[str]) -> None:
         """Compute the tables of a named layout or of given rows."""
-        self.rows = get_rows(layout)
-        self.name = layout if isinstance(layout, str) else "kitchen"
-        self.height, self.width = len(self.rows), len(self.rows[0])
+        self.rows = get_rows(layout)  # rows of the layout
+        self.name = layout if isinstance(layout, str) else "kitchen"  # name of the layout, or `kitchen` for custom rows
+        self.height, self.width = len(self.rows), len(self.rows[0])  # H and W
         signs = "".join(self.rows)
         self.size = len(signs)
+        # [H * W] uint8, contents of every cell at the start
         self.contents = np.array([_CONTENTS.get(sign, FLOOR) for sign in signs], np.uint8)
-        self.is_floor = self.contents == FLOOR
-        self.pots = np.flatnonzero(self.contents == POT)
-        self.starts = np.array([signs.index(sign) for sign in STARTS])
+        self.is_floor = self.contents == FLOOR  # [H * W] bool, whether each cell is floor
+        self.pots = np.flatnonzero(self.contents == POT)  # [P] int64, cells of the pots
+        self.starts = np.array([signs.index(sign) for sign in STARTS])  # [2] int64, first cells of the chefs
         targets = np.array([[self._shifted(cell, step) for step in STEPS] for cell in range(self.size)])
+        # [H * W * 4] int64, by cell * 4 + heading: the faced cell; at the edge the cell itself
         self.front = targets[:, :STAY].ravel()
         here = np.arange(self.size)[:, None]
+        # [H * W * 6] int64, by cell * 6 + action: target of the action without the other chef
         self.next_cell = np.where(self.is_floor[targets] & self.is_floor[:, None], targets, here).ravel()
 
     def place(self, cell: int) -> tuple[int, int]:

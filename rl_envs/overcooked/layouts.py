@@ -4,8 +4,6 @@
 chefs. `counter_circuit_o_1order` is the level that papers call "counter circuit".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 LAYOUTS: dict[str, tuple[str, ...]] = {

@@ -198,12 +198,7 @@ class SymbolGrid:
         self._loads = xp.asarray(_table(_LOADS))
 
     def observe(self, state: Arrays, chef_cells: Array) -> Array:
-        """Symbol observations of both chefs, [K, 2, 3, H, W] uint8.
-
-        Args:
-            state: state of K worlds.
-            chef_cells: [K, 2] int, cells in which the chefs appear; of two in one cell chef 1 is shown.
-        """
+        """Symbol observations of both chefs in `chef_cells` [K, 2], [K, 2, 3, H, W] uint8; chef 1 hides chef 0."""
         xp, (worlds, cells) = self._xp, state["contents"].shape
         grid = xp.zeros((worlds, _AGENTS, LAYERS, cells), dtype=xp.uint8)
         grid[:, :, 0] = self._places

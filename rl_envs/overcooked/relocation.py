@@ -7,8 +7,6 @@ when it has arrived, when it is blocked, or after `max_steps`. The paper does no
 relocation.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.array_library import NUMPY, ArrayLibrary
@@ -23,8 +21,7 @@ NO_TARGET = -1
 class Relocation:
     """Translates chosen cells into actions of the game, for B kitchens.
 
-    Attributes:
-        legal: [H * W, H * W] bool, row c has the cells that a chef in cell c can choose.
+    Row c of `legal` [H * W, H * W] bool has the cells that a chef in cell c can choose.
     """
 
     def __init__(self, kitchen: Kitchen, reach: str, max_steps: int, xp: ArrayLibrary = NUMPY) -> None:
@@ -46,15 +43,7 @@ class Relocation:
         return state["targets"] == NO_TARGET
 
     def actions(self, state: Arrays, chosen: Array) -> Array:
-        """Actions of the game in this step; chefs without a target take the chosen one.
-
-        Args:
-            state: state of the world; its targets are changed in place.
-            chosen: [B, 2] int, chosen cells, used where a chef decides.
-
-        Returns:
-            [B, 2] int64.
-        """
+        """Actions [B, 2] of this step; chefs without a target take the chosen cell. Changes the state's targets."""
         decides = self.decides(state)
         self._xp.copyto(state["targets"], chosen, where=decides)
         self._xp.copyto(state["since"], 0, where=decides)

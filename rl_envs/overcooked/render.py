@@ -3,8 +3,6 @@
 Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +19,7 @@ from rl_envs.overcooked.words import (
     FLOOR,
     FULL,
     HATCH,
+    LEGEND,
     NOTHING,
     ONION,
     ONION_STORE,
@@ -36,19 +35,8 @@ Point: TypeAlias = tuple[float, float]
 FLOOR_COLOUR: Colour = (247, 242, 232)
 WOOD: Colour = (214, 196, 166)
 EDGE: Colour = (176, 154, 120)
-STEEL: Colour = (84, 90, 103)
-ONION_COLOUR: Colour = (226, 172, 60)
-DISH_COLOUR: Colour = (255, 255, 255)
-SOUP_COLOUR: Colour = (196, 122, 44)
-HATCH_COLOUR: Colour = (134, 186, 118)
+ONION_COLOUR, DISH_COLOUR, SOUP_COLOUR, STEEL, HATCH_COLOUR = LEGEND.values()
 FIRE: Colour = (219, 62, 50)
-LEGEND = {
-    "onion": ONION_COLOUR,
-    "dish": DISH_COLOUR,
-    "soup": SOUP_COLOUR,
-    "pot (round), store (square)": STEEL,
-    "hatch for soups": HATCH_COLOUR,
-}
 _OVERSAMPLING = 2
 _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 
@@ -56,11 +44,7 @@ _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int = 56) -> Array:
     """Image of one state, [height, width, 3] uint8; H * cell_pixels high plus the strip, W * cell_pixels wide.
 
-    Args:
-        kitchen: the layout.
-        state: state of one world, name -> [...].
-        caption: text below the image; by default the step and the served soups.
-        cell_pixels: side of a cell.
+    The caption is below the image, by default the step and the served soups.
     """
     canvas = _Canvas(kitchen, cell_pixels)
     for cell, contents in enumerate(state["contents"].tolist()):

@@ -4,8 +4,6 @@ First the chefs interact, chef 0 before chef 1; then both move at once; then pot
 once and in place.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -96,11 +94,9 @@ class Rules:
         self._deed, self._points, self._cooked = xp.asarray(_DEED), xp.asarray(SHAPED_POINTS), xp.asarray(_COOKED)
 
     def play(self, state: Arrays, actions: Array) -> Outcome:
-        """Apply one step to all kitchens.
+        """Apply actions [B, 2], 0 to 5, to all kitchens.
 
-        Args:
-            state: `agent_cells`, `headings`, `held` [B, 2] int64 and `contents` [B, H * W] uint8; changed in place.
-            actions: [B, 2] int, 0 to 5.
+        Changes `agent_cells`, `headings`, `held` [B, 2] int64 and `contents` [B, H * W] uint8 of the state in place.
         """
         outcome = self._interact(state, actions)
         self._move(state, actions)

@@ -5,8 +5,6 @@ a target makes way. When two chefs meet, the one with the smaller detour walks a
 or both want the same cell, random numbers decide which one gives way.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
@@ -27,12 +25,9 @@ class ShortestPaths:
         self._steps = functools.lru_cache(maxsize=4096)(self._steps_uncached)
 
     def next_cells(self, at: Array, targets: Array, uniforms: Array) -> Array:
-        """Cell that each chef chooses now, [2] int, its own or a neighbouring one.
+        """Cell that each chef `at` [2] chooses now, [2] int, its own or a neighbouring one.
 
-        Args:
-            at: [2] int, cells in which they stand.
-            targets: [2, H * W] bool, objects of which each chef uses the nearest; none for a chef without a target.
-            uniforms: [NUM_UNIFORMS] float in [0, 1).
+        `targets` [2, H * W] bool: objects of which each uses the nearest, none for a chef without a target.
         """
         here, rests = at.tolist(), np.logical_not(targets.any(1)).tolist()
         ahead = [self._next_cell(chef, at, targets, -1)[0] for chef in range(2)]

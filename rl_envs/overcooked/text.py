@@ -5,8 +5,6 @@ each chef. `read_states` is the exact inverse of `describe`. Random numbers, run
 are not included.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ A cell is one number, its contents: a counter with the thing on it, floor, a sto
 states. So an interaction is one look-up.
 """
 
-from __future__ import annotations
-
 ACTIONS = ("north", "south", "east", "west", "stay", "interact")
 NORTH, SOUTH, EAST, WEST, STAY, INTERACT = range(len(ACTIONS))
 HEADINGS = ACTIONS[:STAY]
@@ -30,3 +28,10 @@ NO_DEED, POTTED, TOOK_DISH, TOOK_SOUP, SERVED = range(len(DEEDS))
 
 CHEF_COLOURS = ((37, 99, 214), (126, 58, 172))
 """Colours of the chefs in images."""
+LEGEND = {
+    "onion": (226, 172, 60),
+    "dish": (255, 255, 255),
+    "soup": (196, 122, 44),
+    "pot (round), store (square)": (84, 90, 103),
+    "hatch for soups": (134, 186, 118),
+}

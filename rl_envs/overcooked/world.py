@@ -19,9 +19,7 @@ The team serves as many soups as it can in 400 steps. A chef's nose shows where 
 | version history | v0: first version; rules and planes replay the original engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -37,7 +35,7 @@ from rl_envs.overcooked.observation import Lossless, SymbolGrid
 from rl_envs.overcooked.relocation import NO_TARGET, REACHES, Relocation
 from rl_envs.overcooked.rules import Outcome, Rules
 from rl_envs.overcooked.text import describe
-from rl_envs.overcooked.words import ACTIONS, CHEF_COLOURS, FULL, HEADINGS, NOTHING, POT, READY, SOUP, STAY, THINGS
+from rl_envs.overcooked.words import ACTIONS, CHEF_COLOURS, FULL, LEGEND, NOTHING, POT, READY, SOUP, STAY, THINGS
 
 SOUP_REWARD = 20
 MAX_EPISODE_STEPS = 400
@@ -47,15 +45,12 @@ OBSERVATIONS = ("lossless", "symbols")
 
 
 class Overcooked(World):
-    """B kitchens with two chefs each; the table above documents them.
-
-    Attributes:
-        kitchen: the layout and its tables.
-    """
+    """B kitchens of the layout `kitchen` with two chefs each; the table above documents them."""
 
     story = module_story(__name__)
     agents = ("agent_0", "agent_1")
     colours = CHEF_COLOURS
+    legend = LEGEND
     metric_names: tuple[str, ...] = ("soups", "shaped_return")
     metric_ranges = MappingProxyType(dict.fromkeys(metric_names, COUNT))
     array_libraries: tuple[str, ...] = ("numpy", "torch")
@@ -167,13 +162,6 @@ class Overcooked(World):
         """State of world `index` as text; `text.read_states` reads it back."""
         return describe(self.kitchen, self._world_state(index), 0)
 
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.overcooked.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
-
     def render(self, index: int = 0) -> Array:
         """Image of world `index`, [H, W, 3] uint8."""
         from rl_envs.overcooked import render  # only rendering needs Pillow
@@ -210,7 +198,7 @@ class Overcooked(World):
     def _state_bounds(self) -> dict[str, tuple[int, int]]:
         bounds = {
             "agent_cells": (0, self.kitchen.size - 1),
-            "headings": (0, len(HEADINGS) - 1),
+            "headings": (0, STAY - 1),
             "held": (0, len(THINGS) - 1),
             "contents": (0, READY),
         }

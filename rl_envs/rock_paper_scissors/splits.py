@@ -4,8 +4,6 @@ RTFM (Zhong et al., 2020, appendix on rock-paper-scissors). A game is an ordered
 is beaten by the next one, in a circle. So each circle has three triples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations, permutations
 

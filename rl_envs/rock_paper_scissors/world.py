@@ -18,14 +18,12 @@ three items in the room has one. The agent wins if it meets the dragon while it 
 | rewards | +1 for a win, -1 for any other end, else -0.02 |
 | episode end | terminated: the dragon or the agent is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
 | turn order | the dragon moves first (with probability 0.6 toward the agent if it sees it, else at random), then the agent |
-| arguments | `size` (10), `setting` (permutation), `split` (train), `max_episode_steps` (1000), `drop` (destroy), `names_per_cell` (1), `sight` (None: the whole room), `tells_answer` (False) |
+| arguments | `size` (10, walls included; the paper tests in 9, 10 and 11), `setting` (permutation; or `ten_letters`, the same with ten letters instead of five, `new_edge`, `new_edge_and_nodes`: how evaluation differs from training), `split` (train; or `eval`, or its parts `valid` and `test`), `max_episode_steps` (1000), `drop` (destroy: picking up an item destroys the held one, as the authors do; or `floor`), `names_per_cell` (1), `sight` (None: the whole room; or a Euclidean distance in cells), `tells_answer` (False) |
 | recorded draws | `monster_moves` [B, 1] int, 0 .. 4 or -1 for none; `monster_order` [B, 1] int, which has no effect with one monster |
 | state for `restore` | cells as row * W + column: `agent_cells` [1], `monster_cells` [1], `item_cells` [3]; `triple` [3], places in `splits.LETTERS`, each beaten by the next; `dragon`, place in the triple of its letter; optional: `held` [1] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`. Item k beats letter k of the triple |
 | metrics | `win_rate`, 1 for a win; `fights_right_item`, `fights_wrong_item`, `fights_no_item`, 1 for an end by a fight with that in hand |
 | version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
-
-from __future__ import annotations
 
 from functools import cache
 
@@ -65,24 +63,7 @@ class RockPaperScissors(Arena):
         sight: float | None = None,
         tells_answer: bool = False,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            size: side of the room in cells, walls included; the paper trains in 10 and tests in 9, 10 and 11.
-            setting: how evaluation differs from training: `permutation`, `new_edge` or `new_edge_and_nodes`;
-                `ten_letters` is like the first with ten letters instead of five.
-            split: `train` or `eval`; or one of the parts of `eval`: `valid`, `test`.
-            max_episode_steps: steps until the game is lost.
-            drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
-            names_per_cell: P, number of names that are observed in one cell.
-            sight: Euclidean distance in cells up to which the agent sees; None for the whole room.
-            tells_answer: observations include `answer_word`, which an auxiliary loss may use.
-
-        Raises:
-            ValueError: an argument out of range.
-        """
+        """Build B worlds; the table above documents the arguments."""
         self._games = triples(setting, split)
         super().__init__(
             num_worlds,

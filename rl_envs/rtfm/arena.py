@@ -227,16 +227,10 @@ class Observer:
         }
 
     def observe(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
-        """Observations of all agents of K worlds.
+        """Observations of all agents of K worlds, [K, N, ...] as `spec` declares them.
 
-        Args:
-            agents: [K, N] int64, cells of agents; 0 for dead ones.
-            things: [K, E] int64, cells of items and monsters, lowest first; 0 for removed ones.
-            names: [K, E] uint8, names of items and monsters.
-            carried: [K, N] uint8, names of held items.
-
-        Returns:
-            dict of `[K, N, ...]` arrays, as `spec` declares them.
+        `agents` [K, N]: their cells, 0 for the dead; `things`, `names` [K, E]: cells of items and monsters, lowest
+        first, 0 for removed ones, and their names; `carried` [K, N]: names of held items.
         """
         return {
             "grid": self._names_in_cells(agents, things, names),

@@ -6,8 +6,6 @@ keyed permutation of the pairs puts its first half into training and its second 
 that half is for validation and the rest for tests. It depends only on numbers, so it is equal in every process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 
@@ -25,17 +23,13 @@ _KEY = 0x5EED_0F_A11
 
 
 class Partitions:
-    """All partitions of things into groups of equal size, in lexicographic order of the labels.
-
-    Attributes:
-        labels: [R, T] int8, group of each thing.
-        members: [R, G, T / G] int64, things of each group, ascending.
-    """
+    """All partitions of things into groups of equal size, in lexicographic order of the labels."""
 
     def __init__(self, num_things: int, num_groups: int) -> None:
         """List the partitions."""
         share = num_things // num_groups
-        self.labels = np.array(list(_labellings([share] * num_groups)), np.int8)
+        self.labels = np.array(list(_labellings([share] * num_groups)), np.int8)  # [R, T] int8, group of each thing
+        # [R, G, T / G] int64, things of each group, ascending
         self.members = np.argsort(self.labels, axis=1, kind="stable").reshape(-1, num_groups, share)
         self._digits = num_groups ** np.arange(num_things)[::-1]
         self._numbers = self.labels @ self._digits
@@ -53,18 +47,14 @@ class Partitions:
 
 
 class Assignments:
-    """Every pair of a partition of monsters into teams and one of modifiers into elements.
-
-    Attributes:
-        teams: partitions of the monsters.
-        elements: partitions of the modifiers.
-        count: number of assignments; `rank of teams * len(elements) + rank of elements` is an assignment's number.
-    """
+    """Every pair of a partition of monsters into teams and one of modifiers into elements."""
 
     def __init__(self, has_groups: bool) -> None:
         """List the partitions and key the permutation of their pairs."""
-        self.teams = Partitions(MAX_MONSTERS if has_groups else NUM_TEAMS, NUM_TEAMS)
+        self.teams = Partitions(MAX_MONSTERS if has_groups else NUM_TEAMS, NUM_TEAMS)  # partitions of the monsters
+        # partitions of the modifiers
         self.elements = Partitions(MAX_MODIFIERS if has_groups else NUM_ELEMENTS, NUM_ELEMENTS)
+        # number of assignments; `rank of teams * len(elements) + rank of elements` is an assignment's number
         self.count = len(self.teams) * len(self.elements)
         self._shift_teams = _round_tables(len(self.elements), len(self.teams), 0)
         self._shift_elements = _round_tables(len(self.teams), len(self.elements), 1)
@@ -99,12 +89,7 @@ class Assignments:
         return team, element
 
     def number(self, team_of: Array, element_of: Array) -> Array:
-        """Assignments in which monsters and modifiers have these labels, [K] int64.
-
-        Args:
-            team_of: [K, monsters] place in `TEAMS` of each monster.
-            element_of: [K, modifiers] place in `ELEMENTS` of each modifier.
-        """
+        """Assignments [K] of places in `TEAMS` [K, monsters] and places in `ELEMENTS` [K, modifiers], int64."""
         return self.teams.rank(team_of) * len(self.elements) + self.elements.rank(element_of)
 
 

@@ -4,8 +4,6 @@ The number of a cell is row * size + column. Cell 0 is a corner of the wall, whi
 "nowhere". RTFM, section 3; for the walk of monsters the authors' engine, in which they see five cells far.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -26,48 +24,34 @@ MIN_SIZE, MAX_SIZE = 5, 15
 
 
 class Grid:
-    """The tables of a room of one size.
-
-    Attributes:
-        size: side of the room in cells, walls included.
-        inside: [C] int64, cells that are not wall.
-        coordinates: [size^2, 2] uint8, row and column of each cell.
-        is_legal: [size^2, 5] bool, moves that do not lead into a wall; only stay is legal in a wall.
-        target: [size^2, 5] int64, cell after a move; the same cell for a move into a wall.
-        distance: [size^2, size^2] int64, squared Euclidean distances.
-    """
+    """The tables of a room of one size."""
 
     def __init__(self, size: int) -> None:
         """Compute the tables."""
         if not MIN_SIZE <= size <= MAX_SIZE:
             raise ValueError(f"size counts the walls and must be {MIN_SIZE} to {MAX_SIZE} cells, got {size}")
-        self.size = size
+        self.size = size  # side of the room in cells, walls included
         cells = np.arange(size * size)
         places = np.stack(np.divmod(cells, size), axis=1)
         is_inside = np.logical_and.reduce((places > 0) & (places < size - 1), axis=1)
-        self.inside = cells[is_inside]
-        self.coordinates = places.astype(np.uint8)
+        self.inside = cells[is_inside]  # [C] int64, cells that are not wall
+        self.coordinates = places.astype(np.uint8)  # [size^2, 2] uint8, row and column of each cell
         targets = (cells[:, None] + STEPS @ (size, 1)).clip(0, len(cells) - 1)
+        # [size^2, 5] bool, moves that do not lead into a wall; only stay is legal in a wall
         self.is_legal = is_inside[targets] & is_inside[:, None]
         self.is_legal[:, 0] = True
+        # [size^2, 5] int64, cell after a move; the same cell for a move into a wall
         self.target = np.where(self.is_legal, targets, cells[:, None])
         apart = places[:, None] - places
-        self.distance = (apart**2).sum(-1)
+        self.distance = (apart**2).sum(-1)  # [size^2, size^2] int64, squared Euclidean distances
         self._chase = self._chasing_targets(apart)
         self._wander = np.stack([_spread(self.target[cell, self.is_legal[cell]]) for cell in cells])
 
     def walk(self, monsters: Array, prey: Array, draws: Array) -> Array:
         """Cells that monsters intend to enter: with probability 0.6 toward a prey in sight, else any legal move.
 
-        A monster for which two moves come closer takes either. A monster in its prey's cell stays there.
-
-        Args:
-            monsters: [...] int, cells of the monsters.
-            prey: [...] int, cells of the agents that they chase.
-            draws: [...] int, uniform in 0 .. WALKS - 1.
-
-        Returns:
-            [...] int64, cells.
+        A monster for which two moves come closer takes either. A monster in its prey's cell stays there. All arrays are
+        [...] int; `draws` are uniform in 0 .. WALKS - 1.
         """
         chase = self._chase[monsters, prey, (draws < _FIRST_AXIS).view(np.int8)]
         wander = self._wander[monsters, draws % _WANDERS]

@@ -4,8 +4,6 @@ A lexicon has a vocabulary (word -> id, 0 is padding) and a table of names, the 
 inventory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -21,14 +19,7 @@ _FIRST_KINDS = (NO_KIND, NO_KIND, KIND_WALL, KIND_AGENT, KIND_AGENT, NO_KIND, NO
 
 
 class Lexicon:
-    """Words and names of one family of worlds; grids, documents and goals share the words.
-
-    Attributes:
-        vocabulary: V words; the id of a word is its index. The first word is the padding.
-        names: K names; each is a string of words.
-        name_words: [K, W] int16, word ids of the names, padded with 0; name 0 has no words.
-        name_kinds: [K] uint8, kinds of the names.
-    """
+    """Words and names of one family of worlds; grids, documents and goals share the words."""
 
     def __init__(
         self, monsters: Iterable[str], items: Iterable[str], sentences: Iterable[str], empty_handed: str = "nothing"
@@ -38,14 +29,17 @@ class Lexicon:
         Items lie on the floor or are in inventories; `empty_handed` is the name of an empty inventory.
         """
         monsters, items = tuple(monsters), tuple(items)
+        # K names; each is a string of words
         self.names = ("", "empty", "wall", "you", "agent", empty_handed, "fog", *monsters, *items)
         written = " ".join((*self.names, *sentences)).split()
+        # V words; the id of a word is its index. The first word is the padding
         self.vocabulary = ("<pad>", *dict.fromkeys(written))
         self._word_ids = {word: number for number, word in enumerate(self.vocabulary)}
         self._name_ids = {name: number for number, name in enumerate(self.names)}
+        # [K, W] int16, word ids of the names, padded with 0; name 0 has no words
         self.name_words = self.padded([self.encode(name) for name in self.names])
         kinds = _FIRST_KINDS + (KIND_MONSTER,) * len(monsters) + (KIND_ITEM,) * len(items)
-        self.name_kinds = np.array(kinds, np.uint8)
+        self.name_kinds = np.array(kinds, np.uint8)  # [K] uint8, kinds of the names
 
     def encode(self, text: str) -> list[int]:
         """Word ids of a text whose words are separated by blanks."""

@@ -3,8 +3,6 @@
 Shapes are drawn at twice the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,22 +14,16 @@ from PIL import Image, ImageDraw, ImageFont
 from rl_envs.core.render import BACKGROUND, FOREGROUND, MUTED, Colour, Line, Panel, with_text_panel
 from rl_envs.core.spec import Array
 from rl_envs.rtfm.grid import AGENT_COLOURS
+from rl_envs.rtfm.words import LEGEND
 
 Cell: TypeAlias = tuple[int, int]
 
 FLOOR: Colour = (247, 242, 232)
 GRID: Colour = (226, 218, 203)
 WALL: Colour = (84, 90, 103)
-ITEM: Colour = (255, 255, 255)
+ITEM: Colour = LEGEND["item"]
 MONSTER: Colour = (196, 186, 204)
 """Colour of a monster whose first word is no element."""
-ELEMENT_COLOURS: dict[str, Colour] = {
-    "cold": (140, 190, 235),
-    "fire": (238, 130, 100),
-    "lightning": (244, 210, 90),
-    "poison": (150, 200, 120),
-}
-LEGEND = {"item": ITEM, **{f"{element} monster": colour for element, colour in ELEMENT_COLOURS.items()}}
 CELL_PIXELS = 84
 """Side of a cell."""
 _OVERSAMPLING = 2
@@ -73,7 +65,7 @@ def _room(scene: Scene, cell_pixels: int) -> Image.Image:
     for _, cell in scene.items:
         pen.rounded_rectangle(_box(cell, side, side // 24), radius=side // 12, fill=ITEM, outline=FOREGROUND, width=3)
     for name, cell in scene.monsters:
-        fill = ELEMENT_COLOURS.get(name.split()[0], MONSTER)
+        fill = LEGEND.get(f"{name.split()[0]} monster", MONSTER)
         pen.polygon(_spikes(_box(cell, side, side // 20)), fill=fill, outline=FOREGROUND)
     for number, (cell, alive) in enumerate(zip(scene.agents, scene.is_agent_alive, strict=True)):
         here = [other for other, place in enumerate(scene.agents) if place == cell]

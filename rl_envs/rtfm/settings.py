@@ -1,7 +1,5 @@
 """Settings of a room and of its rules, checked when they are made. RTFM and its reading task share them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Integral

@@ -3,8 +3,6 @@
 Each stage adds one difficulty to the one before. The single-agent papers use the same flags one by one.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 TRAINING_SIZE, LARGE_SIZE = 8, 10

@@ -4,8 +4,6 @@ Punctuation marks are separate words. `{names}` is replaced by monsters or modif
 team or element. Every template also fits a single name. This file holds only templates.
 """
 
-from __future__ import annotations
-
 PLAIN_BEATS = "{names} beat {group} ."
 PLAIN_MEMBERS = "{names} are {group} ."
 PLAIN_GOAL = "defeat the {group}"

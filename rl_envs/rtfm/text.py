@@ -5,8 +5,6 @@ encodes every possible sentence once (a few thousand with groups and natural lan
 rows, without strings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,12 +22,7 @@ DOCUMENT_DRAWS = 2 * SENTENCES
 
 
 class DocumentWriter:
-    """Writes the documents and goals of one kind of world.
-
-    Attributes:
-        document_length: L, tokens of the longest possible document; no document is cut.
-        goal_length: L, tokens of the longest goal.
-    """
+    """Writes the documents and goals of one kind of world."""
 
     def __init__(self, lexicon: Lexicon, names: NameSet, assignments: Assignments, is_natural: bool) -> None:
         """Encode all sentences and goals of the assignments.
@@ -49,18 +42,13 @@ class DocumentWriter:
         self._num_forms = np.repeat([len(beats), len(members)], [NUM_ELEMENTS, NUM_TEAMS])
         self._goals = lexicon.padded([lexicon.encode(form.format(group=team)) for team in TEAMS for form in goals])
         self._num_goals = len(goals)
+        # L, tokens of the longest possible document; no document is cut
         self.document_length = of_elements.longest + of_teams.longest
-        self.goal_length = self._goals.shape[1]
+        self.goal_length = self._goals.shape[1]  # L, tokens of the longest goal
         self._halves = None if is_natural else (self._joined(self._first_of_element), self._joined(self._first_of_team))
 
     def documents(self, team_ranks: Array, element_ranks: Array, uniforms: Array) -> Array:
-        """One document for each assignment, [K, document_length] int16 word ids, padded with 0.
-
-        Args:
-            team_ranks: [K] ranks of the teams' partitions.
-            element_ranks: [K] ranks of the elements' partitions.
-            uniforms: [K, DOCUMENT_DRAWS].
-        """
+        """One document [K, document_length] int16 word ids, padded with 0, for each assignment's two ranks [K]."""
         if self._halves is not None:
             return np.concatenate([self._halves[0][element_ranks], self._halves[1][team_ranks]], axis=1)
         chosen = np.concatenate([self._first_of_element[element_ranks], self._first_of_team[team_ranks]], axis=1)
@@ -72,12 +60,7 @@ class DocumentWriter:
         return documents
 
     def goals(self, teams: Array, uniforms: Array) -> Array:
-        """One goal for each team, [K, goal_length] int16 word ids, padded with 0.
-
-        Args:
-            teams: [K] indices into `TEAMS`.
-            uniforms: [K].
-        """
+        """One goal for each team [K] (indices into `TEAMS`), [K, goal_length] int16 word ids, padded with 0."""
         return self._goals[teams * self._num_goals + (uniforms * self._num_goals).astype(np.int64)]
 
     def _joined(self, numbers: Array) -> Array:

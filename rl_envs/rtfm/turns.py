@@ -5,8 +5,6 @@ deterministic: the held item beats the monster, or the agent dies. So a fight co
 hit points. For several agents EnDi (2023, appendix A.1).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,12 +4,18 @@ RTFM (Zhong et al., 2020, appendix) and, for the second set, EnDi (2023, appendi
 modifier, noun, team or element is its index in these lists.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ELEMENTS = ("cold", "fire", "lightning", "poison")
 TEAMS = ("order of the forest", "rebel enclave", "star alliance")
+LEGEND = {
+    "item": (255, 255, 255),
+    "cold monster": (140, 190, 235),
+    "fire monster": (238, 130, 100),
+    "lightning monster": (244, 210, 90),
+    "poison monster": (150, 200, 120),
+}
+"""Colours in images."""
 
 
 @dataclass(frozen=True)

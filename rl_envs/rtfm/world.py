@@ -18,16 +18,13 @@ monster and one further item are there to mislead whoever does not read.
 | words | ids into `vocabulary`; names, documents and goals share them, and all variants of this world have the same ids; 0 is the padding |
 | rewards | per agent: +1 if it kills a target, -1 if it dies or kills the distractor, `team_loss` if another agent causes a loss, else -0.02; -1 for every agent at the limit |
 | episode end | terminated: all targets are dead (a win if every agent and the distractor live), an agent or the distractor is dead, or `max_episode_steps` (1000) is reached, which is a loss; never truncated |
-| arguments | `size` (6), `num_agents` (1), `group` (False), `dyna` (False), `nl` (False), `split` (train), `names` (paper), `distractor_monster` (True), `distractor_item` (True), `resample_text` (episode), `drop` (destroy), `team_loss` (None: the step's reward), `names_per_cell` (1), `sight` (None: the whole room), `max_episode_steps` (1000) |
+| arguments | `size` (6, walls included; 5 to 15), `num_agents` (1; to 3, each target having an element of its own), `group` (False; True: three monsters a team and two modifiers an element), `dyna` (False; True: monsters move, with probability 0.6 toward the nearest agent that they see, else at random), `nl` (False; True: texts from many templates in random order), `split` (train; or `eval`, which shares no assignment with it, or its parts `valid` and `test`), `names` (paper; or `new`, words that never occur in training), `distractor_monster` (True), `distractor_item` (True: one that beats the distractor), `resample_text` (episode; or `step`, with `nl`, as the authors do), `drop` (destroy: picking up an item destroys the held one, as the authors do; or `floor`), `team_loss` (None: the step's reward), `names_per_cell` (1), `sight` (None: the whole room; or a Euclidean distance in cells), `max_episode_steps` (1000) |
 | recorded draws | `monster_moves` [B, M] int, 0 .. 4 or -1 for none; `monster_order` [B, M] and `agent_order` [B, N] int, ranks of the movers, gaps allowed, -1 for none |
 | state for `restore` | cells as row * W + column: `agent_cells` [N], `monster_cells` [M] (targets, then the distractor), `item_cells` [I] (numbered like the monsters that they beat; 0 is gone); `monster_names`, `item_names` (`lexicon.name_ids`), `assignment` (`assignment_number`), `goal_team` (place in `words.TEAMS`); optional: `held` [N] (0 nothing, k + 1 item k), `agent_alive`, `monster_alive`, `step_limit`, `episode_length`; `document` and `goal` with their tables |
 | metrics | `win_rate`, 1 for a win; `fights_right_item`, `fights_wrong_item`, `fights_no_item`, 1 for an end by a fight with that in hand (right beats a target; of several fighters the share) |
 | version history | v0: first version; rules replay the authors' engine without a mismatch |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -41,7 +38,7 @@ from rl_envs.rtfm.assignments import NUM_ELEMENTS, NUM_TEAMS, SPLITS, assignment
 from rl_envs.rtfm.lexicon import Lexicon
 from rl_envs.rtfm.settings import RoomSettings, StepRules
 from rl_envs.rtfm.text import DOCUMENT_DRAWS, DocumentWriter
-from rl_envs.rtfm.words import ELEMENTS, NAME_SETS, TEAMS, NameSet
+from rl_envs.rtfm.words import ELEMENTS, LEGEND, NAME_SETS, TEAMS, NameSet
 
 MAX_AGENTS = 3
 RESAMPLING = ("episode", "step")
@@ -53,13 +50,7 @@ class Rtfm(Arena):
     """B rooms with monsters, and a document about them; the table above documents them."""
 
     story = module_story(__name__)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.rtfm.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
+    legend = LEGEND
 
     def __init__(
         self,
@@ -82,30 +73,7 @@ class Rtfm(Arena):
         sight: float | None = None,
         max_episode_steps: int = 1000,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            size: side of the room in cells, walls included: 6, 8 or 10 in the papers, 5 to 15 here.
-            num_agents: N, 1 to 3: each target has an element of its own, and the distractor has the fourth one.
-            group: three monsters per team and two modifiers per element, instead of one each.
-            dyna: monsters move: with probability 0.6 toward the nearest agent that they see, else at random.
-            nl: documents and goals from many templates in random order, instead of one form in a fixed order.
-            split: `train` or `eval`, which share no assignment; or one of the parts of `eval`: `valid`, `test`.
-            names: `paper`, or `new` for words that never occur in training.
-            distractor_monster: whether there is a monster of another team.
-            distractor_item: whether there is an item that beats the distractor monster.
-            resample_text: write the texts once per `episode`, or at every `step` (with `nl`), as the authors do.
-            drop: picking up an item destroys the held one (`destroy`, as the authors do) or leaves it there (`floor`).
-            team_loss: reward of the agents that did not cause a loss; by default the step's reward.
-            names_per_cell: P, number of names that are observed in one cell.
-            sight: Euclidean distance in cells up to which agents see; None for the whole room.
-            max_episode_steps: joint steps until the game is lost.
-
-        Raises:
-            ValueError: an argument out of range.
-        """
+        """Build B worlds; the table above documents the arguments."""
         _check(num_agents, split, names, resample_text)
         self._split = split
         self._prepare_texts(NAME_SETS[names], group, nl, num_agents)

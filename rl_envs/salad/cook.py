@@ -1,7 +1,5 @@
 """Scripted cooks: baselines that act on each agent's beliefs, with or without messages of the teacher's grammar."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,9 +29,7 @@ class ScriptedCooks:
     def act(self, heard: Sequence[Sequence[Subtask | None]] | None = None) -> Array:
         """Actions for the present state of the world, [B, N] int64; agents that do not decide wait.
 
-        Args:
-            heard: `[B][N]`, subtask that a message requested of each agent, or None; without `heard` no agent gets
-                messages.
+        `heard` [B][N] is the subtask that a message requested of each agent, or None; by default none gets messages.
         """
         world, state = self._world, self._world.state
         for memory in (self._passed, self._asked_for):
@@ -77,16 +73,9 @@ def knowledge(
     wanted: frozenset[int],
     passed: Array | None = None,
 ) -> Knowledge:
-    """Knowledge of one agent; without `passed`, the knowledge of an agent that sees everything.
+    """Knowledge of one agent in world `row`; without `passed` [5] (things it passed on), of one that sees everything.
 
-    Args:
-        world: the worlds.
-        belief: beliefs of all agents.
-        available: [B, N, macro actions] bool.
-        row: index of the world.
-        agent: number of the agent.
-        wanted: foods of the dish.
-        passed: [5] bool, things that the agent passed on.
+    `available` [B, N, macro actions] bool; `wanted`: foods of the dish.
     """
     kitchen, at, mate = world.kitchen, int(belief.at[row, agent]), int(belief.at[row, 1 - agent])
     sees_all = passed is None

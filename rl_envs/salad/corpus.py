@@ -5,8 +5,6 @@ occurs twice, with and without a message before it. Actions are random legal one
 cook that mostly follows the message, which gives a small model some of the prior knowledge of a large one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypedDict, Unpack
@@ -72,14 +70,9 @@ class PlayOptions(TypedDict, total=False):
 def collect_corpus(
     world: Salad, env_steps: int, *, teacher: Teacher | None = None, **options: Unpack[PlayOptions]
 ) -> Corpus:
-    """Play and record prompts with messages and actions.
+    """Play and record prompts with messages and actions in kitchens with macro actions and text, which are reset.
 
-    Args:
-        world: kitchens with macro actions and text; they are reset.
-        env_steps: number of env steps to play.
-        teacher: source of the recorded messages, by default the scripted teacher, whose messages the cooks receive in
-            any case.
-        options: how they play.
+    The teacher writes the recorded messages, by default the scripted one, whose messages the cooks receive in any case.
     """
     narrator = Narrator(world)
     written: dict[tuple[str, str], None] = {}
@@ -135,17 +128,9 @@ def _play(
 def erring_actions(
     cooks: ScriptedCooks, legal: Array, sent: Sequence[Sequence[str]], error: float, random: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Actions of scripted cooks that receive each other's messages, with random errors.
+    """Actions of cooks that receive the messages `sent` [B][N], a share `error` of them random.
 
-    Args:
-        cooks: the cooks that act.
-        legal: [B, N, A] bool.
-        sent: the cooks' messages `[B][N]`.
-        error: share of decisions that are random.
-        random: generator of the errors.
-
-    Returns:
-        the actions, those without errors, and random legal ones, [B, N] int64 each.
+    Gives the actions, those without errors, and random legal ones, [B, N] int64 each.
     """
     scripted = cooks.act([[parse_message(team[1], 0), parse_message(team[0], 1)] for team in sent])
     any_legal = (random.random(legal.shape) * legal).argmax(-1)

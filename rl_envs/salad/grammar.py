@@ -5,8 +5,6 @@ team mate, the agent itself, the order. Each slot holds one of its sentences, or
 sentences and their ids.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -15,17 +13,7 @@ import numpy as np
 from rl_envs.core.spec import Array
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad.kitchen import Kitchen
-from rl_envs.salad.symbols import (
-    AGENT_NAMES,
-    COUNTER,
-    FOODS,
-    MOVES,
-    NOTHING,
-    NUM_FOODS,
-    RECIPES,
-    SIDE,
-    STAY,
-)
+from rl_envs.salad.symbols import AGENT_NAMES, COUNTER, FOODS, MOVES, NOTHING, NUM_FOODS, RECIPES, SIDE, STAY
 
 NUM_CONTENTS = 2**NUM_FOODS
 FIRST_BOWL = 1 + 2 * NUM_FOODS

@@ -3,8 +3,6 @@
 Paths are tables: in a kitchen of 49 cells the first move of a shortest path is a look-up, also around the other agent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

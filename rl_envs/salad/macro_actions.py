@@ -6,8 +6,6 @@ the board is reached with empty hands, or the food is chopped. So one mask holds
 can continue.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array
@@ -66,11 +64,7 @@ class MacroActions:
         return (bare & ~chopped).any(2), (bare & chopped).any(2), plates.any(2)
 
     def available(self, belief: Belief) -> Array:
-        """Macro actions that have an effect, as far as the agent knows.
-
-        Returns:
-            [B, N, NUM_MACROS] bool; waiting is always available.
-        """
+        """Macro actions that have an effect, as far as the agent knows, and waiting, [B, N, NUM_MACROS] bool."""
         hand, at = belief.hand, belief.at
         available = np.ones((*hand.shape, NUM_MACROS), bool)
         is_empty, has_plate = hand == NOTHING, hand >= NUM_FOODS
@@ -101,13 +95,7 @@ class MacroActions:
         return available
 
     def moves(self, macros: Array, available: Array, belief: Belief) -> Array:
-        """The next primitive move of each macro action, [B, N] int64.
-
-        Args:
-            macros: [B, N], present macro actions of the agents.
-            available: [B, N, NUM_MACROS] bool; an unavailable macro action stays.
-            belief: beliefs of the agents.
-        """
+        """The next primitive move of each macro action, [B, N] int64; one that is not `available` stays."""
         can = np.take_along_axis(available, macros[..., None], 2)[..., 0]
         targets, at = self._targets(np.where(macros < STEP, macros, WAIT), belief), belief.at
         through = self._first(targets, at, np.zeros_like(at))
@@ -122,12 +110,8 @@ class MacroActions:
     def is_over(self, macros: Array, belief: Belief, had: Array, touched: Array, lost: Array) -> Array:
         """Macro actions that ended in this step, apart from those that are no longer available, [B, N] bool.
 
-        Args:
-            macros: [B, N], macro actions of the agents.
-            belief: beliefs after the step.
-            had: [B, N] thing in hand before the step.
-            touched: [B, N] bool, moves that touched something.
-            lost: [B, N] bool, moves lost to the other agent.
+        `belief` is after the step, `had` [B, N] the thing in hand before it; moves `touched` something or were `lost`
+        to the other agent, [B, N] bool.
         """
         gets_plate = (macros >= GET + NUM_FOODS) & (macros < TO_BOARD)
         has_filled = gets_plate & (had != NOTHING) & (belief.hand == NOTHING)

@@ -4,8 +4,6 @@ A code [F] int16 is one agent's observation `situation`: ids of sentences, then 
 are separate, because messages stand between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rl_envs.core.spec import Array
@@ -49,21 +47,14 @@ class Narrator:
     def action_prompt(self, code: Array, heard: Sequence[str] = ()) -> str:
         """Prompt that an agent continues with its action, after the received messages: the paper's rho_u.
 
-        Args:
-            code: [F] int16, the agent's situation.
-            heard: messages received, an empty text for none.
+        `code` [F] int16 is its situation; an empty text is no message.
         """
         me, mate = self._names(code)
         messages = "".join(f' {mate} says: "{message}"' for message in heard if message)
         return f"{self.scene(code)}{messages} {self.order(code)} Now {me} should"
 
     def teacher_prompt(self, codes: Sequence[Array], max_words: int) -> str:
-        """Prompt for a large language model as teacher, with the situations of all agents: the paper's rho_tch.
-
-        Args:
-            codes: N codes, [F] int16 each.
-            max_words: largest number of words of a message.
-        """
+        """Prompt for a large language model as teacher: the paper's rho_tch; `codes` [F] are N agents' situations."""
         situations = "\n".join(
             f"{AGENT_NAMES[self.speaker(code)]} is told: {self.scene(code)} {self.order(code)}" for code in codes
         )

@@ -6,8 +6,6 @@ everything in sight, chops, and the order. Row and column are 0 for everything o
 which no thing and no agent can be in.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,15 +95,9 @@ class Observer:
         self._fixed = np.append(kitchen.boards, kitchen.delivery)
 
     def observe(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Vector observations of the agents of some worlds.
+        """Vector observations [K, N, 30] uint8 of the agents of worlds `rows`; `knows` [K, N]: who knows the order.
 
-        Args:
-            state: state of all worlds.
-            knows: [K, N] bool, agents that know the order.
-            rows: [K] indices of worlds.
-
-        Returns:
-            [K, N, 30] uint8: foods, plates, boards, delivery, the agent, the other agent, one number for each recipe.
+        Foods, plates, boards, delivery, the agent, the other agent, one number for each recipe.
         """
         kitchen, at = self._kitchen, state["agent_cells"][rows]
         seen = visible_things(kitchen, state, rows)

@@ -6,8 +6,6 @@ food, and with it a secret order, has one cutting board here, and two in `secret
 and its order, so no prompt of a tested kitchen can be one of a generated kitchen.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -34,14 +32,10 @@ _DRAWS = 3 + 4 * SIDE
 
 
 def procedural_kitchen(number: int, seed: int = 0) -> dict[str, Any]:
-    """Arguments of `salad-v0` for one generated kitchen, the same in every process.
+    """Arguments of `salad-v0` for generated kitchen `number` >= 0 of a seed, the same in every process.
 
     Kitchens come in rounds of four, one of each kind: a round with one food, in which the order of two of the kinds is
     known by Alice alone; a round with several foods; and a round with one food that both know.
-
-    Args:
-        number: number of the kitchen, at least 0.
-        seed: another seed gives other kitchens.
     """
     door, salad, stock, *places = Chance(seed, number, 1).uniforms(_DRAWS)[0].tolist()
     kind, style = KINDS[number % len(KINDS)], _STYLES[number // len(KINDS) % len(_STYLES)]
@@ -59,12 +53,7 @@ def procedural_drawing(
 ) -> tuple[str, ...]:
     """Seven rows of a generated map in which both cooks together reach everything, and which is none of A to D.
 
-    Args:
-        kind: one of `KINDS`.
-        foods: those that the kitchen has.
-        num_boards: 1 or 2.
-        door: uniform number that places a doorway.
-        places: [28] uniform numbers that place everything else at the border.
+    Uniform number `door` places a doorway, and `places` [28] everything else at the border.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")

@@ -3,8 +3,6 @@
 Shapes are drawn at three times the size and then reduced, so that edges are smooth; text is drawn afterwards.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from rl_envs.salad.symbols import (
     COUNTER,
     DELIVERY,
     FOODS,
+    LEGEND,
     NOTHING,
     NUM_FOODS,
     NUM_THINGS,
@@ -38,11 +37,8 @@ FLOOR: Colour = (246, 240, 228)
 TILE: Colour = (233, 224, 207)
 WOOD: Colour = (196, 160, 118)
 WOOD_EDGE: Colour = (166, 129, 90)
-BOARD_COLOUR: Colour = (236, 211, 168)
-WINDOW: Colour = (104, 150, 172)
 CHINA: Colour = (253, 253, 253)
-FOOD_COLOURS: tuple[Colour, ...] = ((217, 66, 53), (104, 174, 78), (171, 104, 170))
-LEGEND = dict(zip(FOODS, FOOD_COLOURS, strict=True)) | {"cutting board": BOARD_COLOUR, "window for orders": WINDOW}
+*FOOD_COLOURS, BOARD_COLOUR, WINDOW = LEGEND.values()
 _OVERSAMPLING = 3
 _TEXT_PIXELS, _PANEL_COLUMNS = 14, 38
 _PANEL = Panel(width=310, text_pixels=_TEXT_PIXELS, line_pixels=20, corner=(16, 12))
@@ -71,12 +67,7 @@ class Scene:
 
 
 def make_scene(kitchen: Kitchen, state: Arrays) -> Scene:
-    """The content of the image of one world.
-
-    Args:
-        kitchen: the kitchen.
-        state: state of one world, name -> [...].
-    """
+    """The content of the image of one world in this state, name -> [...]."""
     items = [_item(state, thing) for thing in range(NUM_THINGS)]
     return Scene(
         fixtures=kitchen.fixtures.tolist(),

@@ -4,8 +4,6 @@ Agents act in their order. There is no heading: a move into a cell that is not f
 the kind of cell, the hand and the thing that lies there (`EFFECTS`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,12 +61,9 @@ class Rules:
     def __init__(self, kitchen: Kitchen, *, swap: bool, restore: str, rechop_pays: bool) -> None:
         """Select the rules.
 
-        Args:
-            kitchen: the kitchen.
-            swap: agents that move into each other's cells swap; otherwise both lose their move.
-            restore: place where things return after a wrong delivery if their home is taken: `nearest` free counter, or
-                `cover` the thing there.
-            rechop_pays: whether a food that a wrong delivery made raw again pays again when chopped.
+        With `swap`, agents that move into each other's cells swap; otherwise both lose their move. `restore`: place of
+        things after a wrong delivery if their home is taken: `nearest` free counter, or `cover` the thing there.
+        `rechop_pays`: whether a food that a wrong delivery made raw again pays again when chopped.
         """
         self._kitchen, self._swap, self._covers, self._rechop_pays = kitchen, swap, restore == "cover", rechop_pays
         self._place = np.select(
@@ -76,12 +71,7 @@ class Rules:
         )
 
     def play(self, state: Arrays, moves: Array) -> Outcome:
-        """Apply one step to the state.
-
-        Args:
-            state: see the class; `recipe` [B] are indices into `RECIPES`.
-            moves: [B, N] int, primitive moves.
-        """
+        """Apply primitive moves [B, N] to the state (see the class; `recipe` [B] are indices into `RECIPES`)."""
         targets = self._kitchen.neighbours[moves, state["agent_cells"]]
         walks = self._kitchen.is_floor[targets] & (moves != STAY)
         touched = ~self._kitchen.is_floor[targets]

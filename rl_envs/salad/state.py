@@ -1,7 +1,5 @@
 """The state of a kitchen: initial arrays, checks of a restored one, and the part that follows from the rest."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays

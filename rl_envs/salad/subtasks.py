@@ -5,8 +5,6 @@ and a cook at the foods passes them on. Where both reach everything, Bob brings 
 teacher plans with the true state, a cook with its beliefs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import lru_cache
 

@@ -3,8 +3,6 @@
 The number of a cell is row * 7 + column.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 SIDE = 7
@@ -15,6 +13,14 @@ AGENT_COLOURS = ((37, 99, 214), (226, 132, 36))
 """Colours of the agents in images."""
 
 FOODS = ("tomato", "lettuce", "onion")
+LEGEND = {
+    "tomato": (217, 66, 53),
+    "lettuce": (104, 174, 78),
+    "onion": (171, 104, 170),
+    "cutting board": (236, 211, 168),
+    "window for orders": (104, 150, 172),
+}
+"""Colours in images."""
 NUM_FOODS, NUM_PLATES, NUM_BOARDS = 3, 2, 2
 NUM_THINGS = NUM_FOODS + NUM_PLATES
 """Things are numbered foods first, then plates."""

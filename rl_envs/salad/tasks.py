@@ -1,7 +1,5 @@
 """Named tasks as arguments of `salad-v0`: every salad on every map, such as `lettuce_tomato_b`, and `secret_order`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rl_envs.salad.kitchen import LAYOUTS

@@ -8,8 +8,6 @@ The grammar, with MATE one of Alice and Bob, and FOOD tomato, lettuce or onion:
 The first subtask is for the mate, the second is the speaker's own (left out if it waits).
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -4,8 +4,6 @@ The sentences describe exactly what an agent sees, in TWOSOME's order of slots, 
 itself. Everything is arithmetic on arrays; the strings are in `grammar.py`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays
@@ -26,11 +24,7 @@ _LOAD_STEP = np.array([NUM_FOODS] * NUM_FOODS + [1] * NUM_PLATES)
 
 
 class SituationDescriber:
-    """Describes situations of one kitchen in sentence and phrase ids.
-
-    Attributes:
-        num_slots: S, number of sentences in a description.
-    """
+    """Describes situations of one kitchen in sentence and phrase ids, with `num_slots` (S) sentences each."""
 
     def __init__(self, kitchen: Kitchen, grammar: Grammar) -> None:
         self._kitchen, self._grammar = kitchen, grammar
@@ -51,13 +45,7 @@ class SituationDescriber:
             self._offset[down, right] = number
 
     def describe(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Describe the situation of every agent in some worlds, [K, N, S] int16, indices into `Grammar.sentences`.
-
-        Args:
-            state: state of all worlds.
-            knows: [K, N] bool, agents that know the order.
-            rows: [K] worlds.
-        """
+        """The situation of every agent in worlds `rows` [K], [K, N, S] int16, indices into `Grammar.sentences`."""
         first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
         condition = self._condition(state, rows)
         loads = np.concatenate([_FIRST_LOAD + _LOAD_STEP * condition, np.zeros((len(rows), 1), np.int64)], axis=1)
@@ -96,17 +84,9 @@ class SituationDescriber:
         return condition
 
     def phrases(self, macros: Array, state: Arrays, belief: Belief, actions: MacroActions, rows: Array) -> Array:
-        """Ids of the actions' phrases, which name the thing in hand and the thing to chop or fetch.
+        """Ids of the phrases of actions `macros` [A] in worlds `rows` [K], [K, N, A] int16, of `Grammar.phrases`.
 
-        Args:
-            macros: [A], the actions.
-            state: state of all worlds.
-            belief: beliefs of the agents in the K worlds.
-            actions: macro actions of the kitchen, which know the nearest board.
-            rows: [K] worlds.
-
-        Returns:
-            [K, N, A] int16, indices into `Grammar.phrases`.
+        They name the thing in hand and the thing to chop or fetch.
         """
         held = np.minimum(belief.hand, NUM_FOODS) + 1
         hand = np.repeat(held[..., None], macro.NUM_MACROS, axis=2)

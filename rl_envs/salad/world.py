@@ -15,7 +15,7 @@ what they see and a phrase for each action.
 | tables | `vector_scale` [30] float32 |
 | rewards | the same to both agents: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the ordered dish, -0.1 for any other delivery, `collision_reward` (-0.01) for each move that the other agent cancels |
 | episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) is reached |
-| arguments | `layout` (A: one room; B: two rooms; C: two rooms with a doorway; D: two rooms, one has everything but the delivery), `kitchen` (None: by recipes), `recipes` (tomato), `actions` (short), `mask` (real), `order_known_by` (all), `sight` (2), `text` (True), `swap` (False), `collision_reward` (-0.01), `restore_rule` (nearest), `rechop_pays` (False), `drawing` (None), `max_episode_steps` (200) |
+| arguments | `layout` (A: one room; B: two rooms; C: two rooms with a doorway; D: two rooms, one has everything but the delivery), `kitchen` (None: the one in which the papers' language agents make these salads; or `full`, three foods, two plates, two boards; `one_plate`; `tomato`, one of each), `recipes` (tomato; of several, each episode orders one), `actions` (short), `mask` (real; or `none`, as the authors do), `order_known_by` (all; or the one agent that knows the order, `Alice` or `Bob`), `sight` (2, cells in each direction), `text` (True: observe `situation`), `swap` (False; True: agents that move into each other's cells swap instead of losing their moves), `collision_reward` (-0.01), `restore_rule` (nearest free counter for things whose first cell is taken after a wrong delivery; or `cover`, on top of it), `rechop_pays` (False; True: chopping a food again after a wrong delivery pays again), `drawing` (None; or seven rows of a custom kitchen, instead of `layout` and `kitchen`), `max_episode_steps` (200) |
 | recorded draws | none; the recipe of an episode is drawn when there are several |
 | state for `restore` | cells as row * 7 + column: `agent_cells` [N]; optional, by default as at the start of an episode: `held` [N] (thing or -1), `thing_cells` [5] (tomato, lettuce, onion, plates; -1 for things that the kitchen lacks), `chops` [3], `in_plate` [3] (0, 1 or -1), `recipe` (index into `symbols.RECIPES`), `has_paid` [3], `lying` [49] (follows from the others unless one thing covers another), `believed_cells` [N, 5], `believed_chopped` [N, 3], `believed_plate` [N, 3], `macro` [N], `decides` [N], `since_decision` [N], `episode_length` |
 | metrics | `success`, 1 for a served dish; `collisions`, cancelled moves; `wrong_dishes`, wrong deliveries |
@@ -24,7 +24,7 @@ what they see and a phrase for each action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ from rl_envs.salad.symbols import (
     COLLISION_REWARD,
     COUNTER,
     DISH_REWARD,
+    LEGEND,
     MOVES,
     NOTHING,
     RECIPES,
@@ -69,6 +70,7 @@ class Salad(World):
 
     story = module_story(__name__)
     colours = AGENT_COLOURS
+    legend = LEGEND
     metric_names: tuple[str, ...] = ("success", "collisions", "wrong_dishes")
     metric_ranges = MappingProxyType({"success": SHARE, "collisions": COUNT, "wrong_dishes": COUNT})
 
@@ -92,31 +94,7 @@ class Salad(World):
         drawing: Sequence[str] | None = None,
         max_episode_steps: int = 200,
     ) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            layout: map, A, B, C or D.
-            kitchen: `full` (three foods, two plates, two boards), `one_plate`, or `tomato` (one of each); None for the
-                one in which the papers' language agents make these salads.
-            recipes: salads, of which each episode orders one.
-            actions: `short`: macro actions of the language agents; `full`: single steps, too; `primitive`.
-            mask: `real`, or `none` to declare all actions legal, as the authors do.
-            order_known_by: `all`, or the one agent that knows the order, `Alice` or `Bob`.
-            sight: number of cells that an agent sees in each direction.
-            text: observe `situation`.
-            swap: agents that move into each other's cells swap, instead of losing their moves.
-            collision_reward: reward for each move that the other agent cancels.
-            restore_rule: after a wrong delivery things return to their first cell; if it is taken, to the `nearest`
-                free counter or on top of it (`cover`).
-            rechop_pays: chopping a food again after a wrong delivery pays again, which rewards repetition.
-            drawing: seven rows of a custom kitchen (`kitchen.Kitchen`), instead of `layout` and `kitchen`.
-            max_episode_steps: time limit in joint steps.
-
-        Raises:
-            ValueError: an argument out of range, or a recipe that this kitchen cannot make.
-        """
+        """Build B worlds; the table above documents the arguments."""
         _check(actions, mask, order_known_by, restore_rule, sight, max_episode_steps)
         rows = get_drawing(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
         self.kitchen: Kitchen = make_kitchen(rows, sight)
@@ -268,13 +246,6 @@ class Salad(World):
         if "lying" not in given:
             self.state["lying"] = lying_things(self.kitchen, self.state)
         self._look(rows)
-
-    @property
-    def legend(self) -> Mapping[str, tuple[int, int, int]]:
-        """What is in the images -> its colour."""
-        from rl_envs.salad.render import LEGEND  # only rendering needs Pillow
-
-        return LEGEND
 
     def render(self, index: int = 0) -> Array:
         """Image of world `index` with each agent's macro action, [H, W, 3] uint8."""

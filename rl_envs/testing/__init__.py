@@ -5,8 +5,6 @@ their final observations, in other processes and runners, and check snapshots, o
 need NumPy only. `rl_envs.testing.wrappers` checks the wrappers.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The contract of a world's outputs: names, types, bounds, ends of episodes, texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -85,11 +83,7 @@ def check_declaration(world: World) -> None:
 def check_observations(world: World, observations: Arrays, num_rows: int, where: str) -> None:
     """Every array is exactly as declared: keys, `[K, N, *shape]`, type and bounds; row numbers of texts are valid.
 
-    Args:
-        world: the world that returned them.
-        observations: dict of `[K, N, ...]`.
-        num_rows: K.
-        where: description of these observations, for the error sentence.
+    `where` describes these observations in the error sentence.
     """
     declared = set(world.observation_spec) | set(world.text_spec)
     require(
@@ -106,8 +100,7 @@ def check_observations(world: World, observations: Arrays, num_rows: int, where:
             f"{where}: {key!r} has shape {array.shape}, declared is {(*lead, *spec.shape)}",
         )
         require(
-            spec.contains(array),
-            f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}",
+            spec.contains(array), f"{where}: {key!r} leaves its bounds {spec.low:g} .. {spec.high:g}: {_extent(array)}"
         )
         require(np.isfinite(array).all(), f"{where}: {key!r} must be finite, and has infinity")
     for key in world.text_spec:

@@ -3,11 +3,10 @@
 Each check plays the same game twice under different conditions and requires equality to the last bit.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ from rl_envs.testing.recorder import (
     WorldFactory,
     begin,
     difference,
+    digest,
     flat,
     joined,
     part,
@@ -82,7 +82,7 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
         "PYTHONHASHSEED": "4321" if here != "4321" else "1234",
     }
     answer = subprocess.run(
-        [sys.executable, "-P", "-m", "rl_envs.testing.other_process", request],
+        [sys.executable, "-P", "-c", f"from {__name__} import print_digest; print_digest()", request],
         env=environment,
         capture_output=True,
         text=True,
@@ -90,6 +90,13 @@ def check_other_process(recipe: Recipe, name: str, num_worlds: int, seed: int, e
     )
     require(answer.returncode == 0, f"the world does not play in another process: {answer.stderr[-500:]}")
     require(answer.stdout.strip() == name, "another process with another hash seed plays another game")
+
+
+def print_digest() -> None:
+    """In the other process: play the game of the command line and print the digest of its record."""
+    recipe, arguments, num_worlds, seed, env_steps = json.loads(sys.argv[1])
+    world = pkgutil.resolve_name(recipe)(num_worlds=num_worlds, **arguments)
+    print(digest(world, whole_game(world, seed, env_steps)))
 
 
 def check_snapshot(make_world: WorldFactory, world: World, seed: int, before: int, after: int) -> None:

@@ -5,8 +5,6 @@ worlds. Row numbers of texts are replaced by the texts, because the numbers may 
 appear.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
@@ -31,8 +29,7 @@ class WorldFactory(Protocol):
 def random_actions(world: World) -> Actions:
     """Uniform actions from the world's random numbers, so they do not depend on runner and batch.
 
-    Returns:
-        [B, N] int64, or a dict of such arrays, and [B, N, D] float32 for numbers, for factored actions.
+    [B, N] int64, or a dict of such arrays, and [B, N, D] float32 for numbers, for factored actions.
     """
     spec = world.action_spec
     parts: dict[str, int | NumbersSpec] = spec if isinstance(spec, dict) else {"": spec}
@@ -61,14 +58,7 @@ def play(
     choose: Callable[[World], Actions] = random_actions,
     listeners: Sequence[Listener] = (),
 ) -> Record:
-    """Step a running world and record its outputs.
-
-    Args:
-        world: after `reset` or `restore`.
-        env_steps: number of env steps.
-        choose: function that chooses the actions.
-        listeners: functions called after every step with the world, the actions and the result of `step`.
-    """
+    """Step a running world and record its outputs; listeners get the world, the actions and each result."""
     record = []
     for _ in range(env_steps):
         actions = choose(world)

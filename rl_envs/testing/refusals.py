@@ -1,7 +1,5 @@
 """Refusals: a world rejects wrong actions, draws and states and stays unchanged; and `render` changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A broken rule is one AssertionError with one sentence."""
 
-from __future__ import annotations
-
 
 def require(holds: object, sentence: str) -> None:
     """Raise `AssertionError(sentence)` unless the rule holds (also under `python -O`, unlike an assert)."""

@@ -5,8 +5,6 @@ in the world's order, spaces that contain the final observations, and refused st
 only when it is checked.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -24,10 +22,6 @@ _ENV_STEPS = 1000
 
 def check_wrappers(world_id: str, **arguments: Any) -> None:
     """Run every library's own check and our stricter one on all wrappers of a registered world.
-
-    Args:
-        world_id: id in the registry.
-        arguments: keyword arguments of the world.
 
     Raises:
         AssertionError: one sentence about the broken rule (or the library's own error).

@@ -8,8 +8,6 @@ inferred by the rule of `furnmove/ithor.py`, without cells in which it would col
 m. The file's note has the engine's commit.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
@@ -64,12 +62,7 @@ _ON_FLOOR_METRES = 0.3
 
 
 def export_room(simulator: Simulator, scene: str) -> Room:
-    """The room of a scene, `thor_SCENE`.
-
-    Args:
-        simulator: a running engine.
-        scene: a scene of iTHOR, such as FloorPlan201.
-    """
+    """The room `thor_SCENE` of a scene of iTHOR, such as FloorPlan201, from a running engine."""
     simulator.open(scene)
     places = simulator.reachable()
     if not len(places):
@@ -157,12 +150,7 @@ def _pieces(things: Sequence[Thing], drawing: np.ndarray) -> tuple[Furniture, ..
 
 
 def share_of_known_floor(room: Room, lattice: Lattice) -> float | None:
-    """Share of ALFRED's floor cells of the same scene that the room has, in [0, 1]; None where ALFRED lacks the scene.
-
-    Args:
-        room: an exported room.
-        lattice: lattice of its scene.
-    """
+    """Share of ALFRED's floor cells of the same scene that an exported room has; None where ALFRED lacks the scene."""
     name = ITHOR_PREFIX + room.name.removeprefix(EXPORTED_PREFIX)
     try:
         known = np.argwhere(room_by_name(name).agent_cells)

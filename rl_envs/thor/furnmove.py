@@ -44,13 +44,9 @@ class ThorFurnMove(FurnMove):
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, controller: Controller | None = None, **arguments: Any
     ) -> None:
-        """Start the engine.
+        """Start the engine, or use a running `ai2thor` controller; `num_worlds` must be 1.
 
-        Args:
-            num_worlds: B, which must be 1.
-            first_world: number of the world in the run.
-            controller: a running `ai2thor` controller; by default one is started.
-            arguments: as for FurnMove; `rooms` is `ithor_train` by default and `observations` is `("frame",)`.
+        Arguments are FurnMove's; `rooms` is `ithor_train` by default and `observations` is `("frame",)`.
         """
         if num_worlds != 1:
             raise ValueError(
@@ -80,12 +76,7 @@ class UnityRenderer:
         self._television = ("", 0.0)
 
     def load(self, _world: int, room: Room, goal: Array) -> None:
-        """Open the room's scene and put the goal in its place.
-
-        Args:
-            room: a room `ithor_...`, or an exported one.
-            goal: [3] int, row, column and rotation of the stand.
-        """
+        """Open the scene of a room (`ithor_...`, or exported), and place the goal [3] (row, column, rotation)."""
         self.simulator.open(scene_name(room))
         places = self.simulator.reachable()
         self._floor_metres = float(places[0, 1]) if len(places) else 0.0

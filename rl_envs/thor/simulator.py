@@ -4,8 +4,6 @@ Names of actions and parameters are those of ai2thor 5 (https://ai2thor.allenai.
 actions are used. A scene has one lattice: cell (0, 0) of a room lies at its west and north end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias

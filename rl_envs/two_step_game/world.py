@@ -18,8 +18,6 @@ pays 0, 1, 1 or 8. A learner whose team value is a sum of the agents' values (VD
 | version history | v0: first version |
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

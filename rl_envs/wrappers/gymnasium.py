@@ -5,8 +5,6 @@ Gymnasium's RecordEpisodeStatistics, so that Stable-Baselines3 and CleanRL log i
 steps, `t` the seconds since the episode began. The world's own metrics are under `metrics`.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

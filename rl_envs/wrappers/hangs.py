@@ -4,8 +4,6 @@ It reports the call and the line first. Training processes use it, because nothi
 them again.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import sysconfig

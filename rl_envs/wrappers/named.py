@@ -1,7 +1,5 @@
 """Environments of other packages by name: PettingZoo modules, `gymnasium:ID`, and functions that build either."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Mapping
@@ -21,12 +19,9 @@ __all__ = ["Adapted", "named_environment"]
 
 @dataclass(frozen=True)
 class Adapted:
-    """Builds an environment with PettingZoo's parallel API, from a function that builds one of several kinds.
+    """Builds an environment with PettingZoo's parallel API, from a function that builds one of several kinds."""
 
-    Attributes:
-        make_env: builds a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one.
-    """
-
+    # builds a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one
     make_env: MakeEnv
 
     def __call__(self) -> Any:
@@ -38,10 +33,7 @@ class Adapted:
 def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv | type[World]:
     """A function that builds the environment of a name; or the class, where the name is of a world.
 
-    Args:
-        name: module with PettingZoo's `parallel_env`, `gymnasium:ID`, or `package.module:NAME` of a function that
-            builds an environment, or of a `World`.
-        arguments: keyword arguments of the environment.
+    Names: a module with PettingZoo's `parallel_env`, `gymnasium:ID`, or `package.module:NAME` of a function or `World`.
 
     Raises:
         CustomEnvError: nothing of this name can be found or imported.

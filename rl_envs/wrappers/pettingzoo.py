@@ -1,7 +1,5 @@
 """A world as a PettingZoo parallel environment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

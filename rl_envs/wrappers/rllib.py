@@ -5,8 +5,6 @@ not use RLlib's wrapper of PettingZoo: its agent order depends on the hash seed,
 agents terminate and others truncate, and its `render` raises. This is the only file of rl_envs that imports Ray.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

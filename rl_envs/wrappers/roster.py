@@ -3,8 +3,6 @@
 Agents are always listed in the world's order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,21 +16,13 @@ from rl_envs.wrappers.single_world import SingleWorld
 
 @dataclass(frozen=True)
 class AgentSteps:
-    """The result of one env step, as dicts by name of the agents that were in the game before it, in order.
+    """The result of one env step, as dicts by name of the agents that were in the game before it, in order."""
 
-    Attributes:
-        observations: name -> dict of `[...]` arrays.
-        rewards: name -> float.
-        terminated: name -> whether the game is over or this agent left it.
-        truncated: name -> whether the time limit stopped the game while this agent was in it.
-        infos: name -> `duration`, and at the end of the episode `metrics`.
-    """
-
-    observations: dict[str, Arrays]
-    rewards: dict[str, float]
-    terminated: dict[str, bool]
-    truncated: dict[str, bool]
-    infos: dict[str, dict[str, Any]]
+    observations: dict[str, Arrays]  # name -> dict of `[...]` arrays
+    rewards: dict[str, float]  # name -> float
+    terminated: dict[str, bool]  # name -> whether the game is over or this agent left it
+    truncated: dict[str, bool]  # name -> whether the time limit stopped the game while this agent was in it
+    infos: dict[str, dict[str, Any]]  # name -> `duration`, and at the end of the episode `metrics`
 
 
 class Roster:
@@ -62,11 +52,7 @@ class Roster:
         return {name: self.agent_observation(name) for name in self.live}
 
     def step(self, actions: Mapping[str, Any]) -> AgentSteps:
-        """One env step.
-
-        Args:
-            actions: name -> action of every agent that decides now; live agents that do not decide may be left out.
-        """
+        """One env step; live agents that do not decide now may be left out of the actions."""
         if self.single_world.is_over or not self.live:
             raise RuntimeError("this episode is over (or none has begun): call reset before step")
         before = self.live

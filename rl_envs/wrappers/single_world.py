@@ -4,8 +4,6 @@ A batched world begins the next episode within the step that ends one. Here the 
 observed and rendered; further steps are refused until the next `reset`, which continues the world's own chance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +18,14 @@ from rl_envs.wrappers.spaces import forget_texts, with_tokens
 
 @dataclass(frozen=True)
 class SingleStep:
-    """The result of one env step.
+    """The result of one env step."""
 
-    Attributes:
-        observations: dict of `[N, ...]` arrays; a text is its tokens, `[N, L]`.
-        reward: [N] float64.
-        terminated, truncated: whether and how the episode ended.
-        duration: [N] int32, env steps since each agent's last decision.
-        episode: after the last step `return` [N] and the other metrics as floats; empty before.
-    """
-
-    observations: Arrays
-    reward: Array
-    terminated: bool
+    observations: Arrays  # dict of `[N, ...]` arrays; a text is its tokens, `[N, L]`
+    reward: Array  # [N] float64
+    terminated: bool  # the game is over, or was stopped (`truncated`)
     truncated: bool
-    duration: Array
-    episode: dict[str, Any]
+    duration: Array  # [N] int32, env steps since each agent's last decision
+    episode: dict[str, Any]  # after the last step `return` [N] and the other metrics as floats; empty before
 
     @property
     def is_last(self) -> bool:
@@ -53,12 +43,9 @@ class SingleWorld:
     """
 
     def __init__(self, world: World | str, arguments: dict[str, Any] | None = None, text_tokens: bool = False) -> None:
-        """Wrap a world, or make a registered one.
+        """Wrap a world of B = 1, or make a registered one.
 
-        Args:
-            world: a world of B = 1, or a registered id.
-            arguments: keyword arguments for a registered id.
-            text_tokens: give tokens instead of ids where ids are rows of a table of texts (`World.text_tables`).
+        With `text_tokens`, ids that are rows of a table of texts (`World.text_tables`) become tokens.
 
         Raises:
             ValueError: B is not 1, the world is in torch, or arguments were given for a world that is already built.
@@ -80,9 +67,6 @@ class SingleWorld:
         """Start the first episode of this seed; without a seed, the next episode of the world's own chance.
 
         Without a seed the first episode takes one from the operating system, so that unseeded copies differ.
-
-        Returns:
-            observations, dict of `[N, ...]`.
         """
         if seed is None and self._has_chance:
             observations = self.world.next_episode()

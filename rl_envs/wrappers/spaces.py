@@ -6,8 +6,6 @@ text table that row numbers point into. Ids of constant texts (`World.text_table
 for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from gymnasium import spaces
 
@@ -19,12 +17,7 @@ MAX_TEXTS = 10_000
 
 
 def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> spaces.Box:
-    """The space of one observation key.
-
-    Args:
-        spec: declaration of the key; a text becomes its tokens, `[*rows, L]` int32.
-        lead: axes before one agent's shape, for example (N,) for a team.
-    """
+    """The space of one observation key, with axes `lead` before one agent's; a text is tokens, [*rows, L] int32."""
     if isinstance(spec, TextSpec):
         return spaces.Box(0, spec.vocabulary - 1, (*lead, *spec.rows, spec.length), np.int32)
     if spec.dtype == "bool":  # a box of bools takes its bounds as bools, and only as arrays
@@ -36,10 +29,7 @@ def array_space(spec: ArraySpec | TextSpec, lead: tuple[int, ...] = ()) -> space
 def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: bool = False) -> spaces.Dict:
     """The space of one agent's observation; with `lead=(N,)`, of the whole team's.
 
-    Args:
-        world: the world.
-        lead: axes before one agent's shape.
-        text_tokens: constant texts are tokens, [*shape of the ids, L], and not ids.
+    With `text_tokens`, constant texts are tokens, [*shape of the ids, L], and not ids.
     """
     declared: dict[str, ArraySpec | TextSpec] = {**world.observation_spec, **world.text_spec}
     if text_tokens:
@@ -50,10 +40,7 @@ def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: boo
 def with_tokens(world: World, observations: Arrays, text_tokens: bool = False) -> Arrays:
     """Observations with the tokens of composed texts instead of row numbers.
 
-    Args:
-        world: the world.
-        observations: dict of `[B, N, ...]`.
-        text_tokens: give tokens instead of the ids of constant texts, too.
+    With `text_tokens`, constant texts are tokens, too, and not ids.
     """
     texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
     if text_tokens:

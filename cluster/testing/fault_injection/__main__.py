@@ -3,8 +3,6 @@
 `make drills`, or `python -m cluster.testing.fault_injection [NAME ...] [--write FILE]`.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

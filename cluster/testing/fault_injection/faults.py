@@ -4,8 +4,6 @@ The first group breaks a submitted job from outside: processes, nodes, files and
 `faulty.py`, where the fault is inside a process: an environment that raises or hangs, or a gradient that is NaN.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools
@@ -49,21 +47,13 @@ _SEEN = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Cost of one fault.
+    """Cost of one fault."""
 
-    Attributes:
-        fault: description of the fault.
-        lost_env_steps: env steps that were repeated.
-        seconds: time until training was past the point of the fault.
-        seen: symptom for the user.
-        is_whole: whether the run ended with results and its log has no missing and no double row.
-    """
-
-    fault: str
-    lost_env_steps: int
-    seconds: float
-    seen: str
-    is_whole: bool
+    fault: str  # description of the fault
+    lost_env_steps: int  # env steps that were repeated
+    seconds: float  # time until training was past the point of the fault
+    seen: str  # symptom for the user
+    is_whole: bool  # whether the run ended with results and its log has no missing and no double row
 
 
 def as_table(findings: Sequence[Finding], interval: int) -> str:
@@ -133,10 +123,7 @@ class Job:
     def finding(self, fault: str, lost: int | None = None, seen: str = "") -> Finding:
         """Wait until training has passed the point of the fault and has ended, and report.
 
-        Args:
-            fault: description of the fault.
-            lost: lost env steps; by default those since the newest checkpoint.
-            seen: symptom for the user; by default the line that the trial continues.
+        By default the env steps since the newest checkpoint are lost, and seen is the line that the trial continues.
         """
         wait_until(self._is_beyond, _LIMIT_SECONDS, f"training stopped after: {fault}\n{self.submission.printed}")
         seconds = time.monotonic() - self._begun

@@ -5,8 +5,6 @@
 Joins the cluster in RAY_ADDRESS and trains one trial in FOLDER, with one remote env runner.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import sys

@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import CONTINUOUS, Actions, ActionSpec, Array, NumbersSpec
-from rl_envs.wrappers.custom.values import space_repr, to_array
+from rl_envs.wrappers.custom.values import parts, space_repr, to_array
 
 _TAKEN = (CONTINUOUS, "before_tanh")
 _ALONE = "action"
@@ -93,11 +93,7 @@ class ActionLayout:
     def pack(self, actions: Actions, counts: Array) -> Array:
         """Actions as one array, [B, N] or [B, N, P] float32: choices, then numbers.
 
-        Choices that an agent lacks, and all that do not count, become 0.
-
-        Args:
-            actions: as `World.step` takes them.
-            counts: [B, N] bool, agents whose actions count.
+        Choices that an agent lacks, and all of agents whose actions do not count (`counts` [B, N]), become 0.
         """
         if not isinstance(actions, dict):
             return np.where(counts & (actions < self.own_sizes[:, 0]), actions, 0)
@@ -162,7 +158,7 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
         is_one = isinstance(space, spaces.Discrete)
         yield from (_Choice(path if is_one else (*path, number), size) for number, size in enumerate(sizes))
     elif isinstance(space, (spaces.Dict, spaces.Tuple)) and len(space.spaces):
-        for name, inner in _entries(space):
+        for name, inner in parts(space).items():
             yield from _leaves(inner, agent, (*path, name))
     elif isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind == "f" and np.prod(space.shape):
         with np.errstate(over="ignore"):
@@ -190,10 +186,6 @@ def _check_names(agent: str, names: Sequence[str]) -> None:
             f"the actions of {agent!r} have two parts called {twice!r}: rename an entry of action_space, such as one "
             "with a slash in its name"
         )
-
-
-def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
-    yield from space.items() if isinstance(space, spaces.Dict) else enumerate(space)
 
 
 def _places(slots: Sequence[int]) -> slice | Array:
@@ -237,20 +229,14 @@ def _native(
             np.array([row[at] for at in own], low.dtype).reshape(low.shape), low, high, dtype=low.dtype
         )
     assert isinstance(space, (spaces.Dict, spaces.Tuple))
-    inner = {name: _native(one, (*path, name), columns, numbers) for name, one in _entries(space)}
+    inner = {name: _native(one, (*path, name), columns, numbers) for name, one in parts(space).items()}
     if isinstance(space, spaces.Tuple):
         return lambda row: tuple(convert(row) for convert in inner.values())
     return lambda row: {name: convert(row) for name, convert in inner.items()}
 
 
 class MaskMismatch(ValueError):
-    """A mask is not of a form that its space has.
-
-    Attributes:
-        path: the part of the action whose mask it is.
-        given: the mask of that part.
-        form: the form that it should have.
-    """
+    """The mask `given` for part `path` of an action is not of the form that its space has, `form`."""
 
     def __init__(self, path: tuple[Any, ...], given: Any, form: str) -> None:
         super().__init__(form)
@@ -272,7 +258,7 @@ class _Maskable:
             is_row = space.nvec.ndim == 1
             nested = dict(enumerate(map(spaces.Discrete if is_row else spaces.MultiDiscrete, space.nvec)))
         elif isinstance(space, (spaces.Dict, spaces.Tuple)):
-            nested = dict(_entries(space))
+            nested = parts(space)
         inner = {name: cls.of(one) for name, one in nested.items()}
         return cls(space, sum(_sizes(space)) or sum(one.count for one in inner.values()), inner)
 
@@ -331,7 +317,7 @@ def _flags(given: Any, count: int) -> Array | None:
 def _num_entries(space: spaces.Space) -> int:
     """Number of entries of a value of arrays; -1 of another one."""
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        each = [_num_entries(inner) for _, inner in _entries(space)]
+        each = [_num_entries(inner) for _, inner in parts(space).items()]
         return -1 if -1 in each else sum(each)
     if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
         return int(np.prod(space.shape))

@@ -1,7 +1,5 @@
 """Build worlds from custom environments: `from_pettingzoo`, `from_gymnasium`; environments by name: `named_env`."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil
@@ -113,10 +111,7 @@ def _entries(method: str, answer: Any, count: int) -> tuple[Any, ...]:
 def named_env(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv:
     """A function that builds the PettingZoo environment of a module, such as `mpe2.simple_spread_v3`.
 
-    Args:
-        name: the module, which has a function `parallel_env`, or `env` if its agents act in turn; or
-            `package.module:function`.
-        arguments: keyword arguments of that function.
+    It calls the module's `parallel_env`, or `env` if its agents act in turn; or `package.module:function`.
 
     Raises:
         CustomEnvError: the package is not installed, or the module has no environment.

@@ -6,8 +6,6 @@ nothing. Types, shapes, names, flags and numbers are checked at every step; nest
 the first `FULL_EPISODES` episodes of each environment.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType

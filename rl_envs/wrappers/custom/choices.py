@@ -4,8 +4,6 @@ A mask is part of an agent's observation or of its infos. Infos that contain one
 mask, all actions would be legal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
@@ -23,12 +21,7 @@ Refuse: TypeAlias = Callable[[str, str], NoReturn]
 
 
 class Choices:
-    """Masks and coordination sets of one environment.
-
-    Attributes:
-        can_be_illegal: whether some mask was declared or given.
-        has_sets: whether coordination sets are declared.
-    """
+    """Masks and coordination sets of one environment; `can_be_illegal` once a mask was declared or given."""
 
     def __init__(self, declared: Declaration, refuse: Refuse) -> None:
         self._declared, self._refuse = declared, refuse

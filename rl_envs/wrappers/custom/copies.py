@@ -4,8 +4,6 @@ It resets and steps some of its rows and returns arrays over all N declared agen
 zeros as observations, all of its own actions legal, and no reward.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,11 +112,7 @@ def open_env(make_env: MakeEnv) -> CheckedEnv:
 
 
 def build_env(make_env: MakeEnv, which: str = "") -> Any:
-    """An environment with the parallel API.
-
-    Args:
-        make_env: builds it, or a turn-based one.
-        which: which copy it is, for the error.
+    """An environment with the parallel API; `which` copy it is, for the error.
 
     Raises:
         CustomEnvError: it cannot be built.

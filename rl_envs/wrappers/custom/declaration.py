@@ -1,7 +1,5 @@
 """`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
-from __future__ import annotations
-
 import operator
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -17,7 +15,7 @@ from rl_envs.core.spec import Array
 from rl_envs.core.world import World
 from rl_envs.wrappers.custom.actions import ActionLayout
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS, MASK, Layout
-from rl_envs.wrappers.custom.values import short_repr, space_repr
+from rl_envs.wrappers.custom.values import parts, short_repr, space_repr
 
 MakeEnv = Callable[[], Any]
 """Builds one PettingZoo parallel environment, or a Gymnasium environment for `from_gymnasium`."""
@@ -296,14 +294,7 @@ def same_space(one: spaces.Space, other: spaces.Space) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    if parts := _parts(one):
-        others = _parts(other)
-        return parts.keys() == others.keys() and all(same_space(part, others[key]) for key, part in parts.items())
+    if own := parts(one):
+        others = parts(other)
+        return own.keys() == others.keys() and all(same_space(part, others[key]) for key, part in own.items())
     return type(one).__eq__ is object.__eq__ and repr(one) == repr(other)
-
-
-def _parts(space: spaces.Space) -> dict[Any, spaces.Space]:
-    """Spaces within a Dict or a Tuple, by key."""
-    if isinstance(space, spaces.Dict):
-        return dict(space.spaces)
-    return dict(enumerate(space.spaces)) if isinstance(space, spaces.Tuple) else {}

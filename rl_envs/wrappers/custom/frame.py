@@ -12,21 +12,13 @@ from rl_envs.wrappers.custom.layout import Shown
 
 @dataclass
 class Frame:
-    """Observations of all agents in K environments.
+    """Observations of all agents in K environments."""
 
-    Attributes:
-        arrays: key -> [K, N, ...].
-        texts: key -> K lists of N, each a text or a tuple of texts.
-        alive: [K, N] bool, agents in the game.
-        legal: [K, N, W] bool, legal actions; of several parts, all choices side by side.
-        coordination: [K] int64, number of the present coordination set; 0 where the environment declares none.
-    """
-
-    arrays: Arrays
-    texts: dict[str, list[list[Shown]]]
-    alive: Array
-    legal: Array
-    coordination: Array
+    arrays: Arrays  # key -> [K, N, ...]
+    texts: dict[str, list[list[Shown]]]  # key -> K lists of N, each a text or a tuple of texts
+    alive: Array  # [K, N] bool, agents in the game
+    legal: Array  # [K, N, W] bool, legal actions; of several parts, all choices side by side
+    coordination: Array  # [K] int64, number of the present coordination set; 0 where the environment declares none
 
     def put(self, rows: Array, other: Frame) -> None:
         """Replace some of the K rows by those of another frame."""
@@ -40,23 +32,14 @@ class Frame:
 
 @dataclass(slots=True)
 class Answer:
-    """Result of a call of one environment; values of observations are not yet checked.
+    """Result of a call of one environment; values of observations are not yet checked."""
 
-    Attributes:
-        observations: number of an agent -> its observation.
-        infos: number of an agent -> its infos.
-        alive: [N], agents that are in the game; at its end, those that were truncated.
-        goes_on: Whether agents still act.
-        reward: [N].
-        terminated, truncated: whether the game is over, and how.
-    """
-
-    observations: dict[int, Any]
-    infos: dict[int, Mapping[str, Any]]
-    alive: list[bool]
-    goes_on: bool = True
-    reward: Sequence[float] = ()
-    terminated: bool = False
+    observations: dict[int, Any]  # number of an agent -> its observation
+    infos: dict[int, Mapping[str, Any]]  # number of an agent -> its infos
+    alive: list[bool]  # [N], agents that are in the game; at its end, those that were truncated
+    goes_on: bool = True  # whether agents still act
+    reward: Sequence[float] = ()  # [N]
+    terminated: bool = False  # the game is over, or was stopped (`truncated`)
     truncated: bool = False
 
 

@@ -7,8 +7,6 @@ dimensions, the key is split: `observation_1d`, `observation_3d`. Two entries wi
 called `action_mask`, at any depth, is the action mask and not an observation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -29,6 +27,7 @@ from rl_envs.wrappers.custom.values import (
     of_box,
     of_discrete,
     of_multidiscrete,
+    parts,
     range_mismatch,
     short_repr,
     space_repr,
@@ -57,27 +56,17 @@ Shown: TypeAlias = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or text within an agent's observation.
+    """One array or text within an agent's observation."""
 
-    Attributes:
-        path: Keys and indices that lead to it.
-        key: Observation key of the world.
-        space: Space in the environment.
-        spec: Declaration of the agent's array; None for a text.
-        convert: Converter of the environment's value to that array, or to a text.
-        bounds: Bounds of a box with a margin for rounding; None if the type or the converter bounds the numbers.
-        length: Largest number of characters of a text.
-        count: Number of texts of a tuple of texts; 0 for a single text.
-    """
-
-    path: tuple[Any, ...]
-    key: str
-    space: spaces.Space
-    spec: ArraySpec | None
-    convert: Any
+    path: tuple[Any, ...]  # keys and indices that lead to it
+    key: str  # observation key of the world
+    space: spaces.Space  # space in the environment
+    spec: ArraySpec | None  # declaration of the agent's array; None for a text
+    convert: Any  # converter of the environment's value to that array, or to a text
+    # bounds of a box with a margin for rounding; None if the type or the converter bounds the numbers
     bounds: Bounds | None = None
-    length: int = 0
-    count: int = 0
+    length: int = 0  # largest number of characters of a text
+    count: int = 0  # number of texts of a tuple of texts; 0 for a single text
 
     def of(self, observation: Any) -> Any:
         """Raw value in an agent's observation."""
@@ -225,17 +214,13 @@ def _leaves(space: spaces.Space, agent: str, path: tuple[Any, ...] = ()) -> Iter
         yield Leaf(path, key, space, None, lambda value: texts(value, space), length=longest, count=len(space))
         return
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        for name, inner in _entries(space):
+        for name, inner in parts(space).items():
             if name != MASK:
                 yield from _leaves(inner, agent, (*path, name))
         return
     spec, convert = _numbers(space, agent, key)
     bounds = box_range(space, np.dtype(spec.dtype)) if isinstance(space, spaces.Box) else None
     yield Leaf(path, key, space, spec, convert, bounds)
-
-
-def _entries(space: spaces.Dict | spaces.Tuple) -> Iterator[tuple[Any, spaces.Space]]:
-    yield from space.items() if isinstance(space, spaces.Dict) else enumerate(space)
 
 
 def _key(path: tuple[Any, ...]) -> str:
@@ -257,7 +242,7 @@ def _mask_path(space: spaces.Space, agent: str) -> tuple[Any, ...] | None:
 
 def _mask_paths(space: spaces.Space, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     if isinstance(space, (spaces.Dict, spaces.Tuple)):
-        for name, inner in _entries(space):
+        for name, inner in parts(space).items():
             if name == MASK:
                 yield (*path, name)
             else:

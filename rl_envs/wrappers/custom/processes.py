@@ -4,8 +4,6 @@ Each worker process owns some consecutive rows. It is started as a command and n
 `if __name__ == "__main__"` and Ray's threads are not copied. A worker ends when this side closes or dies.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

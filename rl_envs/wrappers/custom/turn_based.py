@@ -4,8 +4,6 @@ Every observation has `acts_now`, whether the agent chooses at this env step; th
 that has ended is removed at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,12 +27,9 @@ def is_turn_based(env: Any) -> bool:
 
 
 class TurnBased:
-    """A turn-based environment with the methods of a PettingZoo parallel environment.
+    """A turn-based environment with the methods of a PettingZoo parallel environment; `agents` are those in the game.
 
     Attributes of the environment are read once a move, because each of its wrappers makes that slower.
-
-    Attributes:
-        agents: agents in the game.
     """
 
     def __init__(self, env: Any) -> None:

@@ -5,8 +5,6 @@ integers), a number beyond the space or the type, a text that is too long. Bound
 agents at once (`Layout`). Python numbers and lists, NumPy scalars and arrays with one entry are accepted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -196,6 +194,13 @@ def texts(value: Any, space: spaces.Tuple) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != len(space):
         raise Mismatch(f"is {short_repr(value)}")
     return tuple(text(one, inner) for one, inner in zip(value, space, strict=True))  # type: ignore[arg-type]
+
+
+def parts(space: spaces.Space) -> dict[Any, spaces.Space]:
+    """Spaces within a Dict or a Tuple, by key; none within another space."""
+    if isinstance(space, spaces.Dict):
+        return dict(space.spaces)
+    return dict(enumerate(space.spaces)) if isinstance(space, spaces.Tuple) else {}
 
 
 def num_entries(space: spaces.Space) -> int | None:

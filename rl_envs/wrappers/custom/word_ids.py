@@ -4,8 +4,6 @@ Custom environments do not declare a vocabulary. A word that is not listed gets 
 process; two such words collide with probability 1 / `SPARE_WORDS`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import zlib
@@ -22,13 +20,9 @@ _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
 class TextNumbers(Protocol):
-    """Interface of a tokenizer: text to ids and back.
+    """Interface of a tokenizer: text to ids and back."""
 
-    Attributes:
-        vocabulary: V, size of the vocabulary; 0 is padding.
-    """
-
-    vocabulary: int
+    vocabulary: int  # V, size of the vocabulary; 0 is padding
 
     def tokens(self, text: str, length: int) -> Array:
         """Ids of a text, [length] int32, padded with 0; ValueError if it is longer."""
@@ -40,8 +34,7 @@ class TextNumbers(Protocol):
 class Characters:
     """Ids of characters, from which any process can recover the text, for example for a language model.
 
-    Attributes:
-        vocabulary: V, size of the vocabulary: Unicode's code points, each plus 1, and 0 for padding.
+    The `vocabulary` is Unicode's code points, each plus 1, and 0 for padding.
     """
 
     vocabulary = sys.maxunicode + 2
@@ -63,11 +56,7 @@ class Characters:
 
 
 class WordIds:
-    """Ids of words: 0 is padding, then the listed words, then the spare ids.
-
-    Attributes:
-        vocabulary: V, size of the vocabulary.
-    """
+    """Ids below `vocabulary` of words: 0 is padding, then the listed words, then the spare ids."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         """Store the listed words, which are compared in lower case."""

@@ -23,8 +23,6 @@ replays them. If that does not give the same observations, the environment has u
 again, `restarted` marks the world, and a warning is logged.
 """  # noqa: E501 (a table row is one line)
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re

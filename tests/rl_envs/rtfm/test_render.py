@@ -8,7 +8,8 @@ import pytest
 
 from rl_envs.core.render import BACKGROUND
 from rl_envs.rtfm.grid import AGENT_COLOURS
-from rl_envs.rtfm.render import ELEMENT_COLOURS, FLOOR, ITEM, MONSTER, WALL, Scene, draw
+from rl_envs.rtfm.render import FLOOR, ITEM, MONSTER, WALL, Scene, draw
+from rl_envs.rtfm.words import LEGEND
 from tests.rl_envs.images import patch_of, share
 from tests.rl_envs.rtfm.scenes import RIGHT, STAY, situation
 
@@ -37,7 +38,7 @@ def changed(**changes):
         ((1, 4), FLOOR, 0.9),
         ((1, 1), AGENT_COLOURS[0], 0.2),
         ((4, 2), AGENT_COLOURS[1], 0.2),
-        ((2, 3), ELEMENT_COLOURS["fire"], 0.4),
+        ((2, 3), LEGEND["fire monster"], 0.4),
         ((3, 3), MONSTER, 0.4),
         ((4, 4), ITEM, 0.5),
     ],
