@@ -30,13 +30,7 @@ class OneMemory(nn.Module):
     sight: nn.Module
 
     def add_recurrence(self, num_agents: int, visual_features: int, hidden_size: int) -> None:
-        """Build everything after the encoder, which must be there already, and set all initial weights.
-
-        Args:
-            num_agents: N.
-            visual_features: width of what the encoder makes of all agents' observations.
-            hidden_size: width of the LSTM.
-        """
+        """Build everything after the encoder, which must be there already, and set all initial weights."""
         self.num_agents = num_agents
         self.hidden_size = hidden_size
         self.features = hidden_size
@@ -50,13 +44,7 @@ class OneMemory(nn.Module):
         return {"output": zeros, "memory": zeros.clone()}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of the team, [B, T, 1, hidden_size] float32.
-
-        Args:
-            obs: the observation that the encoder reads, [B, T, N, ...] uint8.
-            state: `output` and `memory` before the first step, [B, hidden_size] float32 each.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
-        """
+        """Features of the team, [B, T, 1, hidden_size] float32, from the encoder's observation [B, T, N, ...] uint8."""
         seen = obs[self.observation_keys[0]]
         visual = apply_in_chunks(self.sight, seen.flatten(0, 1)).unflatten(0, seen.shape[:2])
         outputs, state = self._run_lstm(self.lstm.input_gates(visual), state, is_first)
@@ -83,13 +71,7 @@ class Central(OneMemory):
     observation_keys = ("view",)
 
     def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
-        """Build the network.
-
-        Args:
-            config: widths, the same as for TBONE; those of agents' vectors and of messages have no effect.
-            num_agents: N.
-            view: (C, 15, 15), shape of one agent's observation.
-        """
+        """Build the network for N agents, each with a view (C, 15, 15)."""
         super().__init__()
         encoder = _SideBySide if num_agents == 2 else _Stacked
         self.sight = encoder(config, num_agents, view[0])

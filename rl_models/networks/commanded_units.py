@@ -80,15 +80,7 @@ class CommandedUnits(Stateless):
     def __init__(
         self, config: CommandedUnitsConfig, spec: UnitSpec, texts: Tensor, vocabulary: int, num_agents: int
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            spec: units and orders of the game.
-            texts: [D, L] int, the instructions, as for `InstructionReader`.
-            vocabulary: V.
-            num_agents: N.
-        """
+        """Build the network; `texts` [D, L] int are the instructions, as for `InstructionReader`."""
         super().__init__()
         self.num_agents, self._spec = num_agents, spec
         self.map = UnitMap(spec, config.channels)

@@ -42,14 +42,7 @@ class DividedMatching(MatchingReader):
     def __init__(
         self, config: DividedMatchingConfig, sizes: MatchingSizes, is_entity: Tensor, num_actions: int
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths and options.
-            sizes: sizes of the world.
-            is_entity: [K] bool, names of entities that can be divided; they are nodes.
-            num_actions: A.
-        """
+        """Build the network; `is_entity` [K] bool marks the names that can be divided, which are nodes."""
         check_team(sizes.num_agents)
         backbone = config.backbone
         super().__init__(backbone, sizes)

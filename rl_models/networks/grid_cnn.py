@@ -24,14 +24,7 @@ class GridCnn(Stateless):
     def __init__(
         self, config: GridCnnConfig, num_agents: int, view: tuple[int, int, int], key: str = "lossless"
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            view: (C, H, W), shape of one agent's observation.
-            key: observation key of the grid.
-        """
+        """Build the network for N agents that see (C, H, W) under an observation key each."""
         super().__init__()
         channels, height, width = view
         if min(height, width) < 3:
@@ -45,13 +38,7 @@ class GridCnn(Stateless):
         glorot_(self)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of each agent at each step.
-
-        Args:
-            obs: the grid [B, T, N, C, H, W] of any number type, and optionally `legal` [B, T, N, A] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of grids [B, T, N, C, H, W] of any number type."""
         grid = obs[self.observation_keys[0]]
         features = apply_in_chunks(self._encode, grid.flatten(0, 2))
         return Features(features.unflatten(0, grid.shape[:3]), {}, legal=legal_actions(obs))

@@ -117,10 +117,8 @@ class PartsEncoder(nn.Module):
     def forward(self, obs: dict[str, Tensor], weights: Mapping[str, Tensor] | None = None) -> Tensor:
         """Vectors of agents, [B, T, N, F] float32.
 
-        Args:
-            obs: observations, name -> [B, T, N, ...].
-            weights: factors of numbers, names and kinds, key -> [B, T, N, ...], of which the array has the shape and
-                perhaps further axes; keys that are left out have weight 1.
+        `weights` are factors of numbers, names and kinds, key -> [B, T, N, ...], of which the array has the shape and
+        perhaps further axes; keys that are left out have weight 1.
         """
         weights = weights or {}
         flat = (self.entries(obs, part.key, weights).unsqueeze(-1).flatten(3) for part in self._vectors)
@@ -201,7 +199,6 @@ class Scaling(nn.Module):
     _is_free: Tensor
 
     def __init__(self, scale: float | NDArray[np.floating]) -> None:
-        """Keep the divisors, [] or [V]; 0 for numbers without one."""
         super().__init__()
         divisor = torch.as_tensor(np.ravel(scale) if np.ndim(scale) else np.float32(scale), dtype=torch.float32)
         is_free = divisor == 0
@@ -279,15 +276,7 @@ class TowersOfParts(Stateless):
     def __init__(
         self, config: PartsConfig, parts: Sequence[Part], num_agents: int, critic: Critic, rounds: int = 0
     ) -> None:
-        """Build both.
-
-        Args:
-            config: widths.
-            parts: parts of an agent's observation.
-            num_agents: N.
-            critic: observations from which a value is computed: `own`, or `team`.
-            rounds: rounds of CommNet's messages in the policy's network; 0 for none.
-        """
+        """Build both, with `rounds` of CommNet's messages in the policy's network."""
         super().__init__()
         self.num_agents, self._critic = num_agents, critic
         self.encoders = nn.ModuleList(PartsEncoder(config, parts) for _ in range(2))
@@ -322,14 +311,6 @@ class TboneOfParts(TalkingAgents):
     """Encoder -> dense layers -> LSTM -> talk -> reply, for the N agents of a team."""
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part], num_agents: int, has_legal: bool = False) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            parts: parts of an agent's observation.
-            num_agents: N.
-            has_legal: whether observations say which actions are legal.
-        """
         super().__init__()
         self.encoder = PartsEncoder(config, parts)
         self.observation_keys = (*(part.key for part in parts), *(["legal"] if has_legal else []))

@@ -48,7 +48,7 @@ class QValues(nn.Module, ABC):
 
     @abstractmethod
     def initial_state(self, batch: int) -> State:
-        """Zero recurrent state before an episode, name -> [B, N, hidden_size] float32."""
+        """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
 
     @abstractmethod
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
@@ -63,14 +63,6 @@ class QNetwork(QValues):
     """
 
     def __init__(self, encoder: Encoder, num_agents: int, num_actions: int, hidden_size: int = 64) -> None:
-        """Build the layers.
-
-        Args:
-            encoder: encoder of an agent's observation.
-            num_agents: N.
-            num_actions: A.
-            hidden_size: width of the recurrent state.
-        """
         super().__init__()
         self.num_agents, self.features = num_agents, num_actions
         self.encoder = encoder
@@ -83,13 +75,7 @@ class QNetwork(QValues):
         return {"hidden": self.input.weight.new_zeros(batch, self.num_agents, self.memory.hidden_size)}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32, as features.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the encoder reads them, and optionally `legal` [B, T, N, A] bool.
-            state: `hidden` [B, N, hidden_size] before the first step.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
-        """
+        """Action values [B, T, N, A] float32, as features."""
         encoded = self.encoder(obs)
         inputs = torch.relu(self.input(with_agent_index(encoded)))
         states = run_gru(self.memory, inputs, state["hidden"], is_first)

@@ -72,12 +72,6 @@ class Symbols(nn.Module):
     """
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes) -> None:
-        """Build the embedding.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-        """
         super().__init__()
         self.words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
         self.features = config.word_features * (sizes.num_agents + config.sees_goal)
@@ -90,11 +84,7 @@ class Symbols(nn.Module):
         return nn.functional.embedding(numbers.long(), self.words(self.names).sum(1))
 
     def carried(self, obs: dict[str, Tensor]) -> Tensor:
-        """Inventories and the goal of K = B * T * N frames, [K, features] float32.
-
-        Args:
-            obs: `inventory` [B, T, N, N] uint8, and `goal` as `texts.py` describes if the encoder gets it.
-        """
+        """Inventories and the goal, if the encoder gets it, of K = B * T * N frames, [K, features] float32."""
         inventories = self.embed_names(obs["inventory"].flatten(0, 2)).flatten(1)
         return torch.cat([inventories, self._goal(obs)], -1) if self._sees_goal else inventories
 
@@ -119,13 +109,7 @@ class GridSymbolsEncoder(nn.Module):
     """
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, side: int) -> None:
-        """Build the layers.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-            side: side of the training grid in cells; larger offsets in larger grids count as this offset.
-        """
+        """Build the layers; offsets beyond the side of the training grid count as this side."""
         super().__init__()
         hidden, self.features = config.cell_features
         self.symbols = Symbols(config, sizes)
@@ -136,12 +120,7 @@ class GridSymbolsEncoder(nn.Module):
         self._side = side
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """Encoded grids, [B, T, N, F] float32.
-
-        Args:
-            obs: `grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2] and `inventory` [B, T, N, N] uint8, and `goal` as
-                `texts.py` describes if the encoder gets it.
-        """
+        """Encoded grids, [B, T, N, F] float32, of the inputs of `ReadingNetwork` without a document."""
         lead, grid = obs["grid"].shape[:3], obs["grid"].flatten(0, 2)
         row, column = obs["position"].flatten(0, 2)[:, 0].long().unbind(-1)
         rows, columns = self.rows(self._offsets(row, grid.shape[1])), self.columns(self._offsets(column, grid.shape[2]))
@@ -163,13 +142,7 @@ class GridSymbolsState(nn.Module):
     """
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, cells: int) -> None:
-        """Build the layer.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-            cells: H * W. A mixing network is for grids of one size; agents work in grids of any size.
-        """
+        """Build the layer for grids of H * W cells; agents work in grids of any size, a mixing network does not."""
         super().__init__()
         self.symbols = Symbols(config, sizes)
         self.features = config.state_features

@@ -37,14 +37,7 @@ class SilgEntities(Stateless):
     def __init__(
         self, config: SilgConfig, sizes: EmmaSizes, sentences: Sequence[str], training_sentences: Sequence[str]
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-            sentences: D sentences, all that can be shown.
-            training_sentences: sentences whose words are learned.
-        """
+        """Build the network; words of the training sentences are learned, of all D that can be shown."""
         super().__init__()
         vocabulary = Vocabulary.of(training_sentences)
         self._side, self._symbols = sizes.side, sizes.symbols

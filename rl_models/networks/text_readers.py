@@ -66,14 +66,7 @@ class TextReader(nn.Module):
     """
 
     def __init__(self, config: TextReaderConfig, texts: Sequence[TextPart], words: nn.Module, query: int) -> None:
-        """Build the reader.
-
-        Args:
-            config: which one, and its widths.
-            texts: texts that an agent reads.
-            words: tokens [D, L] -> states [D, L, E], with an attribute `features`.
-            query: width of the query.
-        """
+        """Build the reader; `words` turns tokens [D, L] into states [D, L, E], and `query` is a width."""
         super().__init__()
         if config.name == "emma" and sum(text.sentences for text in texts) == 1:
             raise ValueError(
@@ -85,11 +78,9 @@ class TextReader(nn.Module):
         self.reader: _Reader = _READERS[config.name](config, width, query)
 
     def forward(self, obs: dict[str, Tensor], query: Tensor) -> Tensor:
-        """Features of the texts for each query, [B, T, N, F] or [B, T, N, X, F] float32.
+        """Features of the texts for each query [B, T, N, Q] or [B, T, N, X, Q]: the same shape with F float32.
 
-        Args:
-            obs: the texts' rows [B, T, N] or [B, T, N, S], and `texts/KEY` [D, L].
-            query: [B, T, N, Q] float32, or X queries of each agent, [B, T, N, X, Q].
+        Texts are rows [B, T, N] or [B, T, N, S] of `texts/KEY` [D, L].
         """
         frames = math.prod(query.shape[:3])
         parts = [self._sentences(obs, text, frames) for text in self.texts]

@@ -43,12 +43,6 @@ class UnitMap(nn.Module):
     places: Tensor
 
     def __init__(self, spec: UnitSpec, channels: int) -> None:
-        """Build the convolutions.
-
-        Args:
-            spec: units and orders of the game.
-            channels: F.
-        """
         super().__init__()
         self._spec = spec
         side = torch.arange(spec.side, dtype=torch.float32) / spec.side

@@ -23,14 +23,7 @@ class VectorNetwork(Stateless):
     _scale: Tensor
 
     def __init__(self, config: VectorConfig, num_agents: int, scale: Sequence[float], rounds: int = 0) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            scale: [V], divisor of each number.
-            rounds: rounds of communication; 0 for none.
-        """
+        """Build the network; `scale` [V] divides each number, and 0 rounds are no communication."""
         super().__init__()
         self.num_agents, self.features = num_agents, config.hidden_sizes[-1]
         self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
@@ -44,14 +37,7 @@ class VectorNetwork(Stateless):
         glorot_(self)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of each agent at each step.
-
-        Args:
-            obs: `vector` [B, T, N, V] of any number type, and if the world has them `legal` [B, T, N, A] and `alive`
-                [B, T, N] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of `vector` [B, T, N, V] of any number type."""
         states: Tensor = self.dense(obs["vector"].float() / self._scale)
         if self.own:
             states = self._after_rounds(states, obs)

@@ -36,12 +36,7 @@ class FrameConvolutions(nn.Module):
     deviation: Tensor
 
     def __init__(self, channels: tuple[int, ...], pixels: int) -> None:
-        """Build the layers.
-
-        Args:
-            channels: output channels of each of at most five layers.
-            pixels: P, side of a frame.
-        """
+        """Build at most five layers with these output channels, for frames of P x P pixels."""
         super().__init__()
         shapes = FRAME_LAYERS[: len(channels)]
         left = pixels_left(len(channels), pixels)
@@ -90,13 +85,7 @@ class VisualTbone(TalkingAgents):
     observation_keys = ("frame",)
 
     def __init__(self, config: VisualConfig, num_agents: int, frame: tuple[int, int, int]) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            frame: (P, P, 3), shape of one agent's observation.
-        """
+        """Build the network for N agents with a frame (P, P, 3) each."""
         super().__init__()
         self.eyes = FrameConvolutions(config.channels, frame[0])
         self.add_recurrence(config.after_encoder, num_agents, self.eyes.features)
@@ -113,7 +102,7 @@ class VisualCentral(OneMemory):
     observation_keys = ("frame",)
 
     def __init__(self, config: VisualConfig, num_agents: int, frame: tuple[int, int, int]) -> None:
-        """Build the network; arguments and errors as for `VisualTbone`."""
+        """Build the network; arguments as for `VisualTbone`."""
         super().__init__()
         self.sight = _FramesTogether(config, num_agents, frame[0])
         self.add_recurrence(num_agents, config.team_features, config.hidden_size)
