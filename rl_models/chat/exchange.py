@@ -37,8 +37,7 @@ class ChatRequest:
     stage: str = field(default="", compare=False)
     """Purpose of the request, for records and transcripts; it is not sent."""
     context: Any = field(default=None, compare=False)
-    """Values from which the messages were rendered, for backends that answer by rule. They are not sent and not
-    recorded."""
+    """What a backend without a chat model needs beside the messages; neither sent nor recorded."""
 
     @cached_property
     def key(self) -> str:

@@ -16,7 +16,7 @@ from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain, Skill
 from rl_models.planners.offline_reading import normalised
-from rl_models.planners.replies import AskGoals, LinesReply
+from rl_models.planners.replies import LinesReply
 
 GOALS = Stage("goals", LinesReply)
 
@@ -93,7 +93,7 @@ class DepsGoals(GoalGenerator):
                 "length": str(_DEPS_GOALS),
                 "failed": self._failed.get(world, "none"),
             },
-            context=AskGoals(state, _DEPS_GOALS),
+            rule=lambda: LinesReply(lines=list(self._domain.goal_list(state, _DEPS_GOALS))),
             check=self._read,
             fallback=lambda: self._domain.goal_list(state, _DEPS_GOALS),
         )

@@ -22,7 +22,7 @@ from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, format_documents
 from rl_models.planners.domain import Domain, RewardDomain, SubgoalTest
-from rl_models.planners.replies import AskReward, CodeReply
+from rl_models.planners.replies import CodeReply
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
@@ -116,7 +116,7 @@ class RewardDesigner:
                 "code": source,
                 "subgoal": subgoal,
             },
-            AskReward(subgoal),
+            lambda: CodeReply(code=self._domain.code(subgoal)),
             lambda reply: DesignedReward(subgoal, "code", self._qualified(subgoal, reply.code)),
             lambda: DesignedReward(subgoal, "builtin", fell_back=True),
         )
