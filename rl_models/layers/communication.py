@@ -26,14 +26,10 @@ class CommunicationRound(nn.Module):
     """Send and receive messages, then update the belief x: x + MLP([x, messages of the others])."""
 
     def __init__(self, num_agents: int, features: int, message_features: int, communicates: bool = True) -> None:
-        """Build the layers.
+        """Build the layers for N agents.
 
-        Args:
-            num_agents: N.
-            features: F, width of a belief.
-            message_features: width of a message.
-            communicates: False is the no-communication baseline: an agent receives its own message in place of every
-                other one, so both forms have the same parameters.
+        Without communication, the baseline, an agent receives its own message in place of every other one, so both
+        forms have the same parameters.
         """
         super().__init__()
         self.num_agents = num_agents
@@ -48,28 +44,15 @@ class CommunicationRound(nn.Module):
         normalise_rows_(self.classifier.weight, _CLASSIFIER_NORM)
 
     def forward(self, belief: Tensor) -> tuple[Tensor, Tensor]:
-        """One round of all agents.
-
-        Args:
-            belief: [B, N, F] float32.
-
-        Returns:
-            belief after the round [B, N, F] float32; messages [B, N, message features] float32.
-        """
+        """One round of all agents: beliefs [B, N, F] -> beliefs [B, N, F] and messages [B, N, width] float32."""
         messages = self._message(belief)
         return self._update(belief, self._received(messages)), messages
 
     def forward_agent(self, belief: Tensor, agent: int, needs_messages: bool) -> Dialogue[tuple[Tensor, Tensor]]:
         """One round of one agent, which may run in another process than the others.
 
-        Args:
-            belief: [B, 1, F] float32.
-            agent: index of the agent, from 0 to N - 1.
-            needs_messages: exchange messages even if no belief depends on them.
-
-        Returns:
-            belief after the round [B, 1, F] float32; messages [B, N, message features] float32, or [B, 1, ...], the
-            agent's own message, if none were exchanged.
+        Belief [B, 1, F] -> belief [B, 1, F] and messages [B, N, message features], or the agent's own [B, 1, ...] if
+        none were exchanged: without communication they are only if `needs_messages`.
         """
         own = self._message(belief)
         messages = (yield own) if self.communicates or needs_messages else own

@@ -36,15 +36,7 @@ def emma_team(
     build_encoder: Callable[[], SentenceEncoder] | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world.
-        num_actions: A.
-        build_encoder: builds the text encoder; called once for each network that reads.
-        seed: seed of the initial weights.
-    """
+    """Build a team; `build_encoder` builds the text encoder and is called once for each network that reads."""
 
     def build() -> Emma | GameId:
         network = config.network

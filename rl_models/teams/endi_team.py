@@ -63,16 +63,7 @@ more: `dis` of the released code, the divergence of section 4.1, and EnDi(dis) w
 def silg_entities_team(
     config: SilgConfig, sizes: EmmaSizes, num_actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of SILG's model over entities and a manual.
-
-    Args:
-        config: widths of the network.
-        sizes: sizes of the world.
-        num_actions: A.
-        texts: all sentences that can be shown, and the training sentences, whose words are learned.
-        shares_network: whether all agents share one network; if not, there is one network per agent.
-        seed: seed of the initial weights.
-    """
+    """Build a team of SILG's model over entities and a manual."""
     members = number_of_networks(shares_network, sizes.num_agents)
     return build_team(
         functools.partial(SilgEntities, config, sizes, *texts),

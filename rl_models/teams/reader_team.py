@@ -43,15 +43,7 @@ class ReaderTeamConfig:
 def reader_team(
     config: ReaderTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0, is_entity: Tensor | None = None
 ) -> TeamPolicy:
-    """Build a team that reads.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world; of a matching reader `MatchingSizes`.
-        num_actions: A.
-        seed: seed of the initial weights.
-        is_entity: [K] bool, names of entities, for readers that divide them.
-    """
+    """Build a team that reads; a matching reader needs `MatchingSizes`, an entity divider `is_entity` [K] bool."""
     members = number_of_networks(config.shares_network, sizes.num_agents)
     team = build_team(
         lambda: make_reader(config.network, sizes, num_actions, is_entity),
@@ -93,16 +85,7 @@ def build_team(
     only_legal_moves: bool,
     seed: int,
 ) -> TeamPolicy:
-    """Build a team of any readers with a policy head and a value head.
-
-    Args:
-        make_network: builds a reader with `features`, its width.
-        members: number of networks: 1 that all agents share, or one per agent.
-        num_actions: A.
-        head_hidden_size: width of the hidden layer of each head; 0 for no hidden layer.
-        only_legal_moves: whether only legal moves are drawn.
-        seed: seed of the initial weights.
-    """
+    """Build a team of readers with heads: 1 network that all agents share, or one per agent (`members`)."""
     with seeded(seed):
         network = shared_or_private(make_network, members)
         policy = LegalPolicyHead(network.features, num_actions, head_hidden_size, only_legal_moves, members)
