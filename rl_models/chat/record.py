@@ -90,14 +90,9 @@ class Replay:
     """A `Transport` that answers from a record: each request gets its recorded outcomes in their order."""
 
     def __init__(self, path: Path, otherwise: Transport | None = None) -> None:
-        """Read the record.
+        """Read the record; `otherwise` answers requests that it does not hold, which fail if there is none.
 
-        Args:
-            path: file of the record.
-            otherwise: answers requests that the record does not hold; they fail if there is none.
-
-        Raises:
-            RecordError: the record does not exist or is damaged.
+        Raises RecordError where the record does not exist or is damaged.
         """
         self._path, self._otherwise = path, otherwise
         self._lock = threading.Lock()
@@ -143,12 +138,8 @@ class LastReplies:
 def read_record(path: Path, ignores_incomplete_line: bool) -> list[tuple[str, Outcome]]:
     """All outcomes of a record with their keys, in order.
 
-    Args:
-        path: file of the record.
-        ignores_incomplete_line: remove an incomplete last line of a killed process; otherwise it is skipped.
-
-    Raises:
-        RecordError: the file cannot be read, or a complete line is not a line of a record.
+    An incomplete last line of a killed process is skipped, or with `ignores_incomplete_line` removed from the file.
+    Raises RecordError where the file cannot be read, or a complete line is not a line of a record.
     """
     try:
         whole = _whole_lines(path) if ignores_incomplete_line else _until_last_end(path.read_bytes())

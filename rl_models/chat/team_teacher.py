@@ -36,24 +36,15 @@ class ChatTeacher:
     """Writes messages for all agents of a team, from a prompt that describes the state of their world."""
 
     def __init__(self, client: ChatClient, model: str, agents: Sequence[str]) -> None:
-        """Build the teacher of one task.
-
-        Args:
-            client: client that asks the questions.
-            model: name of the model at the endpoint.
-            agents: names of the agents, in the order of their messages.
-        """
         self._client, self._model, self._agents = client, model, tuple(agents)
 
     def messages(
         self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]
     ) -> list[CheckedReply[tuple[str, ...]]]:
-        """One message per agent for each prompt.
+        """One message per agent for each prompt, or the scripted ones.
 
-        Args:
-            prompts: role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for
-                each agent.
-            scripted: fallback messages for each prompt.
+        A prompt has role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for
+        each agent.
         """
         return _ask(
             self._client,
@@ -67,13 +58,7 @@ class ChatPlayer:
     """Chooses actions, for one agent at a time, among the allowed ones."""
 
     def __init__(self, client: ChatClient, model: str, instruction: str) -> None:
-        """Build the player of one task.
-
-        Args:
-            client: client that asks the questions.
-            model: name of the model at the endpoint.
-            instruction: role, task and rules of the world.
-        """
+        """Build the player of one task; `instruction` has role, task and rules of the world."""
         self._client, self._model = client, model
         self._system = (
             f'{instruction}\n\nAnswer with one JSON object, {{"action": "..."}}, naming one of the listed actions in '
@@ -83,13 +68,7 @@ class ChatPlayer:
     def choose(
         self, situations: Sequence[str], actions: Sequence[Sequence[str]], fallback: Sequence[int]
     ) -> list[CheckedReply[int]]:
-        """An action for each situation, as its index in the list of allowed actions.
-
-        Args:
-            situations: the agent's observations as text.
-            actions: allowed actions in words, for each situation.
-            fallback: index of the fallback action, for each situation.
-        """
+        """An action for each situation, as its index in the allowed ones; `fallback` where no reply is valid."""
         prompts = [
             f"{situation}\n\nActions: {'; '.join(allowed)}"
             for situation, allowed in zip(situations, actions, strict=True)

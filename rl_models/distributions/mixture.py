@@ -52,12 +52,7 @@ class ProductMixture(ABC):
         return self.log_weights.shape[-1] == 1
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, summed over components, [...] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions (by part if they have several).
-            decides: [..., N] bool, agents whose actions count; None for all.
-        """
+        """Exact joint log-probability, summed over components, [...] float32, of the agents that decide."""
         chosen = self._chosen(actions)
         if decides is not None:
             chosen = chosen.masked_fill(~decides[..., None], 0.0)
@@ -67,10 +62,6 @@ class ProductMixture(ABC):
         """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
 
         The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages.
-
-        Args:
-            actions: [..., N] int64, joint actions (by part if they have several).
-            component: [...] int64, the drawn component.
         """
         chosen = self._chosen(actions)
         if self._is_product:
@@ -79,11 +70,7 @@ class ProductMixture(ABC):
         return of_component + self.log_weights.gather(-1, component[..., None])
 
     def marginal_log_prob(self, actions: Any) -> Tensor:
-        """Log-probability of each agent's action under its own marginal policy, [..., N] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions (by part if they have several).
-        """
+        """Log-probability of each agent's action under its own marginal policy, [..., N] float32."""
         return self._log_sum(self.log_weights[..., None, :] + self._chosen(actions), -1)
 
     def component_entropy(self) -> Tensor:
@@ -154,14 +141,7 @@ class MixtureOfMarginals(ProductMixture):
         return MixtureOfMarginals(self.log_weights.expand(-1, times, -1), marginals)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw joint actions by inverse CDF.
-
-        Args:
-            uniforms: [..., 1 + N] in [0, 1): the shared draw of the component, then one draw per agent.
-
-        Returns:
-            joint actions [..., N] int64; drawn component [...] int64.
-        """
+        """Draw by inverse CDF with the shared draw of the component and one draw per agent, [..., 1 + N]."""
         component = inverse_cdf(self.log_weights, uniforms[..., 0])
         actions = inverse_cdf(self._select_component(component), uniforms[..., 1:])
         return actions, component
@@ -176,11 +156,7 @@ class MixtureOfMarginals(ProductMixture):
         return self._select_component(component).argmax(-1), component
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
-        """Log-probabilities of E joint actions a sample, [..., E] float32, at a cost of E * M * N whatever A**N is.
-
-        Args:
-            joint_actions: [..., E, N] int64.
-        """
+        """Log-probabilities of joint actions [..., E, N], [..., E] float32, at a cost of E * M * N whatever A**N is."""
         total = self.log_weights[..., None]
         for agent in range(self.num_agents):
             index = joint_actions[..., None, :, agent].expand(*total.shape[:-1], -1)
@@ -233,12 +209,7 @@ class MixtureOfMarginals(ProductMixture):
 
 
 def log_of_choice(log_probabilities: Tensor, actions: Tensor) -> Tensor:
-    """Log-probability of each agent's action under each component, [..., N, M] float32.
-
-    Args:
-        log_probabilities: [..., N, M, A] float32.
-        actions: [..., N] int64.
-    """
+    """Log-probability of each agent's action [..., N] under each component [..., N, M, A], [..., N, M] float32."""
     index = actions[..., None, None].expand(*log_probabilities.shape[:-1], 1)
     return log_probabilities.gather(-1, index).squeeze(-1)
 

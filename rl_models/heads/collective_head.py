@@ -24,14 +24,7 @@ class CollectiveHead(nn.Module):
     components = 1
 
     def __init__(self, widths: UnitWidths, spec: UnitSpec, hidden_size: int, used_heads_only: bool = True) -> None:
-        """Build the layers.
-
-        Args:
-            widths: widths of the features.
-            spec: units and orders of the game.
-            hidden_size: width of hidden layers; of those that point it is the width of what they point at.
-            used_heads_only: whether only factors with an effect count in probabilities.
-        """
+        """Build the layers; hidden layers that point are as wide as what they point at."""
         super().__init__()
         self._spec, self._used_heads_only = spec, used_heads_only
         units, context = widths.units, widths.context
@@ -64,12 +57,7 @@ class CollectiveHead(nn.Module):
         )
 
     def later(self, inputs: dict[str, Tensor], flags: Tensor) -> dict[str, Tensor]:
-        """Log-probabilities of the command and of its arguments, factor -> [B, T, N, A] float32.
-
-        Args:
-            inputs: extras of the features, name -> [B, T, N, ...].
-            flags: [B, T, N, U] int64, 1 for selected units.
-        """
+        """Log-probabilities of the command and of its arguments, factor -> [B, T, N, A], at flags [B, T, N, U]."""
         chosen = (flags > 0) & inputs[OWN_MASK]
         number = chosen.sum(-1, keepdim=True).clamp(min=1)
         mean = (inputs[UNITS] * chosen[..., None]).sum(-2) / number

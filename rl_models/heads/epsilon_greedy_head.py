@@ -29,12 +29,7 @@ class EpsilonGreedy(MixtureOfMarginals):
 
     @classmethod
     def from_values(cls, values: Tensor, epsilon: Tensor) -> EpsilonGreedy:
-        """Build the policy from action values.
-
-        Args:
-            values: [..., N, A] float32, minus infinity for illegal actions; every agent has a legal one.
-            epsilon: scalar in [0, 1], probability of a uniformly drawn legal action.
-        """
+        """Build the policy from values [..., N, A], minus infinity for illegal actions; some action is legal."""
         is_legal = values > -torch.inf
         best = values.argmax(-1)
         uniform = is_legal / is_legal.sum(-1, keepdim=True)
@@ -72,11 +67,7 @@ class EpsilonGreedyHead(nn.Module):
     epsilon: Tensor
 
     def __init__(self, num_actions: int) -> None:
-        """Begin with an epsilon of 1, until a learner sets another one.
-
-        Args:
-            num_actions: A.
-        """
+        """Begin with an epsilon of 1, until a learner sets another one."""
         super().__init__()
         self.components, self.num_actions = 1, num_actions
         self.register_buffer("epsilon", torch.ones(1))

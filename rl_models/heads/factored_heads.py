@@ -26,15 +26,7 @@ class FactoredHead(nn.Module):
     def __init__(
         self, features: int, parts: ActionParts, components: int = 1, num_agents: int = 1, message_features: int = 0
     ) -> None:
-        """Build the layers.
-
-        Args:
-            features: F.
-            parts: parts of the actions.
-            components: M; 1 for marginal policies.
-            num_agents: N; read where M is above 1, like the next.
-            message_features: width of a message.
-        """
+        """Build the layers; agents and messages count with several components."""
         super().__init__()
         self.components, self.num_actions = components, parts.num_choices
         self._sizes, self._numbers = dict(parts.sizes), parts.num_numbers

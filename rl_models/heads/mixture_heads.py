@@ -25,11 +25,6 @@ class AgentLayers(nn.Module):
     """One layer that all agents share, or N layers, one for each agent."""
 
     def __init__(self, members: Iterable[nn.Module]) -> None:
-        """Store the layers.
-
-        Args:
-            members: one layer that all agents share, or N layers, one for each agent.
-        """
         super().__init__()
         self.members = nn.ModuleList(members)
 
@@ -46,13 +41,6 @@ class AgentLinear(AgentLayers):
     """Linear layer on agents' features with Glorot-uniform weights."""
 
     def __init__(self, inputs: int, outputs: int, members: int = 1) -> None:
-        """Build the layers.
-
-        Args:
-            inputs: F, width of the input.
-            outputs: width of the output.
-            members: 1 for one layer that all agents share, N for one layer per agent.
-        """
         super().__init__(nn.Linear(inputs, outputs) for _ in range(members))
         glorot_matrices_(self)
 
@@ -63,15 +51,7 @@ class LegalPolicyHead(nn.Module):
     def __init__(
         self, features: int, num_actions: int, hidden_size: int = 0, only_legal: bool = True, members: int = 1
     ) -> None:
-        """Build the layers.
-
-        Args:
-            features: F.
-            num_actions: A.
-            hidden_size: width of the hidden layer; 0 for no hidden layer.
-            only_legal: draw legal actions only.
-            members: 1 for one head that all agents share, N for one head per agent.
-        """
+        """Build the layers: `members` is 1 for a head that all agents share, N for one head per agent."""
         super().__init__()
         self.components, self.num_actions = 1, num_actions
         self._only_legal = only_legal
@@ -196,13 +176,6 @@ class PolicyTower(nn.Module):
     """Marginal policies on the first half of the features."""
 
     def __init__(self, features: int, num_actions: int, members: int = 1) -> None:
-        """Build the output layer.
-
-        Args:
-            features: F, width of both halves together.
-            num_actions: A.
-            members: 1 for one layer that all agents share, N for one layer per agent.
-        """
         super().__init__()
         self.components, self.num_actions = 1, num_actions
         self.policy = AgentLinear(features // 2, num_actions, members)
@@ -230,7 +203,6 @@ class LegalPolicyTower(LegalPolicyHead):
     """`LegalPolicyHead` on the first half of the features; `ValueTower` uses the second half."""
 
     def __init__(self, features: int, num_actions: int) -> None:
-        """Build the output layer for F features, both halves together, and A actions."""
         super().__init__(features // 2, num_actions)
 
     def forward(self, features: Features) -> MixtureOfMarginals:

@@ -40,11 +40,7 @@ _NORM_TOLERANCE = 0.02
 class AdaptedModel(nn.Module):
     """One base, two adapters.
 
-    Attributes:
-        tokens: the tokenizer.
-        message, action: the adapters' weights, which peft's layers compute with.
-        trains: the adapter that is trained.
-        scorer: function that scores candidates.
+    `message` and `action` are the adapters' weights, which peft's layers compute with.
     """
 
     def __init__(
@@ -57,16 +53,8 @@ class AdaptedModel(nn.Module):
     ) -> None:
         """Add two new adapters, at first without effect, with weights drawn from `seed`.
 
-        Args:
-            base: the model.
-            lora: form of the adapters.
-            seed: seed of their weights.
-            cache_bytes: bound of the memory for states below the adapters.
-            chat_template: whether prompts get the model's chat template.
-
-        Raises:
-            LanguageModelError: the base has no layers of the names that are to be adapted, cannot be adapted in its
-                last layers alone, or has no chat template.
+        `cache_bytes` bounds the memory for states below the adapters. Raises LanguageModelError where the base has no
+        layers of the names that are to be adapted, cannot be adapted in its last layers alone, or has no chat template.
         """
         super().__init__()
         config, self._shared = base.model.config, base
@@ -123,8 +111,7 @@ class AdaptedModel(nn.Module):
     def score(self, adapter: Adapter | None, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
         """Log-probabilities of candidates after prompts, with an adapter or (None) the base model.
 
-        Raises:
-            LanguageModelError: a prompt is too long.
+        Raises LanguageModelError where a prompt is too long.
         """
         following = [max(map(len, some), default=0) for some in candidates]
         for prompt, most in zip(prompts, following, strict=True):
@@ -157,11 +144,7 @@ class AdaptedModel(nn.Module):
         return (base,) if name is None else (base, *getattr(self, name).values())
 
     def checkpoint_layers(self) -> None:
-        """Recompute layers in the backward pass.
-
-        Raises:
-            LanguageModelError: the base does not support it.
-        """
+        """Recompute layers in the backward pass; raises LanguageModelError where the base does not support it."""
         if not self.base.supports_gradient_checkpointing:
             raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
         self.base.activation_checkpointing_enable({"use_reentrant": False})
@@ -189,8 +172,7 @@ class AdaptedModel(nn.Module):
     def load_adapters(self, folder: Path) -> None:
         """Load the adapters that the folder holds, one or both.
 
-        Raises:
-            LanguageModelError: none is there, or one does not fit this base.
+        Raises LanguageModelError where none is there, or one does not fit this base.
         """
         from peft import set_peft_model_state_dict
 

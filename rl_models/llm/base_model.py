@@ -22,14 +22,9 @@ class LanguageModelError(InputError):
 
 
 def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
-    """A frozen causal language model in evaluation mode, and its tokenizer.
+    """A frozen causal language model of a hub id or folder, in evaluation mode, and its tokenizer.
 
-    Args:
-        name: hub id, or folder with config.json, a tokenizer and weights as safetensors.
-        dtype: dtype of the weights.
-
-    Raises:
-        LanguageModelError: there is no such model, or it cannot be used here.
+    Raises LanguageModelError where there is no such model, or it cannot be used here.
     """
     folder = model_folder(name)
     from transformers import AutoModelForCausalLM, AutoTokenizer

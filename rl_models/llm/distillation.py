@@ -51,11 +51,7 @@ class RoundReport:
 
 
 class MessageDistillation:
-    """The SFT stage of one message adapter.
-
-    Attributes:
-        reports: reports of the rounds so far.
-    """
+    """The SFT stage of one message adapter, with the reports of its rounds."""
 
     def __init__(self, language: AdaptedModel, writer: Writer, settings: DistillationSettings) -> None:
         """Set up training; `writer` generates with the same model."""
@@ -69,15 +65,7 @@ class MessageDistillation:
         self.reports: list[RoundReport] = []
 
     def learn(self, pairs: Sequence[Pair], shows_progress: bool = True) -> RoundReport:
-        """Train for one round.
-
-        Args:
-            pairs: new ones.
-            shows_progress: draw a progress bar.
-
-        Raises:
-            ValueError: there is no pair to learn from yet.
-        """
+        """Train for one round on new pairs and all before; raises ValueError where there is no pair to learn from."""
         for prompt, message in pairs:
             if is_held_out(prompt, self._settings.held_out):
                 self._held_out.append((prompt, message))

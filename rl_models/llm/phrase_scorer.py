@@ -28,12 +28,7 @@ Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
 
 
 class PhraseScorer:
-    """Scores phrases; the model is loaded at the first call.
-
-    Attributes:
-        name: name of the model in the catalogue, folder or hub id.
-        normalisation: divisor of a phrase's log-probability.
-    """
+    """Scores phrases; the model of the catalogue, folder or hub id is loaded at the first call."""
 
     def __init__(self, name: str, normalisation: Normalisation) -> None:
         self.name, self.normalisation = name, normalisation
@@ -41,22 +36,14 @@ class PhraseScorer:
         self._prefix = functools.lru_cache(_PREFIXES_KEPT)(SharedPrefix)
 
     def check(self) -> None:
-        """Check that the model can be loaded, and that its chat template accepts conversations.
-
-        Raises:
-            LanguageModelError: it cannot be loaded, or its chat template refuses the roles of a planner's conversation.
-        """
+        """Raise LanguageModelError unless the model loads and its chat template takes planners' conversations."""
         self._tokens.conversation([(role, "text") for role in ("system", "user", "assistant")])
 
     def __call__(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
         """Normalised log-probabilities of each question's phrases, and the tokens that were read for them.
 
-        Args:
-            questions: conversations, the last message of which the model is to continue, with their phrases.
-
-        Raises:
-            LanguageModelError: the model cannot be loaded, or a conversation is too long for it or refused by its chat
-                template.
+        Raises LanguageModelError where the model cannot be loaded, or a conversation is too long for it or refused by
+        its chat template.
         """
         new = [one for one in dict.fromkeys(questions) if one not in self._known]
         if new:

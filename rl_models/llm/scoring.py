@@ -168,11 +168,7 @@ class Trie:
 
 @functools.lru_cache(maxsize=_TRIES_KEPT)
 def build_trie(candidates: Candidates) -> Trie:
-    """The prefix tree of these candidates; the same for the same ones.
-
-    Raises:
-        ValueError: a candidate without a token.
-    """
+    """The prefix tree of these candidates; raises ValueError for a candidate without a token."""
     number: dict[tuple[int, int], int] = {}
     paths = [_path(candidate, number) for candidate in candidates]
     parents = np.array([parent for parent, _ in number], np.int64)

@@ -29,15 +29,10 @@ _SORTED_TOGETHER = 1024
 
 
 def write_small_model(folder: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> float:
-    """Train tokenizer and model on some texts, and write both.
+    """Train tokenizer and model on pairs of prompt and answer, and write both into an empty folder.
 
-    Args:
-        folder: empty folder.
-        pairs: prompts with answers, at least one.
-        settings: form and training; the same pairs and settings give the same model.
-
-    Returns:
-        mean cross-entropy a token over the last tenth of the steps, a prompt's tokens weighed as in training.
+    The same pairs and settings give the same model. Returns the mean cross-entropy a token over the last tenth of the
+    steps, a prompt's tokens weighed as in training.
     """
     tokenizer = train_tokenizer([f"{prompt} {answer}" for prompt, answer in pairs], settings.vocabulary)
     with seeded(settings.seed):

@@ -70,12 +70,8 @@ class Caller:
     ) -> None:
         """Bind a backend.
 
-        Args:
-            client: client of the backend.
-            model: name of the model at the endpoint; for other backends any name.
-            transcript: transcript that keeps the calls for a reader.
-            seed: sampling seed of every request; a server may ignore it.
-            prepare: called with all requests of a stage before they are asked; a backend may answer them together.
+        `seed` is the sampling seed of every request; a server may ignore it. `prepare` is called with all requests of a
+        stage before they are asked; a backend may answer them together.
         """
         self._client, self._model, self._seed, self._prepare = client, model, seed, prepare
         self.transcript = transcript or Transcript()

@@ -43,13 +43,6 @@ class DepsGoals(GoalGenerator):
     """A list of goals for each world, used in order."""
 
     def __init__(self, caller: Caller, domain: Domain, manual: str | None = None) -> None:
-        """Bind a backend.
-
-        Args:
-            caller: sends the questions to the backend.
-            domain: the world in words.
-            manual: manual of the game for the prompt; the domain's own if there is none.
-        """
         self._caller, self._domain = caller, domain
         self._manual = manual or domain.manual
         self._lists: dict[int, deque[str]] = {}

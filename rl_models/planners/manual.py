@@ -37,11 +37,7 @@ _ESCAPED = re.compile(r"\\([%&_#$])")
 
 
 def read_paragraphs(path: Path) -> list[str]:
-    """Paragraphs of a LaTeX file as plain text.
-
-    Raises:
-        InputError: It cannot be read or is too large.
-    """
+    """Paragraphs of a LaTeX file as plain text; raises InputError where it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -89,17 +85,7 @@ _MAX_FACTS = 300
 
 
 def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain) -> str:
-    """A manual from paragraphs about a game.
-
-    Args:
-        caller: sends the questions to the backend.
-        game: its name.
-        paragraphs: plain text (`latex.read_paragraphs`).
-        domain: its words, by which rules read what no model does.
-
-    Raises:
-        ValueError: no paragraph is relevant.
-    """
+    """A manual from paragraphs of plain text about a game; raises ValueError where none is relevant."""
     relevant = relevant_paragraphs(caller, game, paragraphs, domain)
     if not relevant:
         raise ValueError(f"none of {len(paragraphs)} paragraphs tells how {game} is played: hand in other papers")

@@ -22,13 +22,7 @@ FAULT = Stage("fault", FaultReply)
 
 
 class Planner:
-    """Makes plans for worlds of one domain.
-
-    Attributes:
-        domain: description of the environment.
-        caller: makes the calls; it holds their counts and transcript.
-        manual: manual of the game in prompts.
-    """
+    """Makes plans for worlds of one domain; the caller holds counts and transcript."""
 
     def __init__(
         self,
@@ -37,14 +31,7 @@ class Planner:
         briefing: Briefing | None = None,
         translate: Callable[[Sequence[str]], list[str]] | None = None,
     ) -> None:
-        """Bind a backend and a domain.
-
-        Args:
-            caller: sends the questions to the backend.
-            domain: description of the environment, and its rules.
-            briefing: description of the game in prompts; the domain's own manual and objects if there is none.
-            translate: state texts to sentences; the domain's own if there is none.
-        """
+        """Bind a backend and a domain, whose own manual, objects and translation of state texts are the defaults."""
         self.domain, self.caller = domain, caller
         briefing = briefing or Briefing(domain.manual, domain.objects)
         self.manual = briefing.manual
@@ -58,13 +45,7 @@ class Planner:
     def plan(
         self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
     ) -> list[Plan]:
-        """A plan for each state.
-
-        Args:
-            states: texts in the environment's form.
-            goals: goals to decompose; none where the model is to choose one.
-            memories: latest failures of each world.
-        """
+        """A plan for each state text, for the given goals or its own, in view of the latest failures of each world."""
         goals = goals or [None] * len(states)
         memories = memories or [Memory() for _ in states]
         parts = self._decompose(states, goals, memories)

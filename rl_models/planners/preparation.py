@@ -66,15 +66,9 @@ class Translator:
 def generate_states(
     caller: Caller, domain: TrainingDomain, manual: str, examples: Sequence[str], count: int, seed: int = 0
 ) -> list[str]:
-    """Diverse legal states beside the examples, D_state.
+    """Diverse legal states beside the examples, D_state: `count` are wanted, fewer may be new.
 
-    Args:
-        caller: sends the questions to the backend.
-        domain: checks what comes back.
-        manual: manual of the game for the prompt.
-        examples: states met in play; the first few are shown.
-        count: states wanted; fewer may be new.
-        seed: seed of backends by rule.
+    Of the examples, states met in play, the first few are shown; `seed` is that of backends by rule.
     """
     first = seed * _NUMBERS_OF_A_SEED
     calls = [

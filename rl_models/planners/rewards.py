@@ -83,16 +83,7 @@ class RewardDesigner:
         manual: str | None = None,
         index: CodeIndex | None = None,
     ) -> None:
-        """Bind a backend, a world's own tests and play to try rewards on.
-
-        Args:
-            caller: sends the questions to the backend.
-            domain: sub-goals, and states as JSON.
-            tests: the built-in test of each sub-goal, by its text.
-            transitions: rollouts in which sub-goals are reached and not reached.
-            manual: manual of the game for prompts; the domain's own if there is none.
-            index: the world's source.
-        """
+        """Bind a backend, a world's own tests by the texts of sub-goals, and play to try rewards on."""
         self._caller, self._domain, self._tests, self._transitions = caller, domain, tests, transitions
         self._manual, self._index = manual or domain.manual, index or CodeIndex(())
 

@@ -75,13 +75,9 @@ class PlanningLoop:
     ) -> None:
         """Set up the loop.
 
-        Args:
-            planner: makes plans and reflects.
-            goals: generator of goals; by default the planner's.
-            max_reflections: attempts after a failed round; then the episode continues from its present state.
-            commander: replaces commands, for the interpolation between the planner's and random ones.
-            visited: collects visited states with their plans, for fine-tuning the policy.
-            retry: makes the plans of these attempts in place of the planner's reflection.
+        `max_reflections` are attempts after a failed round; then the episode continues from its present state.
+        `commander` replaces commands. `visited` collects visited states with their plans, for fine-tuning the policy.
+        `retry` makes the plans of these attempts in place of the planner's reflection.
         """
         self.planner, self._most = planner, max_reflections
         self._goals = goals or GoalGenerator()

@@ -44,16 +44,7 @@ def rllib_config(
 ) -> AlgorithmConfig:
     """Configure stock PPO or IMPALA, whichever fits the objective, with our runner, module and learner.
 
-    Args:
-        make_world: `(num_worlds, first_world) -> world`, picklable.
-        build_policy: builds the team with its initial weights, picklable.
-        objective: training objective.
-        optimiser: optimiser settings.
-        workers: numbers of processes and worlds.
-        seed: seed of worlds, action sampling and shuffles.
-
-    Raises:
-        ValueError: a learner would have no world, or its replay is too small.
+    Raises ValueError where a learner would have no world, or its replay is too small.
     """
     workers.check_learners(objective)
     config: AlgorithmConfig = PPOConfig() if objective.takes_turns else IMPALAConfig()

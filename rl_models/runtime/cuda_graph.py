@@ -181,11 +181,9 @@ class Graphed:
     """A function of tensors, which a GPU replays from its third call with inputs of the same shapes on."""
 
     def __init__(self, module: nn.Module, leaves_gradients: bool) -> None:
-        """Wrap a function; nothing is captured yet.
+        """Wrap a function that reads weights and buffers of this module alone; nothing is captured yet.
 
-        Args:
-            module: holds all weights and buffers that the function reads.
-            leaves_gradients: whether the function sets gradients of the weights, which have none before each call.
+        `leaves_gradients`: the function sets gradients of the weights, which have none before each call.
         """
         self._module = module
         self._leaves_gradients = leaves_gradients
@@ -198,11 +196,7 @@ class Graphed:
         self._state: Hashable = ()
 
     def refresh_weights(self, device: torch.device) -> None:
-        """Read the addresses of the module's weights and buffers; to be called once per fragment or update.
-
-        Args:
-            device: device of the module.
-        """
+        """Read the addresses of the module's weights and buffers; to be called once per fragment or update."""
         self._device = device
         if devices.can_capture(device):
             self._weights = list(self._module.parameters())
@@ -212,11 +206,8 @@ class Graphed:
     def __call__(self, function: Function, inputs: Inputs, progress: Progress | None = None) -> Outputs:
         """The function's outputs; the caller may keep the tensors.
 
-        Args:
-            function: always the same one, name -> tensor to name -> tensor or number: a function of its inputs, of
-                weights and of schedules alone, which keeps nothing of what it computes.
-            inputs: name -> tensor, all on the weights' device.
-            progress: training done so far, at which schedules are read, if the function reads any.
+        The function is always the same one, of its inputs (on the weights' device), of weights and of schedules alone,
+        and keeps nothing of what it computes. Schedules are read at `progress`.
         """
         if self.never or not devices.can_capture(self._device):
             return function(inputs)

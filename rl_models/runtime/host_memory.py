@@ -25,11 +25,7 @@ _VALUES = {
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep the memory of freed tensors, as far as its C library allows that.
-
-    Returns:
-        whether it does: with glibc, so on most Linux systems; others are not changed.
-    """
+    """Let this process keep the memory of freed tensors; True if its C library can (glibc)."""
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

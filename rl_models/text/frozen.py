@@ -25,11 +25,7 @@ class FrozenEncoder(nn.Module):
     """
 
     def __init__(self, encodings: Sequence[Tensor]) -> None:
-        """Build the table.
-
-        Args:
-            encodings: encoding of every sentence, [L, F] float32.
-        """
+        """Build the table from the encoding [L, F] float32 of every sentence."""
         super().__init__()
         lengths = torch.tensor([len(encoding) for encoding in encodings])
         self.num_sentences = len(encodings)
@@ -52,14 +48,8 @@ class FrozenEncoder(nn.Module):
 def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder: Path | None = None) -> FrozenEncoder:
     """Build the table of these sentences: read encodings from disk, encode the other sentences and write them.
 
-    Args:
-        encoder: encoder of the sentences.
-        sentences: D sentences.
-        folder: folder of all encodings; by default the one that `CONCORD_ENCODINGS` names, or one in the user's cache.
-
-    Raises:
-        PretrainedError: the encoder cannot be loaded, and not all encodings are on disk.
-        EncodingCacheError: encodings cannot be read or written.
+    Raises PretrainedError where the encoder cannot be loaded and not all encodings are on disk, and EncodingCacheError
+    where encodings cannot be read or written.
     """
     cache = EncodingCache(encoder.identity, folder)
     found = cache.get(sentences, encoder.encode)

@@ -37,15 +37,10 @@ class PretrainedEncoder:
     """
 
     def __init__(self, name: str, padded_to: int = 0) -> None:
-        """Find the encoder, and download it from the hub if it is not on this machine.
+        """Find the encoder, a folder or hub id, and download it if it is not on this machine.
 
-        Args:
-            name: a folder with a model and its tokenizer, or a hub id.
-            padded_to: number of tokens to which every sentence is padded; padding is encoded like words, as in EMMA's
-                released code. 0 for no padding.
-
-        Raises:
-            PretrainedError: the encoder does not exist or cannot be downloaded.
+        With `padded_to` every sentence is padded to so many tokens, which are encoded like words, as in EMMA's released
+        code. Raises PretrainedError where the encoder does not exist or cannot be downloaded.
         """
         self.name, self.padded_to = name, padded_to
         self.folder = encoder_folder(name)
@@ -168,16 +163,7 @@ class PretrainedEncoder:
 
 
 def encoder_folder(name: str, may_download: bool = True) -> Path:
-    """The folder of an encoder.
-
-    Args:
-        name: a model of the catalog (`concord models`), a folder, or a hub id. A folder with the name of a catalog
-            model is `./NAME`.
-        may_download: download the encoder from the hub if it is not on this machine.
-
-    Raises:
-        PretrainedError: there is no encoder of this name on this machine, nor on the hub if it may be downloaded.
-    """
+    """The folder of a model of the catalog (`concord models`), a folder, or a hub id, which may be downloaded."""
     if name in CATALOG:
         if not CATALOG[name].is_present:
             raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")

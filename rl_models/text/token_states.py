@@ -37,14 +37,7 @@ class ModelTokens:
     """
 
     def __init__(self, name: str) -> None:
-        """Find the encoder.
-
-        Args:
-            name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
-
-        Raises:
-            PretrainedError: there is none.
-        """
+        """Find the encoder; raises PretrainedError where there is none."""
         self._tokenizer = shared_encoder(name).tokenizer
         self.vocabulary = len(self._tokenizer) + 1
         self._rows: dict[tuple[str, int], NDArray[np.int32]] = {}
@@ -118,11 +111,7 @@ class _FrozenStates(nn.Module):
 
 
 class TokenStates(_FrozenStates):
-    """States of an encoder's tokens, as `ModelTokens` numbers them.
-
-    Attributes:
-        features: E, width of a state.
-    """
+    """States of an encoder's tokens, as `ModelTokens` numbers them."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "tokens")
@@ -132,22 +121,10 @@ class TokenStates(_FrozenStates):
 
 
 class WordStates(_FrozenStates):
-    """States of a world's words; each sentence is encoded by itself.
-
-    Attributes:
-        features: E, width of a state.
-    """
+    """States of a world's words; each sentence is encoded by itself."""
 
     def __init__(self, name: str, vocabulary: Sequence[str]) -> None:
-        """Find the encoder.
-
-        Args:
-            name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
-            vocabulary: V words, the first of them the padding; a text's numbers are indices into it.
-
-        Raises:
-            PretrainedError: there is no such encoder.
-        """
+        """Find the encoder; numbers are indices into the vocabulary, whose first word is the padding."""
         super().__init__(name, "words")
         self._vocabulary = tuple(vocabulary)
 

@@ -76,13 +76,7 @@ class WordEncoder(nn.Module):
     """
 
     def __init__(self, sentences: Sequence[str], vocabulary: Vocabulary, features: int) -> None:
-        """Store the sentences and build the embedding.
-
-        Args:
-            sentences: D sentences.
-            vocabulary: vocabulary of the training sentences.
-            features: F, width of a word's vector.
-        """
+        """Store D sentences and build the embedding of the training sentences' words."""
         super().__init__()
         tokens = vocabulary.tokens(sentences)
         self.num_sentences, self.length = tokens.shape

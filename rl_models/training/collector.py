@@ -56,14 +56,7 @@ class Collector:
     """
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
-        """Prepare the rollouts.
-
-        Args:
-            world: B worlds.
-            policy: policy that acts; observations are sent to its device.
-            fragment_length: T.
-            needs_values: record V of the observation after the last step (PPO); V-trace computes its own.
-        """
+        """Prepare fragments of T steps; with `needs_values` (PPO) they record V of the last observation."""
         self.world = world
         self.policy = policy
         self.fragment_length = fragment_length

@@ -95,11 +95,7 @@ class Learner:
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """Run all epochs over a batch (of `to_batch`), this learner's worlds, perhaps none.
-
-        Returns:
-            the statistics of the last minibatch of which this learner held a part.
-        """
+        """Run all epochs over this learner's worlds, perhaps none; statistics of the last minibatch with a part of them."""
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
             self.graphed.refresh_weights(self.device)
@@ -120,12 +116,7 @@ class Learner:
         return replace(self.progress, skipped_updates=self.progress.skipped_updates + self.skipped.count())
 
     def restore_progress(self, progress: Progress, skipped: Mapping[str, Tensor]) -> None:
-        """Continue from a checkpoint, or begin a stage.
-
-        Args:
-            progress: result of `counted_progress`; a copy is kept.
-            skipped: result of `SkippedUpdates.tensors`.
-        """
+        """Continue from a checkpoint's `counted_progress` and `SkippedUpdates.tensors`, or begin a stage."""
         self.progress = replace(progress)
         self.skipped.load(skipped)
 
