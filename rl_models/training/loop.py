@@ -95,7 +95,7 @@ class Learner:
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """Run all epochs over this learner's worlds, perhaps none; statistics of the last minibatch with a part of them."""
+        """Run all epochs over this learner's worlds, perhaps none; statistics of its last minibatch (`to_batch`)."""
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
             self.graphed.refresh_weights(self.device)
