@@ -70,14 +70,6 @@ class ChatReply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def as_json(self) -> dict[str, Any]:
-        """The reply as JSON for a record."""
-        return {
-            "text": self.text,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-        }
-
 
 @dataclass(frozen=True)
 class ChatFailure:

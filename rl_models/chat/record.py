@@ -67,7 +67,7 @@ class Recorded:
     def _append(self, request: ChatRequest, outcome: Outcome) -> None:
         line: dict[str, Any] = {"key": request.key, "stage": request.stage}
         if isinstance(outcome, ChatReply):
-            line["reply"] = outcome.as_json()
+            line["reply"] = vars(outcome)
         else:
             line["failure"] = outcome.reason
         with self._lock:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from rl_models.chat.client import ChatClient, Question, RejectedReplyError
+from rl_models.chat.client import Answer, ChatClient, Question, RejectedReplyError
 from rl_models.chat.exchange import ChatRequest, Message
 from rl_models.chat.parsing import read_json_object
 
@@ -23,24 +22,13 @@ _MAX_CHARACTERS = 120
 _WRITABLE = re.compile(r"[A-Za-z0-9 ,.;:!?'()\-]+")
 
 
-@dataclass(frozen=True)
-class CheckedReply(Generic[T]):
-    """The value of a question, and why replies were rejected."""
-
-    values: T
-    rejections: tuple[str, ...]
-    """The reasons why replies were not used, in order."""
-
-
 class ChatTeacher:
     """Writes messages for all agents of a team, from a prompt that describes the state of their world."""
 
     def __init__(self, client: ChatClient, model: str, agents: Sequence[str]) -> None:
         self._client, self._model, self._agents = client, model, tuple(agents)
 
-    def messages(
-        self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]
-    ) -> list[CheckedReply[tuple[str, ...]]]:
+    def messages(self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]) -> list[Answer[tuple[str, ...]]]:
         """One message per agent for each prompt, or the scripted ones.
 
         A prompt has role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for
@@ -67,7 +55,7 @@ class ChatPlayer:
 
     def choose(
         self, situations: Sequence[str], actions: Sequence[Sequence[str]], fallback: Sequence[int]
-    ) -> list[CheckedReply[int]]:
+    ) -> list[Answer[int]]:
         """An action for each situation, as its index in the allowed ones; `fallback` where no reply is valid."""
         prompts = [
             f"{situation}\n\nActions: {'; '.join(allowed)}"
@@ -123,10 +111,9 @@ def _request(model: str, messages: tuple[Message, ...], stage: str, is_json: boo
 
 def _ask(
     client: ChatClient, requests: Sequence[ChatRequest], checks: Sequence[Callable[[str], T]], fallbacks: Sequence[T]
-) -> list[CheckedReply[T]]:
+) -> list[Answer[T]]:
     questions = [
         Question(request, check, lambda value=value: value)  # type: ignore[misc]
         for request, check, value in zip(requests, checks, fallbacks, strict=True)
     ]
-    answers = client.ask(questions)
-    return [CheckedReply(answer.value, answer.rejections) for answer in answers]
+    return client.ask(questions)
