@@ -18,11 +18,7 @@ from rl_models.planners.plans import FailedPlan, Plan
 
 
 class Retry:
-    """Plans again with another seed and an empty memory.
-
-    Attributes:
-        planners: one planner for each try, of which no two have the same seed.
-    """
+    """Plans again with an empty memory and for each try another planner, of which no two have the same seed."""
 
     def __init__(self, planners: Sequence[Planner]) -> None:
         self.planners = planners

@@ -28,12 +28,7 @@ class RoundEnd:
 
 @dataclass(frozen=True)
 class NextRound:
-    """Next round of a world.
-
-    Attributes:
-        plan: plan to follow; `plan.commands` are the commands.
-        recovers: whether the world is first restored to the start of the failed round.
-    """
+    """Plan of a world's next round, and whether the world is first restored to the start of the failed one."""
 
     plan: Plan
     recovers: bool
