@@ -15,12 +15,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 
-from rl_models.llm.base_model import LanguageModelError, first_line
+from rl_models.errors import first_line
+from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.frozen_layers import FrozenLayers, can_be_split
 from rl_models.llm.llm_config import Adapter, LoraSettings, MessageSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
@@ -194,7 +195,7 @@ class AdaptedModel(nn.Module):
 
     def _read_adapter(self, folder: Path, name: Adapter) -> dict[str, Tensor]:
         """Weights in a folder that are to be those of an adapter."""
-        from peft import load_peft_weights
+        from peft import get_peft_model_state_dict, load_peft_weights
 
         try:
             weights = load_peft_weights(str(folder), device="cpu")
@@ -204,7 +205,8 @@ class AdaptedModel(nn.Module):
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
                 "adapter_model.safetensors as peft writes them"
             ) from error
-        own, settings = self._peft_state(name), self._peft[0].peft_config[name].to_dict()
+        own = get_peft_model_state_dict(self._peft[0], adapter_name=name)
+        settings = self._peft[0].peft_config[name].to_dict()
         is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
         if not is_fit or any(settings_read.get(key, settings[key]) != settings[key] for key in _MEANING):
             raise LanguageModelError(
@@ -212,11 +214,6 @@ class AdaptedModel(nn.Module):
                 "same rank, alpha and targets"
             )
         return weights
-
-    def _peft_state(self, name: Adapter) -> dict[str, Tensor]:
-        from peft import get_peft_model_state_dict
-
-        return cast(dict[str, Tensor], get_peft_model_state_dict(self._peft[0], adapter_name=name))
 
     def _named_weights(self, name: Adapter) -> dict[str, nn.Parameter]:
         """An adapter's parameters by short names without dots, which torch keeps for modules."""

@@ -108,11 +108,7 @@ _MESSAGES_KEPT = 2**16
 
 
 class Writer:
-    """Generates messages with the message adapter, without gradients.
-
-    Attributes:
-        memory: greedy messages by prompt.
-    """
+    """Generates messages with the message adapter, without gradients; greedy ones are kept by prompt."""
 
     def __init__(self, language: AdaptedModel, settings: MessageSettings) -> None:
         self._language, self._settings = language, settings

@@ -7,7 +7,6 @@ are handled beside the environment, by the narration.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.layers.dense import dense
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import Writer, to_message
@@ -216,10 +216,7 @@ class PromptValueHead(nn.Module):
         """Widths: F, those of the hidden layers, 1."""
         super().__init__()
         widths = (features, *hidden)
-        layers: list[nn.Module] = []
-        for inputs, outputs in itertools.pairwise(widths):
-            layers += [nn.Linear(inputs, outputs, bias=False), nn.ReLU()]
-        self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1, bias=False))
+        self.layers = nn.Sequential(*dense(widths, nn.ReLU, bias=False), nn.Linear(widths[-1], 1, bias=False))
 
     def forward(self, features: Features) -> Tensor:
         """[B, T, N, F] -> [B, T, N]."""

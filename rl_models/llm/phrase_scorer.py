@@ -21,6 +21,7 @@ from rl_models.llm.shared_prefix import SharedPrefix, can_share_prefixes
 from rl_models.llm.tokens import Candidates, Ids, Tokens, load_tokenizer
 from rl_models.planners.scored import Scored, ScoringQuestion
 from rl_models.runtime.device import building_device
+from rl_models.runtime.fixed_weights import LRUCache
 
 _PREFIXES_KEPT, _ANSWERS_KEPT = 8, 20_000
 Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
@@ -32,7 +33,7 @@ class PhraseScorer:
 
     def __init__(self, name: str, normalisation: Normalisation) -> None:
         self.name, self.normalisation = name, normalisation
-        self._known: dict[ScoringQuestion, Scored] = {}
+        self._known: LRUCache[ScoringQuestion, Scored] = LRUCache(_ANSWERS_KEPT)
         self._prefix = functools.lru_cache(_PREFIXES_KEPT)(SharedPrefix)
 
     def check(self) -> None:
@@ -45,14 +46,8 @@ class PhraseScorer:
         Raises LanguageModelError where the model cannot be loaded, or a conversation is too long for it or refused by
         its chat template.
         """
-        new = [one for one in dict.fromkeys(questions) if one not in self._known]
-        if new:
-            with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
-                self._known |= zip(new, self._score(new), strict=True)
-        found = [self._known[one] for one in questions]
-        while len(self._known) > _ANSWERS_KEPT:
-            del self._known[next(iter(self._known))]
-        return found
+        with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
+            return self._known.get(questions, (), self._score)
 
     def _score(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
         tokenised = [self._tokenise(*one) for one in questions]

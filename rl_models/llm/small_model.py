@@ -14,6 +14,7 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
+from rl_models.hub.quiet import quiet_transformers
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.policy import seeded
 from rl_models.runtime.device import chosen_device, move
@@ -38,21 +39,10 @@ def write_small_model(folder: Path, pairs: Sequence[Pair], settings: SmallModelS
     with seeded(settings.seed):
         model = _blank_model(settings, tokenizer).to(chosen_device())
         loss = _train(model, _tokenised(tokenizer, pairs), settings)
-    _save(folder, model, tokenizer)
-    return loss
-
-
-def _save(folder: Path, model: Any, tokenizer: Any) -> None:
-    from transformers.utils import logging
-
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
+    with quiet_transformers():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-    finally:
-        if bars:
-            logging.enable_progress_bar()
+    return loss
 
 
 def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Any:

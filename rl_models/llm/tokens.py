@@ -10,7 +10,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from rl_models.llm.base_model import LanguageModelError, first_line, model_folder
+from rl_models.errors import first_line
+from rl_models.llm.base_model import LanguageModelError, model_folder
 from rl_models.llm.llm_config import Normalisation
 
 Ids: TypeAlias = tuple[int, ...]

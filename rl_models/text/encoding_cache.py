@@ -55,11 +55,7 @@ class EncodingCacheError(InputError):
 
 
 class EncodingCache:
-    """The encodings of one encoder, text -> [L, F] float32.
-
-    Attributes:
-        asked, found: number of requested texts, and of those found on disk.
-    """
+    """The encodings of one encoder, text -> [L, F] float32, and how many texts were asked for and found on disk."""
 
     def __init__(self, encoder: str, folder: Path | None = None) -> None:
         """Use a folder, which may not exist yet: the given one, or that of `default_folder`, and in it the encoder's.

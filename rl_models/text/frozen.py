@@ -18,11 +18,7 @@ from rl_models.text.pretrained import PretrainedEncoder
 
 
 class FrozenEncoder(nn.Module):
-    """A table of encodings. The sentences are concatenated, so short sentences need no padding.
-
-    Attributes:
-        num_sentences, features, length: as `SentenceEncoder` has them.
-    """
+    """A table of encodings. The sentences are concatenated, so short sentences need no padding."""
 
     def __init__(self, encodings: Sequence[Tensor]) -> None:
         """Build the table from the encoding [L, F] float32 of every sentence."""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.errors import InputError
+from rl_models.errors import InputError, first_line
 from rl_models.hub.catalog import CATALOG
 from rl_models.hub.quiet import quiet_transformers
 from rl_models.hub.weights import model_file_sha256
@@ -29,12 +29,7 @@ class PretrainedError(InputError):
 
 
 class PretrainedEncoder:
-    """An encoder and its tokenizer, which are loaded when they are first used.
-
-    Attributes:
-        name: hub id or folder, as the user named it.
-        folder: folder of its files.
-    """
+    """An encoder and its tokenizer, which are loaded when they are first used."""
 
     def __init__(self, name: str, padded_to: int = 0) -> None:
         """Find the encoder, a folder or hub id, and download it if it is not on this machine.
@@ -135,7 +130,7 @@ class PretrainedEncoder:
                 return cls.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False, **options)
         except Exception as error:  # safetensors, torch and tokenizers raise errors of their own for damaged files
             raise PretrainedError(
-                f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
+                f"{self.folder} holds no text encoder that transformers can load ({first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
             ) from error
 
@@ -179,7 +174,7 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     except Exception as error:  # an interrupted download raises errors of the hub's HTTP library, not only OSError
         raise PretrainedError(
             f"no text encoder {name!r}: it is neither a folder nor a model that the Hugging Face hub could deliver "
-            f"({_first_line(error)}); check the name and the network, take one of `concord models`, or give a "
+            f"({first_line(error)}); check the name and the network, take one of `concord models`, or give a "
             "folder with the model"
         ) from error
     return Path(found)
@@ -187,7 +182,3 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
 
 def _files(folder: Path) -> list[Path]:
     return sorted({file for kind in _KINDS for file in folder.glob(kind)})
-
-
-def _first_line(error: Exception) -> str:
-    return f"{error}".strip().split("\n")[0].rstrip(".") or type(error).__name__

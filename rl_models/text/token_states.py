@@ -30,11 +30,7 @@ _SENTENCE_END = "."
 
 
 class ModelTokens:
-    """Token ids of an encoder, for environments with texts.
-
-    Attributes:
-        vocabulary: V, number of numbers.
-    """
+    """Token ids of an encoder, for environments with texts."""
 
     def __init__(self, name: str) -> None:
         """Find the encoder; raises PretrainedError where there is none."""
@@ -68,11 +64,7 @@ class ModelTokens:
 
 
 class _FrozenStates(nn.Module):
-    """States of an environment's token numbers.
-
-    Attributes:
-        features: E, width of a state.
-    """
+    """States of an environment's token numbers."""
 
     def __init__(self, name: str, kind: str) -> None:
         super().__init__()

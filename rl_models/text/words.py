@@ -28,11 +28,7 @@ class VocabularyError(InputError):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words and their numbers from 1; number 0 is padding.
-
-    Attributes:
-        words: V - 1 words in alphabetical order.
-    """
+    """Words in alphabetical order and their numbers from 1; number 0 is padding."""
 
     words: tuple[str, ...]
 
@@ -69,11 +65,7 @@ def split_words(sentence: str) -> list[str]:
 
 
 class WordEncoder(nn.Module):
-    """A learned vector for each word, independent of the other words in a sentence.
-
-    Attributes:
-        num_sentences, features, length: as `SentenceEncoder` has them.
-    """
+    """A learned vector for each word, independent of the other words in a sentence."""
 
     def __init__(self, sentences: Sequence[str], vocabulary: Vocabulary, features: int) -> None:
         """Store D sentences and build the embedding of the training sentences' words."""
