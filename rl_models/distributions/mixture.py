@@ -20,11 +20,7 @@ _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") e
 
 
 class ProductMixture(ABC):
-    """Base class of mixtures of products over N agents; subclasses define an agent's component.
-
-    Attributes:
-        log_weights: [..., M] float, log alpha, normalised over M.
-    """
+    """Base class of mixtures of products over N agents with weights log alpha [..., M], normalised."""
 
     log_weights: Tensor
 
@@ -127,13 +123,13 @@ class MixtureOfMarginals(ProductMixture):
         """U = 1 + N: one shared draw of the component, then one draw per agent."""
         return 1 + self.num_agents
 
-    def first_steps(self, steps: int) -> MixtureOfMarginals:
+    def first_steps(self, steps: int) -> Self:
         """The policy at the first `steps` steps of its batch shape [B, T]."""
-        return MixtureOfMarginals(self.log_weights[:, :steps], self.log_marginals[:, :steps])
+        return type(self)(*(value[:, :steps] for value in vars(self).values()))
 
-    def select_worlds(self, worlds: slice) -> MixtureOfMarginals:
+    def select_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of its batch shape [B, ...]."""
-        return MixtureOfMarginals(self.log_weights[worlds], self.log_marginals[worlds])
+        return type(self)(*(value[worlds] for value in vars(self).values()))
 
     def repeat(self, times: int) -> MixtureOfMarginals:
         """The policy of one step, batch shape [B, 1], as that of `times` equal steps."""
@@ -184,13 +180,9 @@ class MixtureOfMarginals(ProductMixture):
         log_marginals = self._log_marginals_of_all()
         return -(log_marginals.exp() * log_marginals).sum(-1)
 
-    def l1_to_own_product(self) -> Tensor:
-        """L1 distance between Pi and the product of its marginals, [...] float32 in [0, 2]."""
-        return l1_to_product(self.joint(), self.marginals())
-
     def tvd(self) -> Tensor:
         """Total variation distance between Pi and the product of its marginals, [...]; 0 for one component."""
-        return 0.5 * self.l1_to_own_product()
+        return 0.5 * l1_to_product(self.joint(), self.marginals())
 
     def _log_marginals_of_all(self) -> Tensor:
         """[..., N, A], log of sum_j alpha_j pi^i_j."""

@@ -39,14 +39,6 @@ class EpsilonGreedy(MixtureOfMarginals):
         log_marginals = probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
         return cls(values.new_zeros(*values.shape[:-2], 1), log_marginals.unsqueeze(-2), best)
 
-    def first_steps(self, steps: int) -> EpsilonGreedy:
-        """The policy at the first `steps` steps of its batch shape [B, T]."""
-        return EpsilonGreedy(self.log_weights[:, :steps], self.log_marginals[:, :steps], self.best[:, :steps])
-
-    def select_worlds(self, worlds: slice) -> EpsilonGreedy:
-        """The policy in some of the worlds of its batch shape [B, ...]."""
-        return EpsilonGreedy(self.log_weights[worlds], self.log_marginals[worlds], self.best[worlds])
-
     def mode(self) -> tuple[Tensor, Tensor]:
         """The best actions [..., N] int64, and component 0 as [...] int64."""
         return self.best, self.log_weights.argmax(-1)
