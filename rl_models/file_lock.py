@@ -13,8 +13,6 @@ from typing import IO
 
 from filelock import FileLock, Timeout, lock_descriptor, unlock_descriptor
 
-__all__ = ["hold_lock", "hold_open_file"]
-
 _POLL_SECONDS = 0.2
 _WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 

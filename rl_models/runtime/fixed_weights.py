@@ -84,11 +84,7 @@ def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
 
 
 class LRUCache(Generic[_Key, _Value]):
-    """Values by key, valid until the weights change.
-
-    Attributes:
-        computed: number of values computed so far.
-    """
+    """Values by key, valid until the weights change; `computed` counts them."""
 
     def __init__(self, most: int) -> None:
         """Set the capacity."""

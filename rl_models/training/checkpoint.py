@@ -26,21 +26,6 @@ import torch
 from rl_models.training import checkpoint_files as files
 from rl_models.training.checkpoint_files import CheckpointError
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointError",
-    "check_complete",
-    "delete_checkpoint",
-    "get_checkpoint_path",
-    "load_checkpoint",
-    "load_state",
-    "new_checkpoint",
-    "newest_complete_checkpoint",
-    "numbered_checkpoints",
-    "prune",
-    "save_checkpoint",
-]
-
 logger = logging.getLogger(__name__)
 
 _FOLDER_NAME = re.compile(r"checkpoint_(\d{6,18})")

@@ -38,13 +38,7 @@ _STEP, _OBS, _EPISODE, _ENDED, _STOPS = "step", "obs/", "episode/", "ended", "st
 
 
 class DeviceRollout:
-    """Plays a world of tensors for a collector, whose policy acts.
-
-    Attributes:
-        obs: observation key -> [B, N, ...], present observations.
-        is_first: [B] bool, worlds in which an episode begins.
-        state: the policy's recurrent state, name -> [B, ...].
-    """
+    """Plays a world of tensors for a collector, whose policy acts; its attributes are the present step's."""
 
     def __init__(self, collector: Collector, obs: Tensors, is_first: Any, state: State) -> None:
         """Begin with copies of these observations, which the rollout then changes in place.

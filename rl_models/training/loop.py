@@ -57,16 +57,7 @@ _SHARES = ("share/steps", "share/decisions", "share/values")
 
 @dataclass
 class Learner:
-    """Updates a policy from fragments.
-
-    Attributes:
-        policy: policy that is trained.
-        objective: training objective.
-        settings: optimiser settings.
-        progress: counts of training, with the work of all learners; `counted_progress` adds skipped updates.
-        seed: seed of the shuffles of minibatches.
-        learners: group of learners that make each update together; each has a policy of its own with equal weights.
-    """
+    """Updates a policy from fragments, with the progress and weights of all learners of the group."""
 
     policy: TeamPolicy
     objective: Objective
@@ -219,11 +210,8 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 class Divergence:
     """Mean approximate KL of the policy at the present minibatch to the sampling policy, over all parts and learners.
 
-    Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does
-    not depend on how the minibatch is cut.
-
-    Attributes:
-        is_too_large: whether the update ends without this step; set by `sum_over_learners`.
+    Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does not depend
+    on how the minibatch is cut.
     """
 
     def __init__(self, objective: Objective) -> None:

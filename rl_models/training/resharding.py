@@ -16,8 +16,6 @@ import torch
 from rl_models.algorithms.replay import NEXT
 from rl_models.fragment import Array
 
-__all__ = ["group_sizes", "in_order", "reshard_replays", "reshard_snapshots"]
-
 Snapshot = Mapping[str, Any]
 _OF_ALL = "version"
 _TABLES = "world/texts/"

@@ -16,8 +16,6 @@ from torch import Tensor, nn
 
 from rl_models.policy import TeamPolicy
 
-__all__ = ["FrozenBuild", "WeightTransfer", "matching", "trainable_names", "transfer_optimiser", "transfer_weights"]
-
 Shape = tuple[int, ...]
 
 
