@@ -126,13 +126,7 @@ class FeatureNetwork(TeamNetwork, Protocol):
 
 
 class PolicyHead(Protocol):
-    """Turns features into a joint policy.
-
-    Attributes:
-        num_actions: A.
-        components: M, number of components of its mixture of products of marginals; None for a policy over joint
-        actions.
-    """
+    """Turns features into a joint policy: M components of a mixture of marginals, or None over joint actions."""
 
     num_actions: int
     components: int | None
@@ -166,9 +160,7 @@ def fixed_weights() -> Iterator[None]:
 class TeamPolicy(nn.Module):
     """Network, policy head and value head of a team of N agents.
 
-    Attributes:
-        precision: number type of the network's matrix products, while acting and while learning; heads, distributions
-            and losses are float32.
+    `precision` is the number type of the network's matrix products; heads, distributions and losses are float32.
     """
 
     precision: Precision = "float32"

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_, glorot_matrices_
 from rl_models.policy import Features
 
@@ -90,13 +91,8 @@ _MIXTURE_HIDDEN = 64
 
 def mixture_layers(inputs: int, components: int) -> nn.Sequential:
     """Layers from all agents' messages, [..., inputs], to the logits of M components, [..., M]."""
-    return nn.Sequential(
-        nn.Linear(inputs, _MIXTURE_HIDDEN),
-        nn.ReLU(),
-        nn.Linear(_MIXTURE_HIDDEN, _MIXTURE_HIDDEN),
-        nn.ReLU(),
-        nn.Linear(_MIXTURE_HIDDEN, components),
-    )
+    hidden = dense((inputs, _MIXTURE_HIDDEN, _MIXTURE_HIDDEN), nn.ReLU)
+    return nn.Sequential(*hidden, nn.Linear(_MIXTURE_HIDDEN, components))
 
 
 class MarginalHead(nn.Module):

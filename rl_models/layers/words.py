@@ -25,11 +25,7 @@ time."""
 
 
 class Bidirectional(nn.Module):
-    """BiLSTM or BiGRU over padded texts.
-
-    Attributes:
-        features: 2 * hidden_size, the width of a word's state.
-    """
+    """BiLSTM or BiGRU over padded texts, whose states are twice as wide as one direction's."""
 
     def __init__(self, cell: Cell, inputs: int, hidden_size: int) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.batch import Batch, alive_mask, chosen_actions, decision_mask
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean, team_mean
-from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, own_first
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, Division, own_first
 from rl_models.policy import TeamOutput
 from rl_models.runtime.device import longest
 from rl_models.schedule import Progress
@@ -112,11 +112,7 @@ Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 
 @dataclass(frozen=True)
 class AgentModellingLoss:
-    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2).
-
-    Attributes:
-        weight: weight of the loss; 1 in the released code.
-    """
+    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2)."""
 
     weight: float = 1.0
 
@@ -172,20 +168,8 @@ class DivisionLoss:
 
 
 @dataclass(frozen=True)
-class TeamDivision:
-    """How a team divides its entities; the parts of `networks/entity_divider.Division` for all agents.
-
-    Attributes:
-        mask: [B, T, N, E] float32.
-        probability: [B, T, N, E] float32.
-        entities: [B, T, N, E] bool.
-        offsets: [B, T, N, E, 2, 2] float32.
-    """
-
-    mask: Tensor
-    probability: Tensor
-    entities: Tensor
-    offsets: Tensor
+class TeamDivision(Division):
+    """How a team divides its entities, with [B, T, N] in place of K frames."""
 
     @classmethod
     def from_output(cls, output: TeamOutput, steps: int | None = None) -> TeamDivision:

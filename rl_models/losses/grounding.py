@@ -55,12 +55,8 @@ def contrastive_loss(
     by_column = (matches + of_sets[:, None]).logsumexp(0)[manuals]
     by_row = (matches + of_manuals).logsumexp(1)[sprites]
     best = matches.detach().masked_fill(of_manuals.isneginf(), -torch.inf).argmax(1)[sprites]
-    loss, matched = masked_mean(0.5 * (by_row + by_column) - own, counts), masked_mean(_equal(best, manuals), counts)
-    return loss, matched
-
-
-def _equal(ones: Tensor, others: Tensor) -> Tensor:
-    return (ones == others).float()
+    matched = masked_mean((best == manuals).float(), counts)
+    return masked_mean(0.5 * (by_row + by_column) - own, counts), matched
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
@@ -20,11 +21,7 @@ from rl_models.runtime.device import steps_with_starts
 
 
 class OneMemory(nn.Module):
-    """Encoder of all agents together -> LSTM -> features of the team; a subclass adds the encoder `sight`.
-
-    Attributes:
-        observation_keys: the one observation that the encoder reads.
-    """
+    """Encoder of all agents together (`sight`, which a subclass adds) -> LSTM -> features of the team."""
 
     observation_keys: tuple[str, ...]
     sight: nn.Module
@@ -35,7 +32,7 @@ class OneMemory(nn.Module):
         self.hidden_size = hidden_size
         self.features = hidden_size
         self.lstm = SteppedLstm(visual_features, hidden_size)
-        self.update = _mlp(hidden_size, hidden_size, hidden_size)
+        self.update = dense((hidden_size, hidden_size, hidden_size), nn.ReLU)
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
@@ -86,7 +83,7 @@ class _SideBySide(nn.Module):
         features = config.channels[-1]
         self.embedding = ChannelEmbedding(channels, config.cell_features)
         self.convolutions = grid_convolutions(config.cell_features, config.channels)
-        self.together = _mlp(num_agents * features, num_agents * features, features)
+        self.together = dense((num_agents * features, num_agents * features, features), nn.ReLU)
 
     def forward(self, views: Tensor) -> Tensor:
         """Views [K, N, C, 15, 15] -> features [K, channels of the last convolution]."""
@@ -110,7 +107,3 @@ class _Stacked(nn.Module):
         image = cells.permute(0, 3, 4, 1, 2).flatten(-2).movedim(-1, 1)
         visual: Tensor = self.convolutions(image)
         return visual
-
-
-def _mlp(inputs: int, hidden_size: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Linear(hidden_size, outputs), nn.ReLU())

@@ -71,11 +71,7 @@ class CommandHistory(nn.Module):
 
 
 class CommandedUnits(Stateless):
-    """Observations of commanded units -> features of a collective action.
-
-    Attributes:
-        widths: widths of the features.
-    """
+    """Observations of commanded units -> features of a collective action, of these `widths`."""
 
     def __init__(
         self, config: CommandedUnitsConfig, spec: UnitSpec, texts: Tensor, vocabulary: int, num_agents: int

@@ -39,11 +39,7 @@ class EmmaSizes:
 
 
 class EmmaBody(nn.Module):
-    """Table of symbols, convolution and towers.
-
-    Attributes:
-        features: 2 * hidden_size, the features of the policy and then those of the value.
-    """
+    """Table of symbols, convolution and towers: the features of the policy and then those of the value."""
 
     def __init__(self, config: EmmaConfig, sizes: EmmaSizes, more_inputs: int = 0) -> None:
         """Build the layers; `more_inputs` is the width of further inputs of the towers, beside the grid."""
@@ -108,11 +104,6 @@ class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
 
     Observations stack the last time steps, so the networks are not recurrent.
-
-    Attributes:
-        body: the layers above an entity's feature.
-        features: F, width of the features.
-        shows_attention: whether the extras hold attention maps, if the network attends.
     """
 
     def __init__(self, body: EmmaBody, num_agents: int) -> None:

@@ -99,18 +99,18 @@ _EPSILON = 1e-6
 """Smallest distance of a uniform number from 0 and 1, so that its logit is finite."""
 
 
-def choose_first(logits: Tensor, uniforms: Tensor | None, temperature: float = 1.0) -> Tensor:
+def choose_first(logits: Tensor, uniforms: Tensor | None) -> Tensor:
     """Draw one of two classes by straight-through Gumbel-softmax (Jang et al., 2017; EnDi, section 4.1).
 
     Logits [..., 2] -> [...] float32, exactly 1 for the first class and 0 for the second, with the gradient of the soft
-    sample, which the temperature changes. The difference of two Gumbel variables is logistic, so one uniform number in
-    [0, 1] an element suffices; without, the more probable class is taken.
+    sample. The difference of two Gumbel variables is logistic, so one uniform number in [0, 1] an element suffices;
+    without, the more probable class is taken.
     """
     margin = logits[..., 0] - logits[..., 1]
     if uniforms is not None:
         inside = uniforms.to(margin.dtype).clamp(_EPSILON, 1 - _EPSILON)
         margin = margin + inside.logit()
-    soft = torch.sigmoid(margin / temperature)
+    soft = torch.sigmoid(margin)
     # The difference is exactly 0, so the result is exactly 0 or 1.
     return (margin > 0).to(soft.dtype) + (soft - soft.detach())
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sentences import score_table
 from rl_models.layers.tracks import row_and_column, tracks
@@ -62,13 +63,9 @@ class DividedEmma(Emma):
         self.division = NeighbourConvolution(2 * width, 2)
         self.others = None
         if config.models_others:
-            self.others = nn.Sequential(
-                nn.Linear(self.body.first.in_features, backbone.hidden_size),
-                nn.LeakyReLU(),
-                nn.Linear(backbone.hidden_size, backbone.hidden_size),
-                nn.LeakyReLU(),
-                OthersHead(backbone.hidden_size, sizes.num_agents - 1, num_actions),
-            )
+            width = backbone.hidden_size
+            tower = dense((self.body.first.in_features, width, width), nn.LeakyReLU)
+            self.others = nn.Sequential(*tower, OthersHead(width, sizes.num_agents - 1, num_actions))
         goal = self.goal_symbols, self.goal_values, self.goal_offsets, self.goal_agents, self.division
         for part in (*goal, self.others):
             if part is not None:

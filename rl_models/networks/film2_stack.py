@@ -61,11 +61,7 @@ def _convolve(convolution: nn.Conv2d, grid: Tensor) -> Tensor:
 
 
 class GridStack(nn.Module, ABC):
-    """Layers over the grid, which read the texts in their own way.
-
-    Attributes:
-        features: channels of the last layer.
-    """
+    """Layers over the grid, which read the texts in their own way."""
 
     features: int
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import GridCnnConfig
@@ -33,7 +34,7 @@ class GridCnn(Stateless):
         self.observation_keys = (key,)
         self.convolutions = nn.Sequential(*_convolutions(channels, config))
         flat = config.channels[-1] * (height - 2) * (width - 2)
-        self.dense = nn.Sequential(*_linear_layers(flat, config.hidden_sizes))
+        self.dense = dense((flat, *config.hidden_sizes), nn.LeakyReLU)
         self.features = config.hidden_sizes[-1]
         glorot_(self)
 
@@ -63,10 +64,3 @@ def _convolutions(channels: int, config: GridCnnConfig) -> Iterator[nn.Module]:
         yield nn.Conv2d(channels, width, kernel, padding=0 if number == last else kernel // 2)
         yield nn.LeakyReLU()
         channels = width
-
-
-def _linear_layers(inputs: int, widths: tuple[int, ...]) -> Iterator[nn.Module]:
-    for width in widths:
-        yield nn.Linear(inputs, width)
-        yield nn.LeakyReLU()
-        inputs = width

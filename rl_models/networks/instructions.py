@@ -13,11 +13,7 @@ PADDING = 0
 
 
 class InstructionReader(nn.Module):
-    """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age.
-
-    Attributes:
-        features: width of an instruction's vector.
-    """
+    """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age."""
 
     texts: Tensor
 

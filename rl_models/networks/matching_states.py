@@ -114,11 +114,7 @@ _GAIN = 2.0
 
 
 class NodeStates(nn.Module):
-    """Turns nodes and the features of their pairs into states.
-
-    Attributes:
-        reach: number of cells up to which every offset from an agent has a row of its own.
-    """
+    """Turns nodes and the features of their pairs into states; offsets up to `reach` cells have a row each."""
 
     def __init__(
         self, features: int, mentions: Mentions, num_agents: int, num_kinds: int, reach: int, sees_names: bool

@@ -13,8 +13,6 @@ from rl_models.networks.network_config import NetworkName, PartsConfig, ReaderNa
 if TYPE_CHECKING:
     from rl_models.networks.parts import Part
 
-__all__ = ["NETWORKS", "NetworkNeeds", "fitted", "is_recurrent"]
-
 
 class NetworkNeeds(NamedTuple):
     """What a network reads and needs.

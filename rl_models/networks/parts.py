@@ -20,11 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.grid_convolutions import apply_in_chunks
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import PartsConfig, VectorConfig
 from rl_models.networks.tbone import TalkingAgents
-from rl_models.networks.text_readers import TextPart, TextReader, WordTable
+from rl_models.networks.text_readers import TextReader, WordTable
 from rl_models.networks.vector import VectorNetwork
 from rl_models.policy import Features, State, Stateless, legal_actions, present_only
 from rl_models.runtime.texts import TEXTS
@@ -79,11 +80,7 @@ class Part:
 
 
 class PartsEncoder(nn.Module):
-    """Arrays of one agent -> one vector.
-
-    Attributes:
-        features: F, width of the vector.
-    """
+    """Arrays of one agent -> one vector."""
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
         super().__init__()
@@ -110,7 +107,7 @@ class PartsEncoder(nn.Module):
                 self.register_buffer(self._tables[part.key], torch.from_numpy(part.table), persistent=False)
         if texts:
             words = self.words or self._words(config, texts)
-            read = [TextPart(part.key, part.size) for part in texts]
+            read = {part.key: part.size for part in texts}
             self.reader = TextReader(config.reader, read, words, self.features)
             self.features += self.reader.features
 
@@ -159,11 +156,7 @@ class PartsEncoder(nn.Module):
 
 
 class _NameEncoder(nn.Module):
-    """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector.
-
-    Attributes:
-        features: F, width of the output.
-    """
+    """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector."""
 
     _table: Tensor
 
@@ -252,11 +245,7 @@ def _convolutions(shape: Sequence[int], channels: Sequence[int]) -> Iterator[nn.
 
 
 class TeamState(nn.Module):
-    """The encoded observations of all agents, side by side; zeros for an agent that has left the game.
-
-    Attributes:
-        features: N times the width of one agent's.
-    """
+    """The encoded observations of all agents, side by side; zeros for an agent that has left the game."""
 
     def __init__(self, encoder: PartsEncoder, num_agents: int) -> None:
         super().__init__()
@@ -314,9 +303,7 @@ class TboneOfParts(TalkingAgents):
         super().__init__()
         self.encoder = PartsEncoder(config, parts)
         self.observation_keys = (*(part.key for part in parts), *(["legal"] if has_legal else []))
-        widths = (self.encoder.features, *config.hidden_sizes)
-        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
-        self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        self.dense = dense((self.encoder.features, *config.hidden_sizes), nn.Tanh)
         self.add_recurrence(config.talk, num_agents, config.hidden_sizes[-1])
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:

@@ -19,11 +19,7 @@ GOAL = "goal"
 
 
 class VectorEncoder(nn.Module):
-    """Encoder of an observation that is a vector, or an array that is flattened; it returns the observation.
-
-    Attributes:
-        features: F, width of the flattened observation.
-    """
+    """Encoder of an observation that is a vector, or an array that is flattened; it returns the observation."""
 
     def __init__(self, key: str, features: int) -> None:
         super().__init__()
@@ -35,11 +31,7 @@ class VectorEncoder(nn.Module):
 
 
 class FirstAgentState(nn.Module):
-    """Global state that is the first agent's observation, for worlds in which each agent sees everything.
-
-    Attributes:
-        features: S, width of the flattened observation.
-    """
+    """Global state that is the first agent's observation, for worlds in which each agent sees everything."""
 
     def __init__(self, key: str, features: int) -> None:
         super().__init__()
@@ -65,11 +57,7 @@ class GridSymbolsConfig:
 
 
 class Symbols(nn.Module):
-    """Learned vectors of words, and their sums for names and the goal, without the order of words.
-
-    Attributes:
-        features: width of the result of `carried`.
-    """
+    """Learned vectors of words, and their sums for names and the goal, without the order of words."""
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes) -> None:
         super().__init__()
@@ -103,9 +91,6 @@ class GridSymbolsEncoder(nn.Module):
 
     The offset says where a cell is, so there is no convolution over its neighbours. Rows and columns have learned
     vectors, so one step and two steps of distance differ from the start of training.
-
-    Attributes:
-        features: F, width of an encoded grid.
     """
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, side: int) -> None:
@@ -135,11 +120,7 @@ class GridSymbolsEncoder(nn.Module):
 
 
 class GridSymbolsState(nn.Module):
-    """Global state of a grid: one layer over all that the first agent observes, which is the whole grid.
-
-    Attributes:
-        features: S, width of the state.
-    """
+    """Global state of a grid: one layer over all that the first agent observes, which is the whole grid."""
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, cells: int) -> None:
         """Build the layer for grids of H * W cells; agents work in grids of any size, a mixing network does not."""

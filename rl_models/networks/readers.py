@@ -21,11 +21,7 @@ DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"
 
 
 class DocumentAttention:
-    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, its last term).
-
-    Attributes:
-        weights: attention weights of each call so far, [K, L] float32 each.
-    """
+    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, last term)."""
 
     def __init__(self, groups: TextGroups, states: Tensor, padding: Tensor) -> None:
         self._groups, self._states, self._padding = groups, states, padding
@@ -68,11 +64,7 @@ class TextFeatures:
 
 
 class DocumentReader(Protocol):
-    """Reads a document, a goal and inventories for the frames of a batch.
-
-    Attributes:
-        features: F, width of the fixed text features.
-    """
+    """Reads a document, a goal and inventories for the frames of a batch: F fixed text features."""
 
     features: int
 
@@ -185,12 +177,7 @@ def _goal_conditioned(document: EncodedTexts, goal: EncodedTexts) -> tuple[Tenso
 
 
 class SummaryReader(nn.Module):
-    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C).
-
-    Attributes:
-        features: F, width of the text features.
-        context_features: 0, because the layers over the grid do not attend to the document.
-    """
+    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C)."""
 
     context_features = 0
 

@@ -51,11 +51,7 @@ class ReadingSizes:
 
 
 class ProjectedStates(nn.Module):
-    """Frozen states of words, projected to the width of a learned word.
-
-    Attributes:
-        embedding_dim: F, that width.
-    """
+    """Frozen states of words, projected to the width of a learned word."""
 
     def __init__(self, states: nn.Module, features: int) -> None:
         super().__init__()

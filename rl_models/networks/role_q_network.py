@@ -47,10 +47,6 @@ class RoleQNetwork(QValues):
         self.inference = _perceptron(hidden_size + inputs, width, 2 * config.role_size)
         self.dissimilarity = _perceptron(2 * config.role_size, width, 1)
 
-    def initial_state(self, batch: int) -> State:
-        """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
-        return {"hidden": self.input.weight.new_zeros(batch, self.num_agents, self.memory.hidden_size)}
-
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...]:
         """Shape of one agent's noise at one step: a number for each entry of its role."""
         return (self._config.role_size,)

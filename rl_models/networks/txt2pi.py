@@ -38,12 +38,7 @@ from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
 
 
 class SilgReader(nn.Module):
-    """Reads document, goal and inventories.
-
-    Attributes:
-        features: width of the fixed text features, which are the mixed summaries and the mixed answers.
-        context_features: width of a context of the document.
-    """
+    """Reads document, goal and inventories; the fixed features are the mixed summaries and the mixed answers."""
 
     def __init__(self, hidden_size: int, words: nn.Module) -> None:
         super().__init__()
@@ -184,10 +179,8 @@ ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = sizes.make_words(config.word_features)
-    return _silg_network(config, words, sizes) if isinstance(config, SilgConfig) else config.build(words, sizes)
-
-
-def _silg_network(config: SilgConfig, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
+    if not isinstance(config, SilgConfig):
+        return config.build(words, sizes)
     reader = SilgReader(config.hidden_size, words)
     stack = Film2Stack(config.word_features, reader.features, reader.context_features, config.channels)
     return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import VectorConfig
 from rl_models.policy import Features, State, Stateless, legal_actions, present_only
@@ -27,9 +28,7 @@ class VectorNetwork(Stateless):
         super().__init__()
         self.num_agents, self.features = num_agents, config.hidden_sizes[-1]
         self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
-        widths = (len(scale), *config.hidden_sizes)
-        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
-        self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        self.dense = dense((len(scale), *config.hidden_sizes), nn.Tanh)
         self.own, self.heard = (
             nn.ModuleList(nn.Linear(self.features, self.features, bias) for _ in range(rounds))
             for bias in (True, False)

@@ -26,11 +26,7 @@ _COLOURS, _MAX_BYTE = 3, 255.0
 
 
 class FrameConvolutions(nn.Module):
-    """Frames of bytes -> features.
-
-    Attributes:
-        features: width of the result: pixels that are left times channels of the last layer.
-    """
+    """Frames of bytes -> features: pixels that are left times channels of the last layer."""
 
     mean: Tensor
     deviation: Tensor

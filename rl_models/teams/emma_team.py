@@ -11,7 +11,7 @@ from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.network_config import EmmaConfig
-from rl_models.networks.private import number_of_networks, shared_or_private
+from rl_models.networks.private import shared_or_private
 from rl_models.policy import TeamPolicy, seeded
 from rl_models.text.encoder import SentenceEncoder
 
@@ -49,7 +49,7 @@ def emma_team(
         return Emma(network, sizes, build_encoder(), config.sees_movement)
 
     with seeded(seed):
-        members = number_of_networks(config.shares_network, sizes.num_agents)
+        members = 1 if config.shares_network else sizes.num_agents
         network = shared_or_private(build, members)
         policy = PolicyTower(network.features, num_actions, members)
         return TeamPolicy(network, policy, ValueTower(network.features, members))

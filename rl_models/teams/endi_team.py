@@ -16,7 +16,6 @@ from rl_models.losses.extra_loss import ExtraLoss, MeanLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import DividesEntities
 from rl_models.networks.network_config import SilgConfig
-from rl_models.networks.private import number_of_networks
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.policy import TeamPolicy
 from rl_models.teams.reader_team import build_team
@@ -64,7 +63,7 @@ def silg_entities_team(
     config: SilgConfig, sizes: EmmaSizes, num_actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
 ) -> TeamPolicy:
     """Build a team of SILG's model over entities and a manual."""
-    members = number_of_networks(shares_network, sizes.num_agents)
+    members = 1 if shares_network else sizes.num_agents
     return build_team(
         functools.partial(SilgEntities, config, sizes, *texts),
         members,

@@ -17,7 +17,7 @@ from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.entity_divider import DividedReading, DividedReadingConfig
 from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.networks.private import number_of_networks, shared_or_private
+from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
 from rl_models.policy import FeatureNetwork, TeamPolicy, seeded
@@ -44,7 +44,7 @@ def reader_team(
     config: ReaderTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0, is_entity: Tensor | None = None
 ) -> TeamPolicy:
     """Build a team that reads; a matching reader needs `MatchingSizes`, an entity divider `is_entity` [K] bool."""
-    members = number_of_networks(config.shares_network, sizes.num_agents)
+    members = 1 if config.shares_network else sizes.num_agents
     team = build_team(
         lambda: make_reader(config.network, sizes, num_actions, is_entity),
         members,
