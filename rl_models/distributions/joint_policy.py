@@ -59,6 +59,9 @@ class WholeJointPolicy(JointPolicy, Protocol):
     def num_actions(self) -> int:
         """A."""
 
+    def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+        """Uniforms [..., U] in [0, 1) -> joint actions [..., N] int64 and drawn component [...] int64."""
+
     def select_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of its batch shape [B, ...]."""
 

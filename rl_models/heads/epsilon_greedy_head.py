@@ -56,13 +56,11 @@ def legal_values(features: Features) -> Tensor:
 class EpsilonGreedyHead(nn.Module):
     """Epsilon-greedy policy over action values. Epsilon is a buffer, so it reaches env runners with the weights."""
 
-    epsilon: Tensor
-
     def __init__(self, num_actions: int) -> None:
         """Begin with an epsilon of 1, until a learner sets another one."""
         super().__init__()
         self.components, self.num_actions = 1, num_actions
-        self.register_buffer("epsilon", torch.ones(1))
+        self.epsilon = nn.Buffer(torch.ones(1))
 
     def forward(self, features: Features) -> EpsilonGreedy:
         """Action values [B, T, N, A] as features -> joint policy with batch shape [B, T] and M = 1."""

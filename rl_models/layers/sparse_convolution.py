@@ -27,8 +27,7 @@ class SparseConvolution(nn.Module):
         self.positions = (side - kernel + 1) ** 2
         self.shares = moments * self._window * channels
         self._channels = channels
-        self.output_cells: Tensor
-        self.register_buffer("output_cells", _output_cells(side, kernel), persistent=False)
+        self.output_cells = nn.Buffer(_output_cells(side, kernel), persistent=False)
 
     def project(self, features: Tensor) -> Tensor:
         """Shares of features in the output cells around them at each time step: [..., F] -> [..., `shares`] float32."""

@@ -35,10 +35,6 @@ class CoordinationSet(nn.Module):
         present: [K, E] bool, False for the padding of shorter sets.
     """
 
-    actions: Tensor
-    weights: Tensor
-    present: Tensor
-
     def __init__(self, actions: Tensor, groups: Tensor, form: CordialForm = "code") -> None:
         """Compute the weights of coordinated joint actions [K, E, N] int.
 
@@ -53,9 +49,9 @@ class CoordinationSet(nn.Module):
             same = (groups[:, :, None] == groups[:, None, :]) & present[:, None, :]
             weights = present / same.sum(-1).clamp(min=1).double()
         weights = weights / weights.sum(-1, keepdim=True).clamp(min=1)  # 0 where nothing is coordinated
-        self.register_buffer("actions", actions.long(), persistent=False)
-        self.register_buffer("weights", weights, persistent=False)
-        self.register_buffer("present", present, persistent=False)
+        self.actions = nn.Buffer(actions.long(), persistent=False)
+        self.weights = nn.Buffer(weights, persistent=False)
+        self.present = nn.Buffer(present, persistent=False)
 
     @classmethod
     def from_matrices(cls, matrices: Tensor, form: CordialForm = "code") -> CoordinationSet:

@@ -95,8 +95,7 @@ class Emma(EntityNetwork):
         self.encoder = encoder
         self.reader = SentenceReader(encoder.features, config.features)
         glorot_matrices_(self.reader)
-        self.numbers: Tensor
-        self.register_buffer("numbers", torch.arange(encoder.num_sentences)[:, None], persistent=False)
+        self.numbers = nn.Buffer(torch.arange(encoder.num_sentences)[:, None], persistent=False)
         self.own_texts: Mapping[str, SentenceNumbers] = {MANUAL: SentenceNumbers(self.numbers.numpy())}
         self._averages, self._side = config.averages_sentences, sizes.side
         self.movements = nn.Embedding(MOVEMENTS, config.features, padding_idx=0) if sees_movement else None

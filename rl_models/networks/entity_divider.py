@@ -158,8 +158,7 @@ class DividedReading(ReadingNetwork):
         self.division = nn.Conv2d(2 * self.goal_stack.features, 2, 3, padding=1)
         others = sizes.num_agents - 1
         self.others = OthersHead(self.features, others, num_actions) if config.models_others else None
-        self.is_entity: Tensor
-        self.register_buffer("is_entity", is_entity.bool(), persistent=False)
+        self.is_entity = nn.Buffer(is_entity.bool(), persistent=False)
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...]:
         """(H, W, P), one number for each name in each cell; `obs` is name -> [B, N, ...]."""

@@ -53,8 +53,7 @@ class DividedMatching(MatchingReader):
         self.division = nn.Linear(4 * config.goal_features, 2)
         others = sizes.num_agents - 1
         self.others = OthersHead(self.features, others, num_actions) if config.models_others else None
-        self.is_entity: Tensor
-        self.register_buffer("is_entity", is_entity.bool(), persistent=False)
+        self.is_entity = nn.Buffer(is_entity.bool(), persistent=False)
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...]:
         """(H, W, P), one number for each name in each cell; `obs` is name -> [B, N, ...]."""

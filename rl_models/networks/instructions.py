@@ -15,8 +15,6 @@ PADDING = 0
 class InstructionReader(nn.Module):
     """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age."""
 
-    texts: Tensor
-
     def __init__(
         self,
         texts: Tensor,
@@ -29,7 +27,7 @@ class InstructionReader(nn.Module):
     ) -> None:
         """Build the reader of texts [D, L] int, 0 for padding, of which row 0 is the empty one."""
         super().__init__()
-        self.register_buffer("texts", texts.long(), persistent=False)
+        self.texts = nn.Buffer(texts.long(), persistent=False)
         self.words = nn.Embedding(vocabulary, word_features)
         self.lstm = nn.LSTM(word_features, sentence_features, batch_first=True)
         self.positions, self.ages = nn.Embedding(slots, slot_features), nn.Embedding(oldest + 1, slot_features)

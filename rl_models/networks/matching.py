@@ -115,10 +115,8 @@ class MatchingReader(Stateless, NodeStates):
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features
         self.shows_attention = False
         self.sentence_end, self._most_shown = sizes.sentence_end, sizes.most_shown
-        self.names: Tensor
-        self.kinds: Tensor
-        self.register_buffer("names", sizes.names.long(), persistent=False)
-        self.register_buffer("kinds", sizes.kinds.long(), persistent=False)
+        self.names = nn.Buffer(sizes.names.long(), persistent=False)
+        self.kinds = nn.Buffer(sizes.kinds.long(), persistent=False)
         self.mentions = mentions
         self.node_output = nn.Linear(2 * config.node_features, config.features)
         self.output = nn.Linear(config.features, config.features)

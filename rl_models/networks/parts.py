@@ -158,12 +158,10 @@ class PartsEncoder(nn.Module):
 class _NameEncoder(nn.Module):
     """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector."""
 
-    _table: Tensor
-
     def __init__(self, config: PartsConfig, part: Part, words: nn.Module) -> None:
         super().__init__()
         width = int(words.features)  # type: ignore[arg-type]  # a module's attribute has no type
-        self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
+        self._table = nn.Buffer(torch.from_numpy(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)
         self.features = part.size * width if grid is None else config.image_features
@@ -188,16 +186,13 @@ class Scaling(nn.Module):
     becomes 23.8. So one very large entry does not dominate the others.
     """
 
-    _divisor: Tensor
-    _is_free: Tensor
-
     def __init__(self, scale: float | NDArray[np.floating]) -> None:
         super().__init__()
         divisor = torch.as_tensor(np.ravel(scale) if np.ndim(scale) else np.float32(scale), dtype=torch.float32)
         is_free = divisor == 0
         self._has_free, self._has_divisors = bool(is_free.any()), not bool(is_free.all())
-        self.register_buffer("_divisor", torch.where(is_free, 1.0, divisor), persistent=False)
-        self.register_buffer("_is_free", is_free, persistent=False)
+        self._divisor = nn.Buffer(torch.where(is_free, 1.0, divisor), persistent=False)
+        self._is_free = nn.Buffer(is_free, persistent=False)
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Numbers [..., V] float32 -> the same shape."""

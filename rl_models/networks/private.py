@@ -38,7 +38,7 @@ class PrivateNetworks(Stateless):
 
     @shows_attention.setter
     def shows_attention(self, value: bool) -> None:
-        for member in self.members:
+        for member in cast(Any, self.members):
             member.shows_attention = value
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:

@@ -64,8 +64,7 @@ class Symbols(nn.Module):
         self.words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
         self.features = config.word_features * (sizes.num_agents + config.sees_goal)
         self._sees_goal = config.sees_goal
-        self.names: Tensor
-        self.register_buffer("names", sizes.names.long(), persistent=False)
+        self.names = nn.Buffer(sizes.names.long(), persistent=False)
 
     def embed_names(self, numbers: Tensor) -> Tensor:
         """Vectors of names: [...] uint8 -> [..., F] float32."""

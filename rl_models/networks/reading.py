@@ -100,8 +100,7 @@ class ReadingNetwork(Stateless):
         self.output = nn.Linear(stack.features, features) if features else nn.Identity()
         functions: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
         self.activation = functions[activation] if features else nn.Identity()
-        self.names: Tensor
-        self.register_buffer("names", sizes.names.long(), persistent=False)
+        self.names = nn.Buffer(sizes.names.long(), persistent=False)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]. They are valid until the weights change."""

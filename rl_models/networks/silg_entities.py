@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.network_config import SilgConfig
@@ -45,8 +45,7 @@ class SilgEntities(Stateless):
         names = _names(sizes, len(vocabulary))
         self.reading = reading_network(config, ReadingSizes(sizes.num_agents, int(names.max()) + 1, names))
         self.num_agents, self.features = sizes.num_agents, self.reading.features
-        self.tokens: Tensor
-        self.register_buffer("tokens", vocabulary.tokens(sentences), persistent=False)
+        self.tokens = nn.Buffer(vocabulary.tokens(sentences), persistent=False)
 
     @property
     def shows_attention(self) -> bool:

@@ -21,13 +21,11 @@ from rl_models.policy import Features, State, Stateless, legal_actions, present_
 class VectorNetwork(Stateless):
     """Vector -> linear layers -> rounds of communication, for each of N agents with the same weights."""
 
-    _scale: Tensor
-
     def __init__(self, config: VectorConfig, num_agents: int, scale: Sequence[float], rounds: int = 0) -> None:
         """Build the network; `scale` [V] divides each number, and 0 rounds are no communication."""
         super().__init__()
         self.num_agents, self.features = num_agents, config.hidden_sizes[-1]
-        self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
+        self._scale = nn.Buffer(torch.tensor(scale, dtype=torch.float32), persistent=False)
         self.dense = dense((len(scale), *config.hidden_sizes), nn.Tanh)
         self.own, self.heard = (
             nn.ModuleList(nn.Linear(self.features, self.features, bias) for _ in range(rounds))

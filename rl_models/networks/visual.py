@@ -28,9 +28,6 @@ _COLOURS, _MAX_BYTE = 3, 255.0
 class FrameConvolutions(nn.Module):
     """Frames of bytes -> features: pixels that are left times channels of the last layer."""
 
-    mean: Tensor
-    deviation: Tensor
-
     def __init__(self, channels: tuple[int, ...], pixels: int) -> None:
         """Build at most five layers with these output channels, for frames of P x P pixels."""
         super().__init__()
@@ -44,8 +41,8 @@ class FrameConvolutions(nn.Module):
         for layer in self.convolutions:
             layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.pixels, self.features = pixels, left * left * channels[-1]
-        self.register_buffer("mean", _MAX_BYTE * torch.tensor(_MEAN), persistent=False)
-        self.register_buffer("deviation", _MAX_BYTE * torch.tensor(_DEVIATION), persistent=False)
+        self.mean = nn.Buffer(_MAX_BYTE * torch.tensor(_MEAN), persistent=False)
+        self.deviation = nn.Buffer(_MAX_BYTE * torch.tensor(_DEVIATION), persistent=False)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Frames [K, P, P, 3] uint8 -> features [K, features] float32."""

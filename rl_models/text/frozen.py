@@ -26,12 +26,9 @@ class FrozenEncoder(nn.Module):
         lengths = torch.tensor([len(encoding) for encoding in encodings])
         self.num_sentences = len(encodings)
         self.length, self.features = int(lengths.max()), encodings[0].shape[1]
-        self.states: Tensor
-        self.lengths: Tensor
-        self.first: Tensor
-        self.register_buffer("states", torch.cat(list(encodings)), persistent=False)
-        self.register_buffer("lengths", lengths, persistent=False)
-        self.register_buffer("first", lengths.cumsum(0) - lengths, persistent=False)
+        self.states = nn.Buffer(torch.cat(list(encodings)), persistent=False)
+        self.lengths = nn.Buffer(lengths, persistent=False)
+        self.first = nn.Buffer(lengths.cumsum(0) - lengths, persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Sentence ids [U] int -> states [U, l, F] float32 and lengths [U] int64."""

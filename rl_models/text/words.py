@@ -76,11 +76,9 @@ class WordEncoder(nn.Module):
         self.words = nn.Embedding(len(vocabulary), features, padding_idx=0)
         with torch.no_grad():  # rare words keep most of their initial vector, so it should be small
             self.words.weight *= _INITIAL_DEVIATION
-        self.tokens: Tensor
-        self.lengths: Tensor
-        self.register_buffer("tokens", tokens, persistent=False)
+        self.tokens = nn.Buffer(tokens, persistent=False)
         # A sentence with unknown words only has one token, whose vector is 0.
-        self.register_buffer("lengths", (tokens != 0).sum(-1).clamp(min=1), persistent=False)
+        self.lengths = nn.Buffer((tokens != 0).sum(-1).clamp(min=1), persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Sentence ids [U] int -> states [U, l, F] float32 and lengths [U] int64."""
