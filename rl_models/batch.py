@@ -60,9 +60,8 @@ def without_last_observation(batch: Batch) -> Batch:
 def decision_steps(batch: Batch) -> Batch:
     """The K steps that the losses use, each as its own sequence: [B, T, ...] -> [K, 1, ...]; K may be 0.
 
-    An agent decides there, or the value of an agent is learned (`valued_mask`).
-
-    Entries of a whole fragment (`last_values`, `versions`) are no longer needed and are left out.
+    An agent decides there, or a value is learned (`valued_mask`). Entries of a whole fragment (`last_values`) are left
+    out.
     """
     if any(key.startswith("state/") for key in batch):
         raise ValueError("a team with memory learns from whole fragments; leave `decision_minibatches` off")

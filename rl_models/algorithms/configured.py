@@ -32,11 +32,7 @@ def make_objective(
 
 
 def algorithm_class(name: str) -> type[Ppo | Impala]:
-    """Class of the algorithm `ppo`, `impala` or `package.module:Class`, whose module is imported.
-
-    Raises:
-        InputError: there is no such module or class, or it is no subclass of `Ppo` or `Impala`.
-    """
+    """Class of the algorithm `ppo`, `impala` or `package.module:Class`, whose module is imported; raises InputError."""
     if name in _ALGORITHMS:
         return _ALGORITHMS[name]
     parts = _ENTRY_POINT.fullmatch(name)

@@ -89,11 +89,7 @@ class Transport(Protocol):
 
 
 def outcome_from_json(line: Mapping[str, Any]) -> Outcome:
-    """Read a line of a record, as `Recorded` writes it.
-
-    Raises:
-        ValueError: the line holds neither a valid reply nor a valid failure.
-    """
+    """Read a line of a record, as `Recorded` writes it; raises ValueError for neither a reply nor a failure."""
     reply, failure = line.get("reply"), line.get("failure")
     if isinstance(failure, str):
         return ChatFailure(failure)

@@ -70,11 +70,7 @@ class Meter:
             return self._cost
 
     def admit(self) -> None:
-        """Count one call, and wait until the rate limit allows it.
-
-        Raises:
-            OverBudgetError: the budget is used up.
-        """
+        """Count one call, and wait until the rate limit allows it; raises OverBudgetError."""
         with self._lock:
             self._check()
             self._cost = replace(self._cost, calls=self._cost.calls + 1)

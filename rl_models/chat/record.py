@@ -36,11 +36,7 @@ class Recorded:
     """
 
     def __init__(self, path: Path, transport: Transport) -> None:
-        """Open the record at `path`, or create it.
-
-        Raises:
-            RecordError: the file is no record, or cannot be written.
-        """
+        """Open the record at `path`, or create it; raises RecordError where it is none, or cannot be written."""
         self._transport = transport
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
@@ -118,11 +114,7 @@ class LastReplies:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the record.
-
-        Raises:
-            RecordError: the record does not exist or is damaged.
-        """
+        """Read the record; raises RecordError where it does not exist or is damaged."""
         self._path, known = path, read_record(path, ignores_incomplete_line=False)
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
 

@@ -70,8 +70,7 @@ class ChatPlayer:
 def read_messages(text: str, agents: Sequence[str]) -> tuple[str, ...]:
     """Messages in the order of `agents`, from a reply with one line `NAME: message` for each agent.
 
-    Raises:
-        RejectedReplyError: the reply has another form, lacks a message, or has a message that is long or not plain.
+    Raises RejectedReplyError where the reply has another form, or a message is missing, long or not plain.
     """
     lines = [line.partition(":") for line in text.splitlines() if line.strip()]
     if sorted(name.strip() for name, _, _ in lines) != sorted(agents):

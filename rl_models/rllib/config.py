@@ -121,11 +121,8 @@ class FragmentsToBatch(ConnectorV2):
         """Batch of the default module, on the CPU; without fragments an empty batch with the shapes of earlier ones.
 
         (An env runner that dies loses fragments that IMPALA has promised to a learner, while the other learners wait
-        for its part of the update.)
-
-        Raises:
-            RuntimeError: there were no fragments yet.
-            Exception: any exception that an environment raised.
+        for its part of the update.) Raises RuntimeError where there were no fragments yet, and any exception that an
+        environment raised.
         """
         fragments = []
         for one in episodes:

@@ -57,11 +57,7 @@ def accelerator() -> torch.device | None:
 
 
 def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
-    """Device that networks of this process use.
-
-    Raises:
-        ValueError: `cuda` without a GPU, or an unknown device.
-    """
+    """Device that networks of this process use; raises ValueError for `cuda` without a GPU, or an unknown device."""
     if choice not in get_args(DeviceChoice):
         raise ValueError(f"the device must be one of {', '.join(get_args(DeviceChoice))}, not {choice!r}")
     found = None if choice == "cpu" or PROCESS.refuses_gpu else accelerator()

@@ -58,11 +58,7 @@ class PretrainedEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Last hidden states of a batch of sentences, [L, F] float32 each, with the special tokens at both ends.
-
-        Raises:
-            PretrainedError: the folder holds no encoder, or a sentence is too long.
-        """
+        """Last hidden states of sentences, [L, F] each, with the special tokens at both ends; raises PretrainedError."""
         inputs = self.tokenizer(
             list(sentences),
             padding="max_length" if self.padded_to else "longest",

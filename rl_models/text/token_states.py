@@ -42,8 +42,7 @@ class ModelTokens:
     def tokens(self, text: str, length: int) -> NDArray[np.int32]:
         """Ids of a text's tokens with those at both ends, [length] int32, padded with 0; an empty text has none.
 
-        Raises:
-            ValueError: the text has more tokens.
+        Raises ValueError where the text has more tokens.
         """
         if (text, length) not in self._rows:
             ids = self._tokenizer(text)["input_ids"] if text.strip() else []

@@ -34,11 +34,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, sentences: Iterable[str]) -> Vocabulary:
-        """The vocabulary of all words in these sentences.
-
-        Raises:
-            VocabularyError: the sentences have no words.
-        """
+        """The vocabulary of all words in these sentences; raises VocabularyError where they have none."""
         words = {word for sentence in sentences for word in split_words(sentence)}
         if not words:
             raise VocabularyError("the training sentences have no words; a text encoder needs words to learn")
