@@ -58,7 +58,7 @@ class PretrainedEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Last hidden states of sentences, [L, F] each, with the special tokens at both ends; raises PretrainedError."""
+        """Last hidden states of sentences, [L, F] each, special tokens at both ends; raises PretrainedError."""
         inputs = self.tokenizer(
             list(sentences),
             padding="max_length" if self.padded_to else "longest",
