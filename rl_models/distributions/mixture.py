@@ -108,6 +108,11 @@ class MixtureOfMarginals(ProductMixture):
         """Build the policy from mixture logits [..., M] and policy logits [..., N, M, A], which are normalised."""
         return cls(mixture_logits.log_softmax(-1), _log_softmax_of_few(policy_logits))
 
+    @classmethod
+    def of_one(cls, logits: Tensor) -> MixtureOfMarginals:
+        """The policy of one component from its logits [..., N, A]."""
+        return cls.from_logits(logits.new_zeros(*logits.shape[:-2], 1), logits.unsqueeze(-2))
+
     @property
     def num_agents(self) -> int:
         """N."""

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.collective import CollectiveFactors, CollectivePolicy
 from rl_models.distributions.joint_policy import legal_logits, legal_or_all
+from rl_models.heads.mixture_heads import LayeredValueHead
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.policy import Features
 from rl_models.unit_spec import CELLS, CONTEXT, LEGAL, OWN_MASK, TARGETS, UNITS, UnitSpec, UnitWidths
@@ -95,18 +96,14 @@ class CollectiveHead(nn.Module):
         return legal & torch.stack([*possible, torch.zeros_like(legal[..., 0])], -1)
 
 
-class NormalValueHead(nn.Module):
+class NormalValueHead(LayeredValueHead):
     """A linear value of the global features, orthogonal with gain sqrt 2."""
 
     def __init__(self, features: int) -> None:
-        super().__init__()
-        self.value = nn.Linear(features, 1)
-        nn.init.orthogonal_(self.value.weight, math.sqrt(2))
-        nn.init.zeros_(self.value.bias)
-
-    def forward(self, features: Features) -> Tensor:
-        """Features [B, T, N, F] -> values [B, T, N] float32."""
-        return torch.squeeze(self.value(features.features), -1)
+        super().__init__(features)
+        weight, bias = self.value.parameters()
+        nn.init.orthogonal_(weight, math.sqrt(2))
+        nn.init.zeros_(bias)
 
 
 def _hidden(inputs: int, width: int) -> nn.Sequential:

@@ -60,8 +60,8 @@ class LegalPolicyHead(nn.Module):
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = legal_logits(self.policy(features.features), features.legal if self._only_legal else None)
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+        legal = features.legal if self._only_legal else None
+        return MixtureOfMarginals.of_one(legal_logits(self.policy(features.features), legal))
 
 
 class LayeredValueHead(nn.Module):
@@ -95,21 +95,14 @@ def mixture_layers(inputs: int, components: int) -> nn.Sequential:
     return nn.Sequential(*hidden, nn.Linear(_MIXTURE_HIDDEN, components))
 
 
-class MarginalHead(nn.Module):
+class MarginalHead(LegalPolicyHead):
     """Marginal policies: each agent draws its own action, a legal one if the network says which are legal."""
 
     reads_messages = False
 
     def __init__(self, features: int, num_actions: int) -> None:
-        super().__init__()
-        self.components, self.num_actions = 1, num_actions
-        self.policy = nn.Linear(features, num_actions)
+        super().__init__(features, num_actions)
         glorot_(self)
-
-    def forward(self, features: Features) -> MixtureOfMarginals:
-        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = legal_logits(self.policy(features.features), features.legal).unsqueeze(-2)
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits)
 
 
 class SyncHead(nn.Module):
@@ -140,17 +133,12 @@ class SyncHead(nn.Module):
         return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
 
 
-class ValueHead(nn.Module):
-    """Each agent's value of the present state."""
+class ValueHead(LayeredValueHead):
+    """Each agent's value of the present state, with Glorot-uniform weights."""
 
     def __init__(self, features: int) -> None:
-        super().__init__()
-        self.value = nn.Linear(features, 1)
+        super().__init__(features)
         glorot_(self)
-
-    def forward(self, features: Features) -> Tensor:
-        """Features [B, T, N, F] -> values [B, T, N] float32."""
-        return torch.squeeze(self.value(features.features), -1)
 
 
 class TeamValueHead(nn.Module):
@@ -178,8 +166,7 @@ class PolicyTower(nn.Module):
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = self.policy(features.features.chunk(2, -1)[0])
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+        return MixtureOfMarginals.of_one(self.policy(features.features.chunk(2, -1)[0]))
 
 
 class ValueTower(nn.Module):

@@ -206,7 +206,7 @@ class CandidateHead(nn.Module):
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Scores [B, T, N, A] -> joint policy over [B, T] with M = 1."""
         logits = legal_logits(features.extras[ACTION_SCORES], features.legal)
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+        return MixtureOfMarginals.of_one(logits)
 
 
 class PromptValueHead(nn.Module):
