@@ -104,10 +104,8 @@ class TeamNetwork(Protocol):
     def __call__(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] of T consecutive steps.
 
-        Args:
-            obs: name -> [B, T, N, ...].
-            state: recurrent state before the first step, name -> [B, ...].
-            is_first: [B, T] bool, an episode begins at this step.
+        `obs` is name -> [B, T, N, ...], `state` name -> [B, ...] before the first step; `is_first` [B, T] bool says
+        where an episode begins.
         """
 
 

@@ -106,11 +106,9 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSetti
 
 
 def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Clip in place, without synchronising with the GPU.
+    """Clip in place, without synchronising with the GPU; returns the global norm before it, [] float32.
 
-    Returns:
-        [] float32, the global norm before clipping; [] bool, whether every gradient is finite. Where one is not, no
-        gradient may be used (`step_if_finite`).
+    Also returns whether every gradient is finite, [] bool; where one is not, none may be used (`step_if_finite`).
     """
     if not gradients:
         return torch.zeros(()), torch.ones((), dtype=torch.bool)

@@ -69,16 +69,10 @@ class GridStack(nn.Module, ABC):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Output of the last layer and its maximum over the grid.
+        """V of the last layer [K, H, W, F] float32, and its maximum over the grid [K, F] float32.
 
-        Args:
-            cells: [K, H, W, cell features] float32.
-            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
-            fixed: [K, text features] float32, the part of the text features that does not depend on the grid.
-            attend: attention to the document; None if layers do not attend to it.
-
-        Returns:
-            V of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
+        Of cells [K, H, W, cell features], their offsets from the agent [K, H, W, 2], and the part of the text features
+        that does not depend on the grid [K, text features], float32 each.
         """
 
     def first_query(self, cells: Tensor) -> Tensor:

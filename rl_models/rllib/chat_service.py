@@ -1,7 +1,6 @@
 """Ray actor for a run's chat model: one cache, one budget and one rate limit for all processes.
 
 Env runners never call it: they get sub-goals and messages with their worlds. Only planning and distillation do.
-does.
 """
 
 from __future__ import annotations

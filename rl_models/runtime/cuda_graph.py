@@ -5,10 +5,9 @@ as to run. `Graphed` calls such a function normally the first two times that it 
 the third time, and replays it from then on. The second call is monitored: a function that waits for a value of the GPU,
 or copies between host and GPU, is never captured. On the CPU nothing is captured.
 
-Each replay reads the present inputs, weights and coefficients of schedules. Everything else
-stays as captured. So the key of a capture holds shapes and types of the inputs, what the function decided by
-the value of a schedule or by counts of training, and the module's weights and precision. Attributes of modules and
-losses must not change between two calls.
+Each replay reads the present inputs, weights and coefficients of schedules. Everything else stays as captured. So the
+key of a capture holds shapes and types of the inputs, what the function decided by the value of a schedule or by counts
+of training, and the module's weights and precision. Attributes of modules and losses must not change between two calls.
 """
 
 from __future__ import annotations
@@ -143,11 +142,7 @@ class _Schedules:
         self._reads_counts = True
 
     def coefficient(self, schedule: Schedule, value: float) -> Tensor:
-        """See `ScheduleObserver`.
-
-        Raises:
-            RuntimeError: a capture reads a schedule that the call before it has not read.
-        """
+        """See `ScheduleObserver`; raises RuntimeError where a capture reads a schedule that the call before did not."""
         if schedule not in self._places:
             if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
                 raise RuntimeError("a function has read other schedule coefficients than at its last call")

@@ -42,11 +42,7 @@ class PretrainedEncoder:
 
     @cached_property
     def identity(self) -> str:
-        """A unique folder name of this encoder with this padding, from the content of its files.
-
-        Raises:
-            PretrainedError: a file cannot be read.
-        """
+        """Folder name of this encoder with this padding, from the content of its files; raises PretrainedError."""
         digest = hashlib.sha256()
         for file in _files(self.folder):
             try:

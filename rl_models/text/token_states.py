@@ -24,8 +24,7 @@ from rl_models.text.pretrained import PretrainedEncoder
 _MEMORY_BYTES = 2**29
 """Memory for the states of the last texts."""
 _TABLES, _SMALL_TABLE = 8, 1024
-"""Number of cached tables of states, and largest size of one: names are looked up at every
-step."""
+"""Number of cached tables of states, and largest size of one: names are looked up at every step."""
 _SENTENCE_END = "."
 
 
