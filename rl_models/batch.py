@@ -39,12 +39,7 @@ def to_batch(fragment: Fragment, device: torch.device | str = "cpu") -> Batch:
 
 
 def select_worlds(batch: Batch, worlds: Tensor | slice) -> Batch:
-    """Select some of the worlds, and keep all their steps: name -> [B, ...] to name -> [K, ...].
-
-    Args:
-        batch: name -> [B, ...] and `texts/KEY` -> [D, L].
-        worlds: a slice of B, or [K] int64 from 0 on for K of the worlds, on the batch's device.
-    """
+    """Select some of the worlds with all their steps, [B, ...] to [K, ...], by a slice or numbers [K] from 0."""
     return {key: value if key.startswith("texts/") else _rows(value, worlds) for key, value in batch.items()}
 
 
@@ -65,9 +60,8 @@ def without_last_observation(batch: Batch) -> Batch:
 def decision_steps(batch: Batch) -> Batch:
     """The K steps that the losses use, each as its own sequence: [B, T, ...] -> [K, 1, ...]; K may be 0.
 
-    An agent decides there, or the value of an agent is learned (`valued_mask`).
-
-    Entries of a whole fragment (`last_values`, `versions`) are no longer needed and are left out.
+    An agent decides there, or a value is learned (`valued_mask`). Entries of a whole fragment (`last_values`) are left
+    out.
     """
     if any(key.startswith("state/") for key in batch):
         raise ValueError("a team with memory learns from whole fragments; leave `decision_minibatches` off")
@@ -104,11 +98,7 @@ WHOLE = Share()
 
 
 def count_steps(batch: Batch) -> Tensor:
-    """Number of joint steps [3] int64: all (B * T), those at which an agent decides, those at which values are learned.
-
-    Args:
-        batch: name -> [B, T, ...].
-    """
+    """Number of joint steps [3] int64: all (B * T), where an agent decides, where values are learned."""
     ended = batch["terminated"]
     steps = torch.full((), ended.numel(), device=ended.device)
     masks = decision_mask(batch), valued_mask(batch)
@@ -116,12 +106,7 @@ def count_steps(batch: Batch) -> Tensor:
 
 
 def compute_share(part: Batch, whole: Tensor) -> Share:
-    """The share that a part has of a minibatch.
-
-    Args:
-        part: the part, name -> [B, T, ...].
-        whole: [3] int64, steps of the minibatch as `count_steps` counts them.
-    """
+    """The share that a part has of a minibatch with these numbers of steps [3] (`count_steps`)."""
     return Share(*(count_steps(part) / whole.clamp(min=1)))
 
 

@@ -13,8 +13,6 @@ from typing import IO
 
 from filelock import FileLock, Timeout, lock_descriptor, unlock_descriptor
 
-__all__ = ["hold_lock", "hold_open_file"]
-
 _POLL_SECONDS = 0.2
 _WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -23,14 +21,8 @@ _WITHOUT_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 def hold_lock(path: Path, timeout_seconds: float = 0.0, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the lock of a file, which is made where there is none.
 
-    Args:
-        path: path of the lock file.
-        timeout_seconds: longest wait while another process holds it; `math.inf` for no limit.
-        on_wait: is called once before waiting begins.
-
-    Raises:
-        TimeoutError: another process still holds it.
-        OSError: the file cannot be opened.
+    `on_wait` is called once before waiting. Raises TimeoutError where another process still holds it after
+    `timeout_seconds` (`math.inf` for no limit), and OSError where the file cannot be opened.
     """
     lock = FileLock(path, thread_local=False, fallback_to_soft=False)
     with _where_there_are_locks():

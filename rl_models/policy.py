@@ -25,12 +25,7 @@ Value = TypeVar("Value")
 
 
 def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[str, Value]:
-    """Weights under the names that a module has now.
-
-    Args:
-        module: a team or a network.
-        weights: weights of a checkpoint, name -> tensor or array.
-    """
+    """Weights of a checkpoint under the names that a module has now."""
     found = dict(weights)
     for place, part in module.named_modules():
         renamed: Mapping[str, str] = getattr(part, "renamed_weights", {})
@@ -72,21 +67,12 @@ class Features:
 
 
 def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
-    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal.
-
-    Args:
-        obs: name -> [B, T, N, ...]; `legal` may be of any number type.
-    """
+    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal."""
     return obs["legal"].bool() if "legal" in obs else None
 
 
 def present_only(values: Tensor, obs: Mapping[str, Tensor]) -> Tensor:
-    """Values [B, T, N, F] with zeros for the agents that have left the game.
-
-    Args:
-        values: of each agent.
-        obs: name -> [B, T, N, ...], with `alive` if agents can leave.
-    """
+    """Values [B, T, N, F] with zeros for the agents that have left the game."""
     return values.masked_fill(~obs["alive"].bool()[..., None], 0.0) if "alive" in obs else values
 
 
@@ -118,10 +104,8 @@ class TeamNetwork(Protocol):
     def __call__(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] of T consecutive steps.
 
-        Args:
-            obs: name -> [B, T, N, ...].
-            state: recurrent state before the first step, name -> [B, ...].
-            is_first: [B, T] bool, an episode begins at this step.
+        `obs` is name -> [B, T, N, ...], `state` name -> [B, ...] before the first step; `is_first` [B, T] bool says
+        where an episode begins.
         """
 
 
@@ -134,23 +118,13 @@ class Stateless(nn.Module):
 
 
 class FeatureNetwork(TeamNetwork, Protocol):
-    """A network with a known width, on which heads can be built.
-
-    Attributes:
-        features: F.
-    """
+    """A network with a known width F, on which heads can be built."""
 
     features: int
 
 
 class PolicyHead(Protocol):
-    """Turns features into a joint policy.
-
-    Attributes:
-        num_actions: A.
-        components: M, number of components of its mixture of products of marginals; None for a policy over joint
-        actions.
-    """
+    """Turns features into a joint policy: M components of a mixture of marginals, or None over joint actions."""
 
     num_actions: int
     components: int | None
@@ -184,9 +158,7 @@ def fixed_weights() -> Iterator[None]:
 class TeamPolicy(nn.Module):
     """Network, policy head and value head of a team of N agents.
 
-    Attributes:
-        precision: number type of the network's matrix products, while acting and while learning; heads, distributions
-            and losses are float32.
+    `precision` is the number type of the network's matrix products; heads, distributions and losses are float32.
     """
 
     precision: Precision = "float32"
@@ -207,13 +179,7 @@ class TeamPolicy(nn.Module):
         return self.network.initial_state(batch)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Joint policy with batch shape [B, T] and values [B, T, N] of T consecutive steps.
-
-        Args:
-            obs: name -> [B, T, N, ...].
-            state: recurrent state before the first step, name -> [B, ...].
-            is_first: [B, T] bool, an episode begins at this step.
-        """
+        """Joint policy with batch shape [B, T] and values [B, T, N] of T consecutive steps (`TeamNetwork`)."""
         features = (
             self.network(obs, state, is_first) if self.precision == "float32" else self._half(obs, state, is_first)
         )

@@ -53,11 +53,7 @@ class Schedule:
     unit: Unit = "env_steps"
 
     def __post_init__(self) -> None:
-        """Check the order of the points.
-
-        Raises:
-            ValueError: there are no points, or their times do not increase.
-        """
+        """Check the points; raises ValueError where there are none, or their times do not increase."""
         object.__setattr__(self, "points", tuple((moment, value) for moment, value in self.points))
         moments = [moment for moment, _ in self.points]
         if not moments or moments != sorted(set(moments)):

@@ -71,12 +71,9 @@ class TeamWorld(Protocol):
     def step(self, actions: Any) -> tuple[Observations, Array, Array, Array, dict[str, Any]]:
         """Play one env step in every world; a world whose episode ends begins the next one.
 
-        Args:
-            actions: [B, N] int, or one such array for each factor.
-
-        Returns:
-            observations; rewards [B, N]; terminated [B] bool; truncated [B] bool; info with `duration` [B, N] and
-            `done_worlds` [K], and for these worlds `final_obs` and `episode`.
+        Actions are [B, N] int, or one such array for each factor. Returns observations; rewards [B, N]; terminated [B]
+        bool; truncated [B] bool; info with `duration` [B, N] and `done_worlds` [K], and for these worlds `final_obs`
+        and `episode`.
         """
 
     def observe(self) -> Observations:

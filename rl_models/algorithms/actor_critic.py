@@ -188,16 +188,7 @@ def with_extra_losses(
     progress: Progress,
     share: Tensor | float = 1.0,
 ) -> tuple[Tensor, Statistics]:
-    """The loss plus its extra losses, a scalar, and the statistics of the extra losses.
-
-    Args:
-        loss: the algorithm's loss, a scalar.
-        extra_losses: the extra losses.
-        output: the policy's output for the batch.
-        batch: a minibatch, or a part of one.
-        progress: training done so far.
-        share: share of the minibatch's steps, the weight of each extra loss.
-    """
+    """The loss plus its extra losses, each weighted by `share`, a scalar, and the statistics of the extra losses."""
     statistics: Statistics = {}
     for extra in extra_losses:
         addition, more = extra(output, batch, progress)

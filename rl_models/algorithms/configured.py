@@ -24,14 +24,7 @@ def make_objective(
     extra_losses: tuple[ExtraLoss, ...] = (),
     entropy_kind: EntropyKind = "component",
 ) -> Ppo | Impala:
-    """Build the objective of the configured algorithm, with the constants of the configuration that it has as fields.
-
-    Args:
-        config: constants of the algorithm.
-        entropy_coef: weight of the entropy bonus.
-        extra_losses: declared additions to the loss.
-        entropy_kind: entropy in the bonus: `component`, component and action together; `marginal`, the agent's action.
-    """
+    """Build the objective of the configured algorithm, with the constants that it has as fields."""
     cls = algorithm_class(config.algorithm)
     constants = {field.name: getattr(config, field.name) for field in fields(cls) if hasattr(config, field.name)}
     own = {"entropy_coef": entropy_coef, "entropy_kind": entropy_kind, "extra_losses": extra_losses}
@@ -39,11 +32,7 @@ def make_objective(
 
 
 def algorithm_class(name: str) -> type[Ppo | Impala]:
-    """Class of the algorithm `ppo`, `impala` or `package.module:Class`, whose module is imported.
-
-    Raises:
-        InputError: there is no such module or class, or it is no subclass of `Ppo` or `Impala`.
-    """
+    """Class of the algorithm `ppo`, `impala` or `package.module:Class`, whose module is imported; raises InputError."""
     if name in _ALGORITHMS:
         return _ALGORITHMS[name]
     parts = _ENTRY_POINT.fullmatch(name)

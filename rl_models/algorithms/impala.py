@@ -65,23 +65,14 @@ class Impala(ImpalaConfig, ActorCritic):
         return loss, statistics | more | {"loss/total": (loss / factor / share.steps).detach()}
 
     def compute_advantages(self, steps: pg.Steps, values: Tensor, log_ratio: Tensor) -> tuple[Tensor, Tensor]:
-        """Advantages and value targets, [B, T, N] float32 each: by default V-trace.
-
-        Args:
-            steps: steps of the batch.
-            values: [B, T, N] float32, present values.
-            log_ratio: [B, T, N] float32, log of the present over the sampling probability.
-        """
+        """Advantages and value targets, [B, T, N] float32 each, by default V-trace's."""
         targets, advantages = pg.vtrace(steps, values, log_ratio, self.clip_rho, self.clip_c)
         return advantages, targets
 
     def policy_loss(self, log_prob: Tensor, advantages: Tensor, mask: Tensor | None) -> Tensor:
         """Loss of the policy, a scalar: by default the policy gradient's.
 
-        Args:
-            log_prob: [B, T, M] float32, log-probabilities; M is 1 (joint) or N (per agent).
-            advantages: [B, T, M] float32.
-            mask: [B, T, M] bool, entries that count; None for all.
+        Log-probabilities and advantages are [B, T, M], where M is 1 (joint) or N (per agent).
         """
         return pg.policy_gradient_loss(log_prob, advantages, mask)
 

@@ -174,8 +174,7 @@ class LearnerConfig(AlgorithmConfig):
     final_entropy_coef: NonNegativeFloat | None = None
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight constant."""
     entropy_env_steps: NonNegativeInt = 0
-    """Number of env steps in which the entropy bonus falls; 0: `schedule_optimiser_steps`, or else the whole
-    budget."""
+    """Number of env steps in which the entropy bonus falls; 0: `schedule_optimiser_steps`, or else the whole budget."""
 
     def entropy_schedule(self, budget_env_steps: int) -> Schedule:
         """Weight of the entropy bonus in a run with this budget."""

@@ -59,37 +59,20 @@ class Objective(Protocol):
         """An empty replay buffer for a learner, or None for on-policy algorithms."""
 
     def prepare(self, batch: Batch, learners: Learners = ALONE) -> Batch:
-        """Add to a batch what all epochs share, such as advantages.
-
-        Args:
-            batch: batch from `to_batch`.
-            learners: group of learners that make the update together.
-        """
+        """Add to a batch of `to_batch` what all epochs share, such as advantages."""
 
     def minibatches(
         self, batch: Batch, seed: int, replay: Replay | None = None, learners: Learners = ALONE
     ) -> Iterator[Batch]:
-        """All minibatches of an update, each for one optimiser step.
-
-        Args:
-            batch: a prepared one.
-            seed: seed of the shuffles.
-            replay: the learner's replay, from `new_replay`.
-            learners: group of learners that make the update together; each gets its own rows of every minibatch.
-        """
+        """All minibatches of an update, each for one optimiser step; each learner gets its own rows of every one."""
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
         """Scalar to minimise on a minibatch, or on a part that holds this share of it, and numbers to log.
 
-        Numbers are of the part alone; `training/loop.py` joins those of all parts.
-
-        Args:
-            output: output of the policy at every observation of the batch.
-            batch: a minibatch, or a part of one.
-            progress: training done so far, which schedules read.
-            share: share of the minibatch in this part.
+        The output is that at every observation of the batch. Numbers are of the part alone; `training/loop.py` joins
+        those of all parts.
         """
 
     def after_step(self, policy: TeamPolicy, progress: Progress) -> None:

@@ -44,12 +44,7 @@ def optimiser_settings(
 ) -> OptimiserSettings:
     """The settings of a run, with learning rates that fall until the end of its budget, or in some optimiser steps.
 
-    Args:
-        config: the constants.
-        learning_rate: at the start.
-        budget_env_steps: env steps until the learning rate has fallen to `final_learning_rate_share`, if
-            `schedule_optimiser_steps` is 0.
-        critic_learning_rate: learning rate of the value head at the start; 0: that of all others.
+    A `critic_learning_rate` of 0 is that of all others.
     """
 
     def falling(rate: float) -> Schedule:
@@ -67,10 +62,7 @@ def make_optimiser(
 ) -> torch.optim.Optimizer:
     """Build the optimiser over those parameters that require a gradient.
 
-    Args:
-        settings: settings of the optimiser.
-        parameters: all of them.
-        critic: those among them that have a learning rate of their own, if the settings name one.
+    Those of the critic have a learning rate of their own, if the settings name one.
     """
     trainable = [parameter for parameter in parameters if parameter.requires_grad]
     groups = _groups(trainable, {id(one) for one in critic} if settings.critic_learning_rate else set())
@@ -114,11 +106,9 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, settings: OptimiserSetti
 
 
 def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Clip in place, without synchronising with the GPU.
+    """Clip in place, without synchronising with the GPU; returns the global norm before it, [] float32.
 
-    Returns:
-        [] float32, the global norm before clipping; [] bool, whether every gradient is finite. Where one is not, no
-        gradient may be used (`step_if_finite`).
+    Also returns whether every gradient is finite, [] bool; where one is not, none may be used (`step_if_finite`).
     """
     if not gradients:
         return torch.zeros(()), torch.ones((), dtype=torch.bool)
@@ -134,12 +124,9 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/loop.py`).
 
-    On the CPU the step is skipped. On a GPU, to avoid waiting for `is_finite`, fused Adam skips it by itself, and
-    RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares fall by 1 %.
-
-    Args:
-        optimiser: from `make_optimiser`.
-        is_finite: [] bool, of `clip_gradients`.
+    On the CPU the step is skipped. On a GPU, to avoid waiting for `is_finite` (of `clip_gradients`), fused Adam skips
+    it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares fall
+    by 1 %.
     """
     if optimiser.defaults.get("fused") and is_finite.device.type != "cpu":
         optimiser.found_inf = (~is_finite).float()  # type: ignore[attr-defined]
@@ -160,11 +147,9 @@ def _clear_gradients(optimiser: torch.optim.Optimizer, is_bad: Tensor) -> None:
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """A copy of the optimiser's state on the CPU, for a checkpoint. Hyper-parameters come from the configuration.
+    """A copy of the optimiser's state on the CPU, for a checkpoint; hyper-parameters come from the configuration.
 
-    Returns:
-        `INDEX.NAME` -> tensor of the parameter with this index: moments (such as `0.exp_avg`) [...] of the parameter's
-        shape and type, and `step` [] float32.
+    `INDEX.NAME` -> moments (such as `0.exp_avg`) [...] of the parameter's shape and type, and `step` [] float32.
     """
     state = optimiser.state_dict()["state"]
     return {
@@ -175,12 +160,7 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Load the optimiser's state from a checkpoint.
-
-    Args:
-        optimiser: an optimiser over the same parameters in the same order.
-        tensors: result of `optimiser_tensors`, `INDEX.NAME` -> moments [...] of the parameter's shape; `step` [].
-    """
+    """Load the state of `optimiser_tensors` into an optimiser over the same parameters in the same order."""
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():

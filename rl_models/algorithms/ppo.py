@@ -55,22 +55,12 @@ class Ppo(PpoConfig, ActorCritic):
     def policy_loss(self, log_ratio: Tensor, advantages: Tensor, mask: Tensor | None) -> Tensor:
         """Loss of the policy, a scalar: by default PPO's clipped surrogate.
 
-        Args:
-            log_ratio: [B, T, M] float32, log of the present over the old probability; M is 1 (joint) or N (per agent).
-            advantages: [B, T, M] float32.
-            mask: [B, T, M] bool, entries that count; None for all.
+        Log-ratios and advantages are [B, T, M], where M is 1 (joint) or N (per agent).
         """
         return pg.ppo_surrogate(log_ratio, advantages, self.clip_range, mask)
 
     def value_loss(self, values: Tensor, targets: Tensor, old_values: Tensor, mask: Tensor | None) -> Tensor:
-        """Loss of the values, a scalar: the squared error, clipped if there is a `value_clip_range`.
-
-        Args:
-            values: [B, T, N] float32, present values.
-            targets: [B, T, N] float32.
-            old_values: [B, T, N] float32, values recorded while acting.
-            mask: [B, T, N] bool, entries that count; None for all.
-        """
+        """Loss of the values [B, T, N], a scalar: the squared error, clipped if there is a `value_clip_range`."""
         if self.value_clip_range:
             return pg.clipped_value_loss(values, targets, old_values, self.value_clip_range, mask)
         return pg.value_loss(values, targets, mask)

@@ -36,11 +36,8 @@ _BEFORE, _AFTER = slice(None, -1), slice(1, None)
 def qmix_objective(config: QmixLearnerConfig, gamma: float, batch_env_steps: int, texts: tuple[str, ...] = ()) -> Qmix:
     """Build the objective of QMIX.
 
-    Args:
-        config: the constants.
-        gamma: discount of an env step.
-        batch_env_steps: env steps of all worlds that are played between two updates.
-        texts: observation keys whose texts the team reads.
+    `batch_env_steps` are played between two updates, of all worlds; `texts` are the observation keys that the team
+    reads.
     """
     return Qmix(
         **list_constants(config, QmixConfig),
@@ -119,13 +116,9 @@ class Qmix(QmixConfig):
     def loss_with_reward(
         self, output: TeamOutput, batch: Batch, progress: Progress, reward: Tensor
     ) -> tuple[Tensor, Statistics]:
-        """The loss of a batch, not weighted by a share; a method that shapes rewards calls it.
+        """The loss with the team's reward [B, T], not weighted by a share, for methods that shape rewards.
 
-        Args:
-            output: output of the policy at all T + 1 observations.
-            batch: batch of the replay.
-            progress: training done so far.
-            reward: [B, T] float32, the team's reward.
+        The output is that of the policy at all T + 1 observations of a batch of the replay.
         """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:

@@ -28,11 +28,7 @@ class Replay:
     """At most `capacity` fragments on the CPU; the oldest go first."""
 
     def __init__(self, capacity: int) -> None:
-        """Start empty; memory is allocated with the shapes of the first fragments.
-
-        Args:
-            capacity: fragments of one world each.
-        """
+        """Start empty; memory is allocated with the shapes of the first fragments, of one world each."""
         self.capacity = capacity
         self._rows: Batch = {}
         self._filled = self._next = 0
@@ -60,14 +56,9 @@ class Replay:
         self._filled = min(self._filled + worlds, self.capacity)
 
     def draws(self, number: int, fragments: int, seed: int, held: Rows | None = None) -> Iterator[Batch]:
-        """Uniform draws without replacement; each has all fragments while there are too few.
+        """Uniform draws of `fragments` without replacement; each has all fragments while there are too few.
 
-        Args:
-            number: number of draws.
-            fragments: in each.
-            seed: seed of all draws.
-            held: rows of this replay in the joint replay of all learners, of which a draw may have none; None for a
-                single learner.
+        `held` are the rows of this replay in the joint replay of all learners, of which a draw may have none.
         """
         held = held or Rows(0, self._filled, self._filled)
         generator = torch.Generator().manual_seed(seed)
@@ -78,19 +69,13 @@ class Replay:
     def tensors(self) -> dict[str, Tensor]:
         """A copy of everything that future draws depend on, for a checkpoint.
 
-        Returns:
-            batch key -> [R, ...] of its type, the R fragments held, such as `actions` [R, T, N] int64 and `reward`
-            [R, T, N] float32; and `next_row` [] int64, the row that is written next.
+        Batch key -> [R, ...] of its type, the R fragments held, and `next_row` [] int64, the row that is written next.
         """
         rows = {key: value[: self._filled].clone() for key, value in self._rows.items()}
         return rows | {NEXT: torch.tensor(self._next)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Load the fragments of a checkpoint.
-
-        Args:
-            tensors: result of `tensors`: batch key -> [R, ...], and `next_row` [] int64; {} empties the replay.
-        """
+        """Load the result of `tensors` from a checkpoint; {} empties the replay."""
         rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != NEXT}
         filled = len(next(iter(rows.values()))) if rows else 0
         if filled > self.capacity:

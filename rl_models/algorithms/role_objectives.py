@@ -23,13 +23,7 @@ from rl_models.schedule import Progress
 
 
 def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qmix:
-    """Build the objective of a team of `role_team`.
-
-    Args:
-        config: configuration of the team.
-        method: method of the team.
-        qmix: the constants of Q-learning.
-    """
+    """Build the objective of a team of `role_team`, from the constants of Q-learning."""
     if method == "qmix":
         return qmix
     qmix = dataclasses.replace(qmix, agents_leave=False)  # what is added to its loss counts all agents at all steps
@@ -41,25 +35,14 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
 
 @dataclass(frozen=True, kw_only=True)
 class Maser(Qmix):
-    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards.
-
-    Attributes:
-        config: constants of the rewards and of the losses that are added.
-    """
+    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards."""
 
     config: MaserConfig = field(default_factory=MaserConfig)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
-        """QMIX's loss with the proxy reward, and MASER's three losses.
-
-        Args:
-            output: output of a policy with a representation, at all T + 1 observations.
-            batch: batch of the replay.
-            progress: training done so far.
-            share: share of the minibatch that this batch holds.
-        """
+        """QMIX's loss with the proxy reward, and MASER's three losses."""
         subgoals = find_subgoals(output, batch, self.config)
         reward = proxy_reward(batch, subgoals, self.config)
         loss, statistics = self.loss_with_reward(output, batch, progress, reward)

@@ -34,16 +34,10 @@ class ChatSettings:
 
 
 def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = None) -> Transport:
-    """Open the transport that the settings name.
+    """Open the transport that the settings name; relative paths start in the run's folder.
 
-    Args:
-        settings: settings of the run.
-        folder: folder of the run.
-        meter: meter of the endpoint's cost; None for that of `open_meter`.
-
-    Raises:
-        ChatSettingsError: the endpoint cannot be used with these settings.
-        RecordError: the record cannot be read or written.
+    Raises ChatSettingsError where the endpoint cannot be used with these settings, and RecordError where the record
+    cannot be read or written.
     """
     record = folder / settings.record
     if settings.backend == "replay":
@@ -58,11 +52,6 @@ def open_transport(settings: ChatSettings, folder: Path, meter: Meter | None = N
 def open_meter(settings: ChatSettings, folder: Path) -> Meter:
     """A meter that has counted what the record of earlier sessions holds, so that the budget is that of the whole run.
 
-    Args:
-        settings: settings of the run.
-        folder: folder of the run.
-
-    Raises:
-        RecordError: the file of the record is none.
+    Raises RecordError where the file of the record is none.
     """
     return Meter(settings.budget, spent_in(folder / settings.record))

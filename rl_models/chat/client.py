@@ -67,13 +67,7 @@ class ChatClient:
     """Asks many questions at the same time, and counts in `counts` how they ended."""
 
     def __init__(self, transport: Transport, concurrency: int = 4, max_attempts: int = 3) -> None:
-        """Set the limits for every question.
-
-        Args:
-            transport: transport that answers requests.
-            concurrency: number of questions that are asked at the same time.
-            max_attempts: number of replies that are checked before the fallback is used.
-        """
+        """Set the number of questions that are asked at the same time, and of replies that are checked for each."""
         self._transport = transport
         self._concurrency, self._max_attempts = concurrency, max_attempts
         self._lock = threading.Lock()

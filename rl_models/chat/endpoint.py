@@ -57,11 +57,7 @@ class Endpoint:
     """A `Transport` over HTTP; its requests run in an event loop of its own."""
 
     def __init__(self, settings: EndpointSettings, meter: Meter) -> None:
-        """Read address and key from the environment and build the client.
-
-        Raises:
-            ChatSettingsError: the library or the key is missing.
-        """
+        """Read address and key from the environment; raises ChatSettingsError where library or key is missing."""
         self._settings, self._meter = settings, meter
         self._client = _open_client(settings, {"request": [self._admit], "response": [_close_error]})
         self._loop = asyncio.new_event_loop()

@@ -37,8 +37,7 @@ class ChatRequest:
     stage: str = field(default="", compare=False)
     """Purpose of the request, for records and transcripts; it is not sent."""
     context: Any = field(default=None, compare=False)
-    """Values from which the messages were rendered, for backends that answer by rule. They are not sent and not
-    recorded."""
+    """What a backend without a chat model needs beside the messages; neither sent nor recorded."""
 
     @cached_property
     def key(self) -> str:
@@ -71,14 +70,6 @@ class ChatReply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def as_json(self) -> dict[str, Any]:
-        """The reply as JSON for a record."""
-        return {
-            "text": self.text,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-        }
-
 
 @dataclass(frozen=True)
 class ChatFailure:
@@ -98,11 +89,7 @@ class Transport(Protocol):
 
 
 def outcome_from_json(line: Mapping[str, Any]) -> Outcome:
-    """Read a line of a record, as `Recorded` writes it.
-
-    Raises:
-        ValueError: the line holds neither a valid reply nor a valid failure.
-    """
+    """Read a line of a record, as `Recorded` writes it; raises ValueError for neither a reply nor a failure."""
     reply, failure = line.get("reply"), line.get("failure")
     if isinstance(failure, str):
         return ChatFailure(failure)

@@ -57,14 +57,7 @@ class Meter:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Set the budget.
-
-        Args:
-            budget: limits of the run.
-            spent: costs of the run's earlier sessions; None: no costs.
-            clock: time in seconds, an argument so that tests need not wait.
-            sleep: waits for some seconds.
-        """
+        """Set the budget; `spent` are costs of the run's earlier sessions, clock and sleep are in seconds."""
         self._budget, self._clock, self._sleep = budget, clock, sleep
         self._lock = threading.Lock()
         self._cost = spent or Cost()
@@ -77,11 +70,7 @@ class Meter:
             return self._cost
 
     def admit(self) -> None:
-        """Count one call, and wait until the rate limit allows it.
-
-        Raises:
-            OverBudgetError: the budget is used up.
-        """
+        """Count one call, and wait until the rate limit allows it; raises OverBudgetError."""
         with self._lock:
             self._check()
             self._cost = replace(self._cost, calls=self._cost.calls + 1)

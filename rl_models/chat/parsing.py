@@ -13,11 +13,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def read_json_object(text: str) -> dict[str, Any]:
-    """The JSON object in a reply, from its first to its last brace.
-
-    Raises:
-        RejectedReplyError: the reply holds no JSON object.
-    """
+    """The JSON object in a reply, from its first to its last brace; raises RejectedReplyError where there is none."""
     start, end = text.find("{"), text.rfind("}")
     try:
         document = json.loads(text[start : end + 1]) if start >= 0 else None
@@ -29,12 +25,7 @@ def read_json_object(text: str) -> dict[str, Any]:
 
 
 def read_record(text: str, model: type[R]) -> R:
-    """The reply as an instance of a pydantic model.
-
-    Raises:
-        RejectedReplyError: the reply is not a JSON object, or it does not match the model; the message names the first
-            error.
-    """
+    """The reply as an instance of a pydantic model; raises RejectedReplyError, which names the first error."""
     try:
         return model.model_validate(read_json_object(text))
     except ValidationError as error:

@@ -36,11 +36,7 @@ class Recorded:
     """
 
     def __init__(self, path: Path, transport: Transport) -> None:
-        """Open the record at `path`, or create it.
-
-        Raises:
-            RecordError: the file is no record, or cannot be written.
-        """
+        """Open the record at `path`, or create it; raises RecordError where it is none, or cannot be written."""
         self._transport = transport
         self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lock = threading.Lock()
@@ -67,7 +63,7 @@ class Recorded:
     def _append(self, request: ChatRequest, outcome: Outcome) -> None:
         line: dict[str, Any] = {"key": request.key, "stage": request.stage}
         if isinstance(outcome, ChatReply):
-            line["reply"] = outcome.as_json()
+            line["reply"] = vars(outcome)
         else:
             line["failure"] = outcome.reason
         with self._lock:
@@ -90,14 +86,9 @@ class Replay:
     """A `Transport` that answers from a record: each request gets its recorded outcomes in their order."""
 
     def __init__(self, path: Path, otherwise: Transport | None = None) -> None:
-        """Read the record.
+        """Read the record; `otherwise` answers requests that it does not hold, which fail if there is none.
 
-        Args:
-            path: file of the record.
-            otherwise: answers requests that the record does not hold; they fail if there is none.
-
-        Raises:
-            RecordError: the record does not exist or is damaged.
+        Raises RecordError where the record does not exist or is damaged.
         """
         self._path, self._otherwise = path, otherwise
         self._lock = threading.Lock()
@@ -123,11 +114,7 @@ class LastReplies:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the record.
-
-        Raises:
-            RecordError: the record does not exist or is damaged.
-        """
+        """Read the record; raises RecordError where it does not exist or is damaged."""
         self._path, known = path, read_record(path, ignores_incomplete_line=False)
         self._replies = {key: outcome for key, outcome in known if isinstance(outcome, ChatReply)}
 
@@ -143,12 +130,8 @@ class LastReplies:
 def read_record(path: Path, ignores_incomplete_line: bool) -> list[tuple[str, Outcome]]:
     """All outcomes of a record with their keys, in order.
 
-    Args:
-        path: file of the record.
-        ignores_incomplete_line: remove an incomplete last line of a killed process; otherwise it is skipped.
-
-    Raises:
-        RecordError: the file cannot be read, or a complete line is not a line of a record.
+    An incomplete last line of a killed process is skipped, or with `ignores_incomplete_line` removed from the file.
+    Raises RecordError where the file cannot be read, or a complete line is not a line of a record.
     """
     try:
         whole = _whole_lines(path) if ignores_incomplete_line else _until_last_end(path.read_bytes())

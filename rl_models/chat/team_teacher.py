@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from rl_models.chat.client import ChatClient, Question, RejectedReplyError
+from rl_models.chat.client import Answer, ChatClient, Question, RejectedReplyError
 from rl_models.chat.exchange import ChatRequest, Message
 from rl_models.chat.parsing import read_json_object
 
@@ -23,37 +22,17 @@ _MAX_CHARACTERS = 120
 _WRITABLE = re.compile(r"[A-Za-z0-9 ,.;:!?'()\-]+")
 
 
-@dataclass(frozen=True)
-class CheckedReply(Generic[T]):
-    """The value of a question, and why replies were rejected."""
-
-    values: T
-    rejections: tuple[str, ...]
-    """The reasons why replies were not used, in order."""
-
-
 class ChatTeacher:
     """Writes messages for all agents of a team, from a prompt that describes the state of their world."""
 
     def __init__(self, client: ChatClient, model: str, agents: Sequence[str]) -> None:
-        """Build the teacher of one task.
-
-        Args:
-            client: client that asks the questions.
-            model: name of the model at the endpoint.
-            agents: names of the agents, in the order of their messages.
-        """
         self._client, self._model, self._agents = client, model, tuple(agents)
 
-    def messages(
-        self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]
-    ) -> list[CheckedReply[tuple[str, ...]]]:
-        """One message per agent for each prompt.
+    def messages(self, prompts: Sequence[str], scripted: Sequence[Sequence[str]]) -> list[Answer[tuple[str, ...]]]:
+        """One message per agent for each prompt, or the scripted ones.
 
-        Args:
-            prompts: role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for
-                each agent.
-            scripted: fallback messages for each prompt.
+        A prompt has role, rules, all agents' observations, and the form of the answer, one line `NAME: message` for
+        each agent.
         """
         return _ask(
             self._client,
@@ -67,13 +46,7 @@ class ChatPlayer:
     """Chooses actions, for one agent at a time, among the allowed ones."""
 
     def __init__(self, client: ChatClient, model: str, instruction: str) -> None:
-        """Build the player of one task.
-
-        Args:
-            client: client that asks the questions.
-            model: name of the model at the endpoint.
-            instruction: role, task and rules of the world.
-        """
+        """Build the player of one task; `instruction` has role, task and rules of the world."""
         self._client, self._model = client, model
         self._system = (
             f'{instruction}\n\nAnswer with one JSON object, {{"action": "..."}}, naming one of the listed actions in '
@@ -82,14 +55,8 @@ class ChatPlayer:
 
     def choose(
         self, situations: Sequence[str], actions: Sequence[Sequence[str]], fallback: Sequence[int]
-    ) -> list[CheckedReply[int]]:
-        """An action for each situation, as its index in the list of allowed actions.
-
-        Args:
-            situations: the agent's observations as text.
-            actions: allowed actions in words, for each situation.
-            fallback: index of the fallback action, for each situation.
-        """
+    ) -> list[Answer[int]]:
+        """An action for each situation, as its index in the allowed ones; `fallback` where no reply is valid."""
         prompts = [
             f"{situation}\n\nActions: {'; '.join(allowed)}"
             for situation, allowed in zip(situations, actions, strict=True)
@@ -103,8 +70,7 @@ class ChatPlayer:
 def read_messages(text: str, agents: Sequence[str]) -> tuple[str, ...]:
     """Messages in the order of `agents`, from a reply with one line `NAME: message` for each agent.
 
-    Raises:
-        RejectedReplyError: the reply has another form, lacks a message, or has a message that is long or not plain.
+    Raises RejectedReplyError where the reply has another form, or a message is missing, long or not plain.
     """
     lines = [line.partition(":") for line in text.splitlines() if line.strip()]
     if sorted(name.strip() for name, _, _ in lines) != sorted(agents):
@@ -144,10 +110,9 @@ def _request(model: str, messages: tuple[Message, ...], stage: str, is_json: boo
 
 def _ask(
     client: ChatClient, requests: Sequence[ChatRequest], checks: Sequence[Callable[[str], T]], fallbacks: Sequence[T]
-) -> list[CheckedReply[T]]:
+) -> list[Answer[T]]:
     questions = [
         Question(request, check, lambda value=value: value)  # type: ignore[misc]
         for request, check, value in zip(requests, checks, fallbacks, strict=True)
     ]
-    answers = client.ask(questions)
-    return [CheckedReply(answer.value, answer.rejections) for answer in answers]
+    return client.ask(questions)

@@ -51,21 +51,14 @@ class Usage:
 
 
 def read_usage(record: Path) -> Usage:
-    """The usage of all exchanges in a record; zero if the file does not exist.
-
-    Raises:
-        RecordError: the file is no record.
-    """
+    """The usage of all exchanges in a record, zero if there is no file; raises RecordError where it is no record."""
     return _sums(_outcomes(record))
 
 
 def spent_in(record: Path) -> Cost:
     """Costs in a record, as a meter counts them: tokens exactly, calls at least, as a request's attempts count once.
 
-    Requests that the budget refused were not sent and cost nothing.
-
-    Raises:
-        RecordError: the file is no record.
+    Requests that the budget refused were not sent and cost nothing. Raises RecordError where the file is no record.
     """
     sent = [one for one in _outcomes(record) if isinstance(one, ChatReply) or not one.reason.startswith(REFUSED)]
     sums = _sums(sent)

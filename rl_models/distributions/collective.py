@@ -111,12 +111,7 @@ class CollectivePolicy:
     # ------------------------------------------------------------------------------------------------ probabilities
 
     def log_prob(self, actions: dict[str, Tensor], decides: Tensor | None = None) -> Tensor:
-        """Joint log-probability of all agents' actions, [...] float32.
-
-        Args:
-            actions: factor -> [..., N] int64.
-            decides: [..., N] bool, agents whose actions count; None for all.
-        """
+        """Joint log-probability of all agents' actions that count, factor -> [..., N] int64 to [...] float32."""
         each = self.agent_log_prob(actions)
         return (each if decides is None else each.masked_fill(~decides, 0.0)).sum(-1)
 

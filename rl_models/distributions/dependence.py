@@ -19,19 +19,11 @@ _QUANTILE = 1.96
 def measure_dependence(
     policy: JointPolicy, generator: torch.Generator, decides: Tensor | None = None
 ) -> dict[str, Tensor]:
-    """How much the actions of the agents that decide depend on each other at one step.
+    """How much the actions of the agents that decide depend on each other at one step, name -> [B, 1] float32.
 
     Up to `MAX_JOINT_ACTIONS` joint actions `tvd` is exact. Of more, `tvd_estimate` is a mean over samples; with numbers
     among the actions it is `mutual_information`, in nats (of three agents or more their total correlation). Beside an
-    estimate stands `NAME_interval`, half the width of its 95 % interval.
-
-    Args:
-        policy: joint policy with batch shape [B, 1].
-        generator: random numbers of the estimates, on the CPU.
-        decides: [B, 1, N] bool, agents whose actions count; None for all.
-
-    Returns:
-        name -> [B, 1] float32; nothing for a policy that has neither.
+    estimate stands `NAME_interval`, half the width of its 95 % interval. A policy that has neither gives nothing.
     """
     if isinstance(policy, WholeJointPolicy) and policy.num_actions**policy.num_agents <= MAX_JOINT_ACTIONS:
         return {"tvd": _exact_tvd(policy, decides)}
@@ -49,9 +41,7 @@ def measure_dependence(
 def tvd_of_samples(log_joint: Tensor, log_product: Tensor) -> Tensor:
     """A value for each sample of Pi whose mean is the total variation distance: max(0, 1 - prod_i pi_i / Pi).
 
-    Args:
-        log_joint: [...] float32, log Pi of a sample.
-        log_product: [...] float32, log of the product of the marginals' probabilities.
+    From log Pi and the log of the product of the marginals' probabilities, [...] float32 each.
     """
     return (1 - (log_product - log_joint).exp()).clamp(min=0.0)
 

@@ -95,14 +95,7 @@ class FactoredMixture(ProductMixture):
         return FactoredMixture(self.log_weights.expand(-1, times, -1), choices, gaussian)
 
     def sample(self, uniforms: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Draw joint actions by inverse CDF.
-
-        Args:
-            uniforms: [..., U] in [0, 1).
-
-        Returns:
-            part -> [..., N] int64, `continuous` and `before_tanh` [..., N, D] float32; drawn component [...] int64.
-        """
+        """Draw by inverse CDF with uniforms [..., U]: part -> [..., N] int64 (numbers [..., N, D]), component [...]."""
         component = inverse_cdf(self.log_weights, uniforms[..., 0])
         own = uniforms[..., 1:].unflatten(-1, (self.num_agents, -1))
         actions = {

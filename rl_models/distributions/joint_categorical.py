@@ -52,14 +52,7 @@ class JointCategorical:
         return JointCategorical(self.log_table[worlds], self.num_agents)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw joint actions by inverse CDF.
-
-        Args:
-            uniforms: [..., 1] in [0, 1).
-
-        Returns:
-            actions [..., N] int64; component [...] int64, all 0.
-        """
+        """Draw by inverse CDF with uniforms [..., 1]: joint actions [..., N] int64; component [...] int64, all 0."""
         return self._joint_action(inverse_cdf(self._flat(), uniforms[..., 0]))
 
     def mode(self) -> tuple[Tensor, Tensor]:
@@ -67,13 +60,7 @@ class JointCategorical:
         return self._joint_action(self._flat().argmax(-1))
 
     def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, [...] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions.
-            decides: [..., N] bool, agents whose actions count; the probability is summed over the actions of the
-                others. None for all.
-        """
+        """Exact joint log-probability, [...] float32, summed over the actions of agents that do not decide."""
         if decides is None:
             return self.log_joint_at(actions[..., None, :])[..., 0]
         total = self.log_table
@@ -89,10 +76,6 @@ class JointCategorical:
 
         The per-agent form thus gives log Pi the sum of all agents' advantages. One table cannot separate the agents: if
         some of them do not decide, this form counts their ignored actions, and only the joint form is right.
-
-        Args:
-            actions: [..., N] int64, joint actions.
-            component: [...] int64, not used.
         """
         return self.log_prob(actions)[..., None].expand(*actions.shape)
 

@@ -23,34 +23,19 @@ class JointPolicy(Protocol):
         """The policy at the first `steps` steps of its batch shape [B, T]."""
 
     def sample(self, uniforms: Tensor) -> tuple[JointActions, Tensor]:
-        """Draw joint actions.
+        """Draw joint actions [..., N] int64 (by factor if factored) with uniforms [..., U] in [0, 1).
 
-        Args:
-            uniforms: [..., U] in [0, 1).
-
-        Returns:
-            joint actions [..., N] int64 (by factor if actions are factored); drawn mixture component [...] int64, or
-            [..., K] for K factors.
+        Also returns the drawn mixture component [...] int64, or [..., K] for K factors.
         """
 
     def mode(self) -> tuple[JointActions, Tensor]:
         """Joint actions [..., N] and component [...] that greedy play takes in place of a sample."""
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, [...] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions (by factor if actions are factored).
-            decides: [..., N] bool, agents whose actions count; None for all.
-        """
+        """Exact joint log-probability of actions [..., N] (by factor), [...] float32, of the agents that decide."""
 
     def component_log_prob(self, actions: Any, component: Tensor) -> Tensor:
-        """Each agent's log-probability of (drawn component, own action), [..., N] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions (by factor if actions are factored).
-            component: [...] int64, the drawn component, or [..., K] for K factors.
-        """
+        """Each agent's log-probability of (drawn component, own action), [..., N] float32."""
 
     def component_entropy(self) -> Tensor:
         """Entropy of (component, own action) for each agent, [..., N] float32, in nats."""
@@ -76,9 +61,6 @@ class WholeJointPolicy(JointPolicy, Protocol):
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """Uniforms [..., U] in [0, 1) -> joint actions [..., N] int64 and drawn component [...] int64."""
-
-    def mode(self) -> tuple[Tensor, Tensor]:
-        """Joint actions [..., N] int64 and component [...] int64 that greedy play takes."""
 
     def select_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of its batch shape [B, ...]."""
@@ -112,12 +94,7 @@ def is_possible(log_probabilities: Tensor) -> Tensor:
 
 
 def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
-    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None.
-
-    Args:
-        logits: [..., A] float32.
-        legal: [..., A] bool, of a shape that the logits' broadcasts to.
-    """
+    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None."""
     return logits if legal is None else logits.masked_fill(~legal, ILLEGAL_LOGIT)
 
 
@@ -134,12 +111,7 @@ def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
 
 
 def outer(vectors: Tensor, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """Outer product or outer sum of one vector per agent, [..., A, ..., A] with N action axes.
-
-    Args:
-        vectors: [..., N, A] float32, one vector per agent.
-        combine: `torch.mul` for the outer product, `torch.add` for the outer sum.
-    """
+    """Outer product (`torch.mul`) or outer sum (`torch.add`) of one vector per agent [..., N, A]: [..., A, ..., A]."""
     total = vectors[..., 0, :]
     for agent in range(1, vectors.shape[-2]):
         total = combine(total[..., None], vectors[..., agent, :].reshape(*vectors.shape[:-2], *[1] * agent, -1))
@@ -151,21 +123,12 @@ def l1_to_product(joint: Tensor, marginals: Tensor) -> Tensor:
 
     Half of it is the total variation that the authors' code reports (A Cordial Sync, section 6.2). The paper defines
     the distance to the nearest rank-one tensor, and this distance is an upper bound of it.
-
-    Args:
-        joint: [..., A, ..., A] float32, Pi with N action axes.
-        marginals: [..., N, A] float32, the marginals of Pi.
     """
     return (joint - outer(marginals, torch.mul)).abs().flatten(-marginals.shape[-2]).sum(-1)
 
 
 def inverse_cdf(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
-    """Sample by inverse CDF, [...] int64: the index of the interval that holds the uniform number.
-
-    Args:
-        log_probabilities: [..., K] float32, of K outcomes.
-        uniform: [...] in [0, 1).
-    """
+    """Sample by inverse CDF, [...] int64: the one of K outcomes [..., K] whose interval holds a number in [0, 1)."""
     if log_probabilities.shape[-1] == 1:  # nothing to draw
         return torch.zeros_like(uniform, dtype=torch.int64)
     # In single precision a uniform number just below 1 rounds up to 1 and picks the last index, whatever its

@@ -20,11 +20,7 @@ _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") e
 
 
 class ProductMixture(ABC):
-    """Base class of mixtures of products over N agents; subclasses define an agent's component.
-
-    Attributes:
-        log_weights: [..., M] float, log alpha, normalised over M.
-    """
+    """Base class of mixtures of products over N agents with weights log alpha [..., M], normalised."""
 
     log_weights: Tensor
 
@@ -52,12 +48,7 @@ class ProductMixture(ABC):
         return self.log_weights.shape[-1] == 1
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, summed over components, [...] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions (by part if they have several).
-            decides: [..., N] bool, agents whose actions count; None for all.
-        """
+        """Exact joint log-probability, summed over components, [...] float32, of the agents that decide."""
         chosen = self._chosen(actions)
         if decides is not None:
             chosen = chosen.masked_fill(~decides[..., None], 0.0)
@@ -67,10 +58,6 @@ class ProductMixture(ABC):
         """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
 
         The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages.
-
-        Args:
-            actions: [..., N] int64, joint actions (by part if they have several).
-            component: [...] int64, the drawn component.
         """
         chosen = self._chosen(actions)
         if self._is_product:
@@ -79,11 +66,7 @@ class ProductMixture(ABC):
         return of_component + self.log_weights.gather(-1, component[..., None])
 
     def marginal_log_prob(self, actions: Any) -> Tensor:
-        """Log-probability of each agent's action under its own marginal policy, [..., N] float32.
-
-        Args:
-            actions: [..., N] int64, joint actions (by part if they have several).
-        """
+        """Log-probability of each agent's action under its own marginal policy, [..., N] float32."""
         return self._log_sum(self.log_weights[..., None, :] + self._chosen(actions), -1)
 
     def component_entropy(self) -> Tensor:
@@ -125,6 +108,11 @@ class MixtureOfMarginals(ProductMixture):
         """Build the policy from mixture logits [..., M] and policy logits [..., N, M, A], which are normalised."""
         return cls(mixture_logits.log_softmax(-1), _log_softmax_of_few(policy_logits))
 
+    @classmethod
+    def of_one(cls, logits: Tensor) -> MixtureOfMarginals:
+        """The policy of one component from its logits [..., N, A]."""
+        return cls.from_logits(logits.new_zeros(*logits.shape[:-2], 1), logits.unsqueeze(-2))
+
     @property
     def num_agents(self) -> int:
         """N."""
@@ -140,13 +128,13 @@ class MixtureOfMarginals(ProductMixture):
         """U = 1 + N: one shared draw of the component, then one draw per agent."""
         return 1 + self.num_agents
 
-    def first_steps(self, steps: int) -> MixtureOfMarginals:
+    def first_steps(self, steps: int) -> Self:
         """The policy at the first `steps` steps of its batch shape [B, T]."""
-        return MixtureOfMarginals(self.log_weights[:, :steps], self.log_marginals[:, :steps])
+        return type(self)(*(value[:, :steps] for value in vars(self).values()))
 
-    def select_worlds(self, worlds: slice) -> MixtureOfMarginals:
+    def select_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of its batch shape [B, ...]."""
-        return MixtureOfMarginals(self.log_weights[worlds], self.log_marginals[worlds])
+        return type(self)(*(value[worlds] for value in vars(self).values()))
 
     def repeat(self, times: int) -> MixtureOfMarginals:
         """The policy of one step, batch shape [B, 1], as that of `times` equal steps."""
@@ -154,14 +142,7 @@ class MixtureOfMarginals(ProductMixture):
         return MixtureOfMarginals(self.log_weights.expand(-1, times, -1), marginals)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw joint actions by inverse CDF.
-
-        Args:
-            uniforms: [..., 1 + N] in [0, 1): the shared draw of the component, then one draw per agent.
-
-        Returns:
-            joint actions [..., N] int64; drawn component [...] int64.
-        """
+        """Draw by inverse CDF with the shared draw of the component and one draw per agent, [..., 1 + N]."""
         component = inverse_cdf(self.log_weights, uniforms[..., 0])
         actions = inverse_cdf(self._select_component(component), uniforms[..., 1:])
         return actions, component
@@ -176,11 +157,7 @@ class MixtureOfMarginals(ProductMixture):
         return self._select_component(component).argmax(-1), component
 
     def log_joint_at(self, joint_actions: Tensor) -> Tensor:
-        """Log-probabilities of E joint actions a sample, [..., E] float32, at a cost of E * M * N whatever A**N is.
-
-        Args:
-            joint_actions: [..., E, N] int64.
-        """
+        """Log-probabilities of joint actions [..., E, N], [..., E] float32, at a cost of E * M * N whatever A**N is."""
         total = self.log_weights[..., None]
         for agent in range(self.num_agents):
             index = joint_actions[..., None, :, agent].expand(*total.shape[:-1], -1)
@@ -208,13 +185,9 @@ class MixtureOfMarginals(ProductMixture):
         log_marginals = self._log_marginals_of_all()
         return -(log_marginals.exp() * log_marginals).sum(-1)
 
-    def l1_to_own_product(self) -> Tensor:
-        """L1 distance between Pi and the product of its marginals, [...] float32 in [0, 2]."""
-        return l1_to_product(self.joint(), self.marginals())
-
     def tvd(self) -> Tensor:
         """Total variation distance between Pi and the product of its marginals, [...]; 0 for one component."""
-        return 0.5 * self.l1_to_own_product()
+        return 0.5 * l1_to_product(self.joint(), self.marginals())
 
     def _log_marginals_of_all(self) -> Tensor:
         """[..., N, A], log of sum_j alpha_j pi^i_j."""
@@ -233,12 +206,7 @@ class MixtureOfMarginals(ProductMixture):
 
 
 def log_of_choice(log_probabilities: Tensor, actions: Tensor) -> Tensor:
-    """Log-probability of each agent's action under each component, [..., N, M] float32.
-
-    Args:
-        log_probabilities: [..., N, M, A] float32.
-        actions: [..., N] int64.
-    """
+    """Log-probability of each agent's action [..., N] under each component [..., N, M, A], [..., N, M] float32."""
     index = actions[..., None, None].expand(*log_probabilities.shape[:-1], 1)
     return log_probabilities.gather(-1, index).squeeze(-1)
 

@@ -59,12 +59,7 @@ class SquashedGaussian:
         return SquashedGaussian(self.mean.expand(shape), self.log_std.expand(shape), self.low, self.high)
 
     def sample(self, uniforms: Tensor, component: Tensor) -> Tensor:
-        """Samples before tanh, [..., N, D] float32, by inverse CDF.
-
-        Args:
-            uniforms: [..., N, D] in [0, 1).
-            component: [...] int64, the drawn component.
-        """
+        """Samples before tanh, [..., N, D] float32, by inverse CDF of uniforms [..., N, D] in [0, 1)."""
         normal = torch.special.ndtri(uniforms.double().clamp(_NEARLY_0, 1 - _NEARLY_0)).to(self.mean.dtype)
         return select_component(self.mean, component) + select_component(self.log_std, component).exp() * normal
 
@@ -74,11 +69,7 @@ class SquashedGaussian:
         return torch.clamp(middle + (self.high - self.low) / 2 * before_tanh.tanh(), self.low, self.high)
 
     def log_prob(self, before_tanh: Tensor) -> Tensor:
-        """Log-density of actions under each component, [..., N, M] float32.
-
-        Args:
-            before_tanh: [..., N, D] float32, samples before tanh.
-        """
+        """Log-density under each component, [..., N, M] float32, of samples before tanh [..., N, D]."""
         sample = before_tanh[..., None, :]
         normal = -0.5 * ((sample - self.mean) * (-self.log_std).exp()) ** 2 - self.log_std - _LOG_ROOT_2PI
         return self._sum_of_free(normal - _log_slope(sample) - self._log_scale())

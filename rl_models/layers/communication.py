@@ -26,14 +26,10 @@ class CommunicationRound(nn.Module):
     """Send and receive messages, then update the belief x: x + MLP([x, messages of the others])."""
 
     def __init__(self, num_agents: int, features: int, message_features: int, communicates: bool = True) -> None:
-        """Build the layers.
+        """Build the layers for N agents.
 
-        Args:
-            num_agents: N.
-            features: F, width of a belief.
-            message_features: width of a message.
-            communicates: False is the no-communication baseline: an agent receives its own message in place of every
-                other one, so both forms have the same parameters.
+        Without communication, the baseline, an agent receives its own message in place of every other one, so both
+        forms have the same parameters.
         """
         super().__init__()
         self.num_agents = num_agents
@@ -48,14 +44,9 @@ class CommunicationRound(nn.Module):
         normalise_rows_(self.classifier.weight, _CLASSIFIER_NORM)
 
     def forward(self, belief: Tensor, alive: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """One round of all agents.
+        """One round of all agents: beliefs [B, N, F] -> beliefs [B, N, F] and messages [B, N, width] float32.
 
-        Args:
-            belief: [B, N, F] float32.
-            alive: [B, N] bool, agents in the game, the others send zeros; None for all.
-
-        Returns:
-            belief after the round [B, N, F] float32; messages [B, N, message features] float32.
+        Agents that are not `alive` [B, N] bool have left the game and send zeros.
         """
         messages = self._message(belief, alive)
         return self._update(belief, self._received(messages)), messages
@@ -65,15 +56,8 @@ class CommunicationRound(nn.Module):
     ) -> Dialogue[tuple[Tensor, Tensor]]:
         """One round of one agent, which may run in another process than the others.
 
-        Args:
-            belief: [B, 1, F] float32.
-            agent: index of the agent, from 0 to N - 1.
-            needs_messages: exchange messages even if no belief depends on them.
-            alive: [B, 1] bool, whether the agent is in the game; None if it is.
-
-        Returns:
-            belief after the round [B, 1, F] float32; messages [B, N, message features] float32, or [B, 1, ...], the
-            agent's own message, if none were exchanged.
+        Belief [B, 1, F] -> belief [B, 1, F] and messages [B, N, message features], or the agent's own [B, 1, ...] if
+        none were exchanged: without communication they are only if `needs_messages`. `alive` is [B, 1] bool.
         """
         own = self._message(belief, alive)
         messages = (yield own) if self.communicates or needs_messages else own

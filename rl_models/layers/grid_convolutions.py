@@ -16,38 +16,20 @@ _EPSILON = 1e-3
 
 
 class ChannelEmbedding(nn.Module):
-    """Mean of the learned vectors of a cell's active channels: sum / (number of active channels + 0.001).
-
-    Attributes:
-        weight: [C, F] float32, one vector a channel.
-    """
+    """Mean of the learned vectors of a cell's active channels: sum / (number of active channels + 0.001)."""
 
     def __init__(self, channels: int, features: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(channels, features))
 
     def shares(self, grid: Tensor) -> Tensor:
-        """The weight of each channel in the mean of its cell.
-
-        Args:
-            grid: [K, C, H, W] uint8 or float, 0 or 1.
-
-        Returns:
-            [K, C, H, W] float32 in channels-last memory order, 0 where the channel is not active.
-        """
+        """The weight of each channel in its cell's mean: [K, C, H, W] of 0 and 1 -> float32, channels last."""
         # Cells of bytes are put in this order: to reorder the floats later costs more, and convolutions would do it.
         active = grid.contiguous(memory_format=torch.channels_last).to(self.weight.dtype)
         return active / (active.sum(1, keepdim=True) + _EPSILON)
 
     def forward(self, grid: Tensor) -> Tensor:
-        """Embed every cell.
-
-        Args:
-            grid: [K, C, H, W] uint8 or float, 0 or 1.
-
-        Returns:
-            [K, F, H, W] float32, in channels-last memory order.
-        """
+        """Embed every cell: [K, C, H, W] of 0 and 1 -> [K, F, H, W] float32, in channels-last memory order."""
         return (self.shares(grid).movedim(1, -1) @ self.weight).movedim(-1, 1)
 
 
@@ -57,13 +39,7 @@ into the caches: chunks of 512 frames take 10 % more time in FurnMove's grid and
 
 
 def whole_input_convolution(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
-    """Convolution whose kernel covers its whole input, [K, F]. It runs as one matrix product, in half the time.
-
-    Args:
-        x: [K, C, H, W] float32 in channels-last memory order.
-        kernel: [F, C, H, W] float32.
-        bias: [F] float32, or None.
-    """
+    """Convolution [F, C, H, W] over a whole input [K, C, H, W] -> [K, F], as one matrix product, in half the time."""
     flat, weight = (tensor.permute(0, 2, 3, 1).flatten(1) for tensor in (x, kernel))
     return nn.functional.linear(flat, weight, bias)
 
@@ -77,12 +53,7 @@ class _WholeInputConvolution(nn.Conv2d):
 
 
 def grid_convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Sequential:
-    """Four convolutions, 15 x 15 -> 15 x 15 -> 7 x 7 -> 3 x 3 -> features, with a ReLU after each.
-
-    Args:
-        inputs: channels of the input.
-        channels: output channels of each convolution; the last ones are the features.
-    """
+    """Four convolutions, 15 x 15 -> 15 x 15 -> 7 x 7 -> 3 x 3 -> features, with a ReLU after each."""
     first, second, third, fourth = channels
     layers = (
         nn.Conv2d(inputs, first, 3, padding=1),
@@ -94,16 +65,7 @@ def grid_convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Se
 
 
 def embed_and_convolve(embedding: ChannelEmbedding, convolutions: nn.Sequential, grid: Tensor) -> Tensor:
-    """`convolutions(embedding(grid))`, with the embedding and the first convolution computed as one convolution.
-
-    Args:
-        embedding: embedding of the cells.
-        convolutions: convolutions that `grid_convolutions` built.
-        grid: [K, C, 15, 15] uint8 or float, 0 or 1.
-
-    Returns:
-        [K, F] float32.
-    """
+    """`convolutions(embedding(grid))` [K, F] float32, the first of which is computed with the embedding."""
     features = embedded_convolution(embedding, cast(nn.Conv2d, convolutions[0]), grid)
     for layer in list(convolutions)[1:]:
         features = layer(features)
@@ -111,17 +73,9 @@ def embed_and_convolve(embedding: ChannelEmbedding, convolutions: nn.Sequential,
 
 
 def embedded_convolution(embedding: ChannelEmbedding, convolution: nn.Conv2d, grid: Tensor) -> Tensor:
-    """`convolution(embedding(grid))`, computed as one convolution, because both are linear.
+    """`convolution(embedding(grid))`, computed as one convolution, because both are linear: [K, F, H, W] float32.
 
     The embedded grid is never built, so none of its cells needs a gradient.
-
-    Args:
-        embedding: embedding of the cells.
-        convolution: convolution over embedded cells.
-        grid: [K, C, H, W] uint8 or float, 0 or 1.
-
-    Returns:
-        [K, F, H, W] float32 in channels-last memory order.
     """
     kernel = torch.einsum("ofhw,cf->ochw", convolution.weight, embedding.weight)
     # The result has the kernel's memory order, and the layers after it are fastest with channels last.

@@ -51,14 +51,6 @@ class MonotonicMixer(nn.Module):
     def __init__(
         self, state_features: int, num_agents: int, hidden_size: int = 32, hypernetwork_hidden_size: int = 0
     ) -> None:
-        """Build the hypernetworks.
-
-        Args:
-            state_features: S, width of the global state.
-            num_agents: N.
-            hidden_size: E, hidden units of the mixing network.
-            hypernetwork_hidden_size: hidden units of the hypernetworks of both weights; 0 for none.
-        """
         super().__init__()
 
         def weights(width: int) -> nn.Module:

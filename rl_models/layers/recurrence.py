@@ -20,16 +20,7 @@ class SteppedLstm(nn.LSTMCell):
         return nn.functional.linear(inputs, self.weight_ih, self.bias_ih + self.bias_hh)
 
     def step(self, gates: Tensor, output: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """One step of the LSTM.
-
-        Args:
-            gates: [..., 4 * hidden_size] float32, as `input_gates` returns them.
-            output: [..., hidden_size] float32, output of the last step.
-            memory: [..., hidden_size] float32, cell state after the last step.
-
-        Returns:
-            output [..., hidden_size] and memory [..., hidden_size] after this step.
-        """
+        """Output and cell state [..., hidden_size] after a step, from those before it and gates of `input_gates`."""
         gates = gates + nn.functional.linear(output, self.weight_hh)
         input_gate, forget_gate, content, output_gate = gates.chunk(4, dim=-1)
         memory = torch.sigmoid(forget_gate) * memory + torch.sigmoid(input_gate) * torch.tanh(content)
@@ -39,11 +30,8 @@ class SteppedLstm(nn.LSTMCell):
 def run_gru(cell: nn.GRUCell, inputs: Tensor, hidden: Tensor, is_first: Tensor) -> Tensor:
     """Hidden states after each step, [B, T, N, hidden_size] float32; the last one is the state to go on from.
 
-    Args:
-        cell: the cell, with the same weights for all agents.
-        inputs: [B, T, N, F] float32.
-        hidden: [B, N, hidden_size] float32, state before the first step.
-        is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
+    Inputs are [B, T, N, F], the state before them [B, N, hidden_size], cleared where `is_first` [B, T] says that an
+    episode begins.
     """
     by_step = inputs.transpose(0, 1).flatten(0, 2)
     gates = nn.functional.linear(by_step, cell.weight_ih, cell.bias_ih).to(hidden.dtype)  # autocast narrows them
@@ -101,11 +89,5 @@ class _GruSteps(torch.autograd.Function):
 
 
 def states_before(states: Tensor, hidden: Tensor, is_first: Tensor) -> Tensor:
-    """Hidden states before each step, [B, T, N, hidden_size] float32, 0 where an episode begins.
-
-    Args:
-        states: [B, T, N, hidden_size] float32, states after each step, as `run_gru` returns them.
-        hidden: [B, N, hidden_size] float32, state before the first step.
-        is_first: [B, T] bool, an episode begins at this step.
-    """
+    """Hidden states before each step, [B, T, N, hidden_size], 0 where an episode begins, from those of `run_gru`."""
     return torch.cat([hidden[:, None], states[:, :-1]], 1).masked_fill(is_first[:, :, None, None], 0.0)

@@ -24,12 +24,8 @@ def standard_normal(uniforms: Tensor) -> Tensor:
 def choose_one(logits: Tensor, uniforms: Tensor | None) -> Tensor:
     """Draw one of K classes by straight-through Gumbel-softmax with a temperature of 1 (Jang et al., 2017).
 
-    Args:
-        logits: [..., K] float32.
-        uniforms: [..., K] in [0, 1]; None takes the most probable class.
-
-    Returns:
-        [..., K] float32, exactly one 1 in each row and otherwise 0, with the gradient of the soft sample.
+    Logits and uniforms in [0, 1], [..., K] each, -> [..., K] float32, exactly one 1 in each row and otherwise 0, with
+    the gradient of the soft sample; without uniforms the most probable class.
     """
     if uniforms is not None:
         inside = uniforms.to(logits.dtype).clamp(_EPSILON, 1 - _EPSILON)

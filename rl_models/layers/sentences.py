@@ -38,23 +38,12 @@ class SentenceReader(nn.Module):
     """alpha = softmax(w u + b) over a sentence's tokens u; key or value = W (sum of alpha u) + c."""
 
     def __init__(self, inputs: int, features: int) -> None:
-        """Build scores and projections.
-
-        Args:
-            inputs: width of a token's vector.
-            features: F, width of keys and values.
-        """
         super().__init__()
         self.key_score, self.key_projection = nn.Linear(inputs, 1), nn.Linear(inputs, features)
         self.value_score, self.value_projection = nn.Linear(inputs, 1), nn.Linear(inputs, features)
 
     def forward(self, states: Tensor, lengths: Tensor) -> SentenceVectors:
-        """Keys and values of U sentences.
-
-        Args:
-            states: [U, L, inputs] float32, vectors of the tokens.
-            lengths: [U] int64, number of tokens of each sentence.
-        """
+        """Keys and values of U sentences with tokens [U, L, inputs] and lengths [U]."""
         weight = torch.cat([self.key_score.weight, self.value_score.weight])
         bias = torch.cat([self.key_score.bias, self.value_score.bias])
         # Both scores are computed in one pass, because reading the tokens takes most of the time.
@@ -67,16 +56,9 @@ class SentenceReader(nn.Module):
 def shares_of_cells(symbols: Tensor, cells: Tensor, dtype: torch.dtype, shown: Tensor | None = None) -> Tensor:
     """The share of every sprite in the cell of every sprite.
 
-    Args:
-        symbols: [..., S] int, 0 for a sprite that is gone.
-        cells: [..., S] int, cell of each sprite.
-        dtype: type of the result.
-        shown: [..., S] bool, sprites that count in the rows of others; None for all. A hidden sprite counts in its own
-            row.
-
-    Returns:
-        [..., S, S]: row s is 1 / n for each of the n sprites in the cell of sprite s, which is one of them, and 0 for
-        all other sprites; the row of a sprite that is gone is 0.
+    From symbols [..., S], 0 for a sprite that is gone, and cells [..., S] to [..., S, S]: row s is 1 / n for each of
+    the n sprites in the cell of sprite s, which is one of them, and 0 for all others; that of a sprite that is gone is
+    0. Sprites that are not `shown` [..., S] count in their own row alone.
     """
     is_here = symbols != 0
     together = (cells[..., :, None] == cells[..., None, :]) & is_here[..., :, None] & is_here[..., None, :]
@@ -91,31 +73,16 @@ def score_table(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def scores_in_manual(table: Tensor, queries: Tensor, manual: Tensor) -> Tensor:
-    """Scores of queries with the sentences of their frame's manual.
-
-    Args:
-        table: [V, U] float32, as `score_table` returns it.
-        queries: [K, T, S] int, which of the V queries.
-        manual: [K, n] int64, the manual's sentences among the U.
-
-    Returns:
-        [K, T, S, n] float32.
-    """
+    """Scores [K, T, S, n] of queries [K, T, S] with the sentences of their frame's manual [K, n] (`score_table`)."""
     place = queries.long()[..., None] * table.shape[1] + manual[:, None, None]
     return table.flatten().gather(0, place.flatten()).view(place.shape)
 
 
 def attend_to_manual(table: Tensor, symbols: Tensor, shares: Tensor, manual: Tensor) -> Tensor:
-    """Attention of sprites over the sentences of their frame's manual.
+    """Attention of sprites over the sentences of their frame's manual, [K, T, S, n] float32.
 
-    Args:
-        table: [V, U] float32, as `score_table` returns it, so each score is computed once for all frames.
-        symbols: [K, T, S] int, which of the V queries each sprite of K frames with T moments has; mostly its symbol.
-        shares: [K, T, S, S] float32, as `shares_of_cells` returns it.
-        manual: [K, n] int64, the manual's sentences among the U.
-
-    Returns:
-        [K, T, S, n] float32, attention of each sprite's cell; it sums to 1, also for sprites that are gone.
+    It is that of each sprite's cell, by `shares_of_cells`, and sums to 1, also for sprites that are gone. `symbols` [K,
+    T, S] are numbers of the queries in `table`, so each score is computed once for all frames.
     """
     # The mean of the queries of a cell gives the mean of their scores.
     return torch.matmul(shares, scores_in_manual(table, symbols, manual)).softmax(-1)

@@ -20,23 +20,14 @@ class SparseConvolution(nn.Module):
     """
 
     def __init__(self, features: int, channels: int, side: int, moments: int, kernel: int = 2) -> None:
-        """Build the convolution.
-
-        Args:
-            features: F, channels of one time step; a dense input would have `moments` * F channels, oldest first.
-            channels: C, output channels.
-            side: cells along a side of the grid.
-            moments: T.
-            kernel: k, side of the kernel in cells.
-        """
+        """Build the convolution; a dense input would have `moments` * F channels, oldest first."""
         super().__init__()
         self.convolution = nn.Conv2d(moments * features, channels, kernel)
         self._features, self._moments, self._window = features, moments, kernel * kernel
         self.positions = (side - kernel + 1) ** 2
         self.shares = moments * self._window * channels
         self._channels = channels
-        self.output_cells: Tensor
-        self.register_buffer("output_cells", _output_cells(side, kernel), persistent=False)
+        self.output_cells = nn.Buffer(_output_cells(side, kernel), persistent=False)
 
     def project(self, features: Tensor) -> Tensor:
         """Shares of features in the output cells around them at each time step: [..., F] -> [..., `shares`] float32."""
@@ -49,15 +40,7 @@ class SparseConvolution(nn.Module):
         return shares.unflatten(-1, (self._moments, -1))
 
     def lay_out(self, shares: Tensor, cells: Tensor) -> Tensor:
-        """Add up the shares of all sprites of all time steps.
-
-        Args:
-            shares: [K, S, window * C] floats, what sprites add around them, 0 for those that are gone.
-            cells: [K, S] int, row * side + column.
-
-        Returns:
-            [K, P, C] of the same type, the convolution's output with its bias.
-        """
+        """Add up the shares [K, S, window * C] of sprites in cells [K, S]: [K, P, C], the convolution with its bias."""
         frames = len(cells)
         first = torch.arange(frames, device=cells.device)[:, None, None] * self.positions
         output_cell = self.output_cells[cells.long()]

@@ -15,13 +15,7 @@ class NormalisedLinear(nn.Linear):
     """A linear layer whose weights have a learned length."""
 
     def __init__(self, inputs: int, outputs: int, per_output: bool = False) -> None:
-        """Begin with the weights of `nn.Linear`.
-
-        Args:
-            inputs: width of the input.
-            outputs: width of the output.
-            per_output: whether each output has a gain of its own.
-        """
+        """Begin with the weights of `nn.Linear`, with one gain or one for each output."""
         super().__init__(inputs, outputs)
         self._per_output = per_output
         self.gain = nn.Parameter(self._length().detach().clone())

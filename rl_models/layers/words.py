@@ -25,20 +25,9 @@ time."""
 
 
 class Bidirectional(nn.Module):
-    """BiLSTM or BiGRU over padded texts.
-
-    Attributes:
-        features: 2 * hidden_size, the width of a word's state.
-    """
+    """BiLSTM or BiGRU over padded texts, whose states are twice as wide as one direction's."""
 
     def __init__(self, cell: Cell, inputs: int, hidden_size: int) -> None:
-        """Build both directions.
-
-        Args:
-            cell: kind of recurrence.
-            inputs: F, width of a word's vector.
-            hidden_size: width of a word's state in one direction.
-        """
         super().__init__()
         recurrence = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
         self.features = 2 * hidden_size
@@ -46,15 +35,7 @@ class Bidirectional(nn.Module):
         self.backward_ = recurrence(inputs, hidden_size, batch_first=True)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """A state for every word of every text.
-
-        Args:
-            words: [D, L, F] float32, vectors of the words.
-            lengths: [D] int64, number of words of each text, at least 1; padding follows the words.
-
-        Returns:
-            [D, L, 2 * hidden_size] float32; meaningless on the padding.
-        """
+        """States [D, L, 2 * hidden_size] float32 of words [D, L, F], meaningless on the padding after lengths [D]."""
         at_once = _TEXTS_AT_ONCE if words.device.type == "cpu" else len(words)
         chunks = zip(words.split(at_once), lengths.split(at_once), strict=True)
         return torch.cat([self._forward_chunk(*chunk) for chunk in chunks])
@@ -87,30 +68,16 @@ _FRAMES_TOGETHER = 8
 
 
 def attend(states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-    """Dot-product attention of queries over words (RTFM, eqs. 14-16).
+    """Dot-product attention of queries [D, Q, F] over words [D, L, F] (RTFM, eqs. 14-16), with `padding_scores`.
 
-    Args:
-        states: [D, L, F] float32, h_i of every word.
-        padding: [D, 1, L] float32, as `padding_scores` returns it.
-        queries: [D, Q, F] float32.
-
-    Returns:
-        contexts [D, Q, F] float32; attention weights [D, Q, L] float32, which sum to 1 over L.
+    Returns contexts [D, Q, F] float32 and attention weights [D, Q, L] float32, which sum to 1 over L.
     """
     weights = torch.baddbmm(padding, queries, states.mT).softmax(-1)
     return weights @ states, weights
 
 
 def padding_scores(states: Tensor, lengths: Tensor) -> Tensor:
-    """Scores that mask the padding of texts; they are added to attention scores.
-
-    Args:
-        states: [D, L, F] float32, states of the words; only shape, type and device matter.
-        lengths: [D] int64, number of words of each text.
-
-    Returns:
-        [D, 1, L] float32, 0 on words and minus infinity on padding.
-    """
+    """Scores [D, 1, L] float32 to add to attention scores: 0 on words, minus infinity on padding after lengths [D]."""
     is_padding = torch.arange(states.shape[1], device=lengths.device) >= lengths[:, None]
     return states.new_zeros(is_padding.shape).masked_fill_(is_padding, -torch.inf)[:, None]
 
@@ -139,13 +106,7 @@ class TextGroups:
     """
 
     def __init__(self, rows: Tensor, num_texts: int) -> None:
-        """Group the frames.
-
-        Args:
-            rows: [K] int64, the text of each frame.
-            num_texts: D. On an accelerator the number of groups is the
-                largest possible, so that no count is read back.
-        """
+        """Group frames by their texts [K]; on an accelerator into the most groups possible, which are not counted."""
         count = count_rows(rows, num_texts)
         is_here = rows.device.type == "cpu"
         present = int((count > 0).sum()) if is_here else num_texts
@@ -165,13 +126,8 @@ class TextGroups:
     def attend(self, states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
         """Attention of every frame over its own text.
 
-        Args:
-            states: [G, L, F] float32, word states of the text of each group.
-            padding: [G, 1, L] float32, as `padding_scores` returns it.
-            queries: [K, F] float32, one query a frame.
-
-        Returns:
-            contexts [K, F] float32; attention weights [K, L] float32.
+        Word states [G, L, F] and `padding_scores` of the groups' texts, queries [K, F] -> contexts [K, F] and weights
+        [K, L].
         """
         slots = queries.new_zeros(len(self.texts) * self._size, queries.shape[1])
         grouped = slots.index_copy(0, self._slot, queries).unflatten(0, (-1, self._size))

@@ -15,12 +15,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 
-from rl_models.llm.base_model import LanguageModelError, first_line
+from rl_models.errors import first_line
+from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.frozen_layers import FrozenLayers, can_be_split
 from rl_models.llm.llm_config import Adapter, LoraSettings, MessageSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
@@ -40,11 +41,7 @@ _NORM_TOLERANCE = 0.02
 class AdaptedModel(nn.Module):
     """One base, two adapters.
 
-    Attributes:
-        tokens: the tokenizer.
-        message, action: the adapters' weights, which peft's layers compute with.
-        trains: the adapter that is trained.
-        scorer: function that scores candidates.
+    `message` and `action` are the adapters' weights, which peft's layers compute with.
     """
 
     def __init__(
@@ -57,16 +54,8 @@ class AdaptedModel(nn.Module):
     ) -> None:
         """Add two new adapters, at first without effect, with weights drawn from `seed`.
 
-        Args:
-            base: the model.
-            lora: form of the adapters.
-            seed: seed of their weights.
-            cache_bytes: bound of the memory for states below the adapters.
-            chat_template: whether prompts get the model's chat template.
-
-        Raises:
-            LanguageModelError: the base has no layers of the names that are to be adapted, cannot be adapted in its
-                last layers alone, or has no chat template.
+        `cache_bytes` bounds the memory for states below the adapters. Raises LanguageModelError where the base has no
+        layers of the names that are to be adapted, cannot be adapted in its last layers alone, or has no chat template.
         """
         super().__init__()
         config, self._shared = base.model.config, base
@@ -123,8 +112,7 @@ class AdaptedModel(nn.Module):
     def score(self, adapter: Adapter | None, prompts: Sequence[Ids], candidates: Sequence[Candidates]) -> Scores:
         """Log-probabilities of candidates after prompts, with an adapter or (None) the base model.
 
-        Raises:
-            LanguageModelError: a prompt is too long.
+        Raises LanguageModelError where a prompt is too long.
         """
         following = [max(map(len, some), default=0) for some in candidates]
         for prompt, most in zip(prompts, following, strict=True):
@@ -157,11 +145,7 @@ class AdaptedModel(nn.Module):
         return (base,) if name is None else (base, *getattr(self, name).values())
 
     def checkpoint_layers(self) -> None:
-        """Recompute layers in the backward pass.
-
-        Raises:
-            LanguageModelError: the base does not support it.
-        """
+        """Recompute layers in the backward pass; raises LanguageModelError where the base does not support it."""
         if not self.base.supports_gradient_checkpointing:
             raise LanguageModelError("this language model has no gradient checkpointing; switch it off")
         self.base.activation_checkpointing_enable({"use_reentrant": False})
@@ -189,8 +173,7 @@ class AdaptedModel(nn.Module):
     def load_adapters(self, folder: Path) -> None:
         """Load the adapters that the folder holds, one or both.
 
-        Raises:
-            LanguageModelError: none is there, or one does not fit this base.
+        Raises LanguageModelError where none is there, or one does not fit this base.
         """
         from peft import set_peft_model_state_dict
 
@@ -212,7 +195,7 @@ class AdaptedModel(nn.Module):
 
     def _read_adapter(self, folder: Path, name: Adapter) -> dict[str, Tensor]:
         """Weights in a folder that are to be those of an adapter."""
-        from peft import load_peft_weights
+        from peft import get_peft_model_state_dict, load_peft_weights
 
         try:
             weights = load_peft_weights(str(folder), device="cpu")
@@ -222,7 +205,8 @@ class AdaptedModel(nn.Module):
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
                 "adapter_model.safetensors as peft writes them"
             ) from error
-        own, settings = self._peft_state(name), self._peft[0].peft_config[name].to_dict()
+        own = get_peft_model_state_dict(self._peft[0], adapter_name=name)
+        settings = self._peft[0].peft_config[name].to_dict()
         is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
         if not is_fit or any(settings_read.get(key, settings[key]) != settings[key] for key in _MEANING):
             raise LanguageModelError(
@@ -230,11 +214,6 @@ class AdaptedModel(nn.Module):
                 "same rank, alpha and targets"
             )
         return weights
-
-    def _peft_state(self, name: Adapter) -> dict[str, Tensor]:
-        from peft import get_peft_model_state_dict
-
-        return cast(dict[str, Tensor], get_peft_model_state_dict(self._peft[0], adapter_name=name))
 
     def _named_weights(self, name: Adapter) -> dict[str, nn.Parameter]:
         """An adapter's parameters by short names without dots, which torch keeps for modules."""

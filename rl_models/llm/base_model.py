@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from rl_models.errors import InputError
+from rl_models.errors import InputError, first_line
 from rl_models.hub.catalog import CATALOG, CAUSAL_MODEL
 from rl_models.hub.quiet import quiet_transformers
 from rl_models.text.pretrained import PretrainedError, encoder_folder
@@ -22,14 +22,9 @@ class LanguageModelError(InputError):
 
 
 def load_base_model(name: str, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
-    """A frozen causal language model in evaluation mode, and its tokenizer.
+    """A frozen causal language model of a hub id or folder, in evaluation mode, and its tokenizer.
 
-    Args:
-        name: hub id, or folder with config.json, a tokenizer and weights as safetensors.
-        dtype: dtype of the weights.
-
-    Raises:
-        LanguageModelError: there is no such model, or it cannot be used here.
+    Raises LanguageModelError where there is no such model, or it cannot be used here.
     """
     folder = model_folder(name)
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -77,8 +72,3 @@ def model_folder(name: str) -> Path:
             f"no language model {name!r}: it is neither a folder nor available from the Hugging Face "
             "hub; check the name and the network, take one of `concord models`, or give a folder with the model"
         ) from error
-
-
-def first_line(error: Exception) -> str:
-    """First line of an error's message, at most 200 characters; the name of its type if the message is empty."""
-    return f"{error}".strip().split("\n")[0].rstrip(".")[:200] or type(error).__name__

@@ -51,11 +51,7 @@ class RoundReport:
 
 
 class MessageDistillation:
-    """The SFT stage of one message adapter.
-
-    Attributes:
-        reports: reports of the rounds so far.
-    """
+    """The SFT stage of one message adapter, with the reports of its rounds."""
 
     def __init__(self, language: AdaptedModel, writer: Writer, settings: DistillationSettings) -> None:
         """Set up training; `writer` generates with the same model."""
@@ -69,15 +65,7 @@ class MessageDistillation:
         self.reports: list[RoundReport] = []
 
     def learn(self, pairs: Sequence[Pair], shows_progress: bool = True) -> RoundReport:
-        """Train for one round.
-
-        Args:
-            pairs: new ones.
-            shows_progress: draw a progress bar.
-
-        Raises:
-            ValueError: there is no pair to learn from yet.
-        """
+        """Train for one round on new pairs and all before; raises ValueError where there is no pair to learn from."""
         for prompt, message in pairs:
             if is_held_out(prompt, self._settings.held_out):
                 self._held_out.append((prompt, message))
@@ -120,7 +108,8 @@ class MessageDistillation:
     def _step(self, pairs: list[tuple[Ids, Ids]]) -> Tensor:
         """One optimiser step; returns the summed loss of all messages in nats, a scalar that is not synchronised."""
         scores = self._language.score("message", [prompt for prompt, _ in pairs], [(message,) for _, message in pairs])
-        loss = message_cross_entropy(scores.log_probs[:, 0])
+        # The paper sums over agents (eq. 1); with pairs of all agents in one pool that is this mean times N.
+        loss = -scores.log_probs[:, 0].mean()
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._language.message.values(), self._settings.max_grad_norm)
@@ -150,13 +139,3 @@ class MessageDistillation:
 def is_held_out(prompt: str, share: float) -> bool:
     """Whether a prompt is among the share that is never learned from; a hash of it decides."""
     return int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4]) < share * 2**32
-
-
-def message_cross_entropy(log_probs: Tensor) -> Tensor:
-    """Mean over messages of -log P(message | prompt), a scalar to minimise (Verco, eq. 1).
-
-    Log-probabilities [R] are sums over tokens.
-
-    The paper sums over agents; with pairs of all agents in one pool that is this mean times N.
-    """
-    return -log_probs.mean()

@@ -34,18 +34,10 @@ def generate(
     uniforms: Tensor | None,
     is_whole: Callable[[Ids], bool] = lambda text: False,
 ) -> list[Ids]:
-    """Continue R prompts with whichever adapter is active.
+    """Continue R prompts with whichever adapter is active: R texts of at most L tokens, without `end`.
 
-    Args:
-        model: a causal language model.
-        prompts: token ids of the prompts, at least one token each.
-        max_tokens: L, where a text is cut off.
-        end: the token that ends a text; it is not part of it.
-        uniforms: [R, L] in [0, 1) to draw with; None: always the most likely token.
-        is_whole: whether a text is complete, so that generation stops; on an accelerator, a few tokens later.
-
-    Returns:
-        R texts of at most L tokens.
+    `uniforms` [R, L] in [0, 1) are drawn with; without, the most likely token is taken. `is_whole` says that a text is
+    complete, so that generation stops; on an accelerator, a few tokens later.
     """
     texts: list[Ids] = [()] * len(prompts)
     rows = sorted(range(len(prompts)), key=lambda row: len(prompts[row]))
@@ -116,11 +108,7 @@ _MESSAGES_KEPT = 2**16
 
 
 class Writer:
-    """Generates messages with the message adapter, without gradients.
-
-    Attributes:
-        memory: greedy messages by prompt.
-    """
+    """Generates messages with the message adapter, without gradients; greedy ones are kept by prompt."""
 
     def __init__(self, language: AdaptedModel, settings: MessageSettings) -> None:
         self._language, self._settings = language, settings

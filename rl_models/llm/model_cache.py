@@ -34,15 +34,9 @@ def default_folder() -> Path:
 
 
 def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettings, folder: Path | None = None) -> Path:
-    """The folder of the default model for a corpus; trained now if it is not on disk.
+    """The folder of the default model for a corpus; trained now if it is not on disk (in `default_folder`).
 
-    Args:
-        corpus: gives the texts in pairs, the same in every process.
-        settings: settings of the model.
-        folder: folder of all models; by default `default_folder()`.
-
-    Raises:
-        LanguageModelError: a corpus without texts, or a folder that cannot be written.
+    Raises LanguageModelError for a corpus without texts, or a folder that cannot be written.
     """
     pairs = list(corpus())
     if not any(map(any, pairs)):
@@ -69,13 +63,9 @@ def small_model(corpus: Callable[[], Iterable[Pair]], settings: SmallModelSettin
 def keep_copy(place: Path, model: Callable[[], Path]) -> None:
     """Copy a default model into a run's folder, unless it is there. Not safe for several processes.
 
-    The model is trained only if its copy is missing, so a run that is resumed elsewhere does not train it again.
-
-    On another machine the same corpus and settings may give other weights, and adapters only fit the weights that they
-    were trained on.
-
-    Raises:
-        LanguageModelError: it cannot be written.
+    A run that is resumed elsewhere does not train the model again. There the same corpus and settings may give other
+    weights, and adapters only fit those that they were trained on. Raises LanguageModelError where it cannot be
+    written.
     """
     if place.is_dir():
         return

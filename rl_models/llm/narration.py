@@ -83,14 +83,6 @@ class Narration:
     """The `Speech` of a team on one language model."""
 
     def __init__(self, narrator: Narrator, writer: Writer, tokens: Tokens, settings: LanguageTeamSettings) -> None:
-        """Start with empty tables.
-
-        Args:
-            narrator: puts codes into words.
-            writer: part that writes messages.
-            tokens: the model's tokenizer.
-            settings: observation keys of codes, and the choice of messages that reach the other agents.
-        """
         self._narrator, self._writer, self._tokens = narrator, writer, tokens
         self._keys, self._heard = settings.situation, settings.messages.heard
         is_drawn = settings.messages.sampled and self._heard != "silence"
@@ -152,18 +144,11 @@ class Narration:
 
 
 def situations(obs: dict[str, Tensor], keys: Sequence[str]) -> tuple[Array, Array]:
-    """Distinct codes, and which of them each agent is in.
+    """Distinct codes [D, F], and which of them each agent is in, [B, T, N] int64.
 
-    Args:
-        obs: under each key a part of the codes [B, T, N, F'], or row numbers [B, T, N] or [B, T, N, K] with the
-            distinct parts under `texts/KEY` [D, F'], of which K are joined.
-        keys: observation keys whose parts, joined in this order, make up a code.
-
-    Returns:
-        [D, F] and [B, T, N] int64.
-
-    Raises:
-        MissingTextsError: row numbers without their codes.
+    Under each key are a part of the codes [B, T, N, F'], or row numbers [B, T, N] or [B, T, N, K] with the distinct
+    parts under `texts/KEY` [D, F'], of which K are joined. Raises MissingTextsError for row numbers without their
+    codes.
     """
     codes = np.concatenate([_part(obs, key) for key in keys], axis=-1)
     distinct, rows = np.unique(codes.reshape(-1, codes.shape[-1]), axis=0, return_inverse=True)

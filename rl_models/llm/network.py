@@ -7,7 +7,6 @@ are handled beside the environment, by the narration.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 from rl_models.distributions.joint_policy import legal_logits
 from rl_models.distributions.mixture import MixtureOfMarginals
+from rl_models.layers.dense import dense
 from rl_models.llm.adapters import AdaptedModel
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import Writer, to_message
@@ -53,27 +53,14 @@ class Decision:
 
 
 class LanguageNetwork(Stateless):
-    """Prompts and phrases in, scores of actions out.
+    """Prompts and phrases in, scores of actions out; only narrations use the narrator.
 
-    Attributes:
-        language: model and adapters, the only part with weights.
-        writer: part that writes messages.
-        narrator: function that turns observations into texts; only narrations use it.
-        score_cache: scores of decisions, kept until a weight changes or gradients are needed.
+    Scores of decisions are kept until a weight changes or gradients are needed.
     """
 
     def __init__(
         self, language: AdaptedModel, narrator: Narrator, settings: LanguageTeamSettings, num_agents: int, actions: int
     ) -> None:
-        """Put the parts together.
-
-        Args:
-            language: model and adapters.
-            narrator: function that turns codes into texts.
-            settings: settings of messages and of action scores.
-            num_agents: N.
-            actions: A.
-        """
         super().__init__()
         self.num_agents, self.actions, self.features = num_agents, actions, language.width
         self.language, self.settings = language, settings
@@ -96,16 +83,11 @@ class LanguageNetwork(Stateless):
         return Narration(self.narrator, self.writer, self.language.tokens, self.settings)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Scores of actions and states for the critic at every step; `is_first` [B, T] and the state change nothing.
+        """Scores of actions and states for the critic at every step.
 
-        Args:
-            obs: rows of `prompt` [B, T, N] and `phrases` [B, T, N, A] with their texts, as `speech` makes them, `legal`
-                [B, T, N, A] bool; perhaps `decides` and `alive` [B, T, N] bool, and `messages`, which are passed on.
-            state: empty.
-            is_first: an episode begins at this step.
-
-        Raises:
-            MissingTextsError: the observations have no prompts.
+        Inputs: rows of `prompt` [B, T, N] and `phrases` [B, T, N, A] with their texts, as `speech` makes them; `legal`
+        [B, T, N, A] bool; perhaps `decides` and `alive` [B, T, N] bool, and `messages`, which are passed on. Raises
+        MissingTextsError where the observations have no prompts.
         """
         read = _on_host(obs)
         deciding = _deciding(read)
@@ -215,12 +197,7 @@ def _left_out(obs: dict[str, Array], deciding: Array) -> dict[str, Tensor]:
 
 
 class CandidateHead(nn.Module):
-    """Each agent draws for itself by the softmax over its legal actions' scores; there is nothing to learn here.
-
-    Attributes:
-        components: 1, as of every product of marginals.
-        actions: A.
-    """
+    """Each agent draws for itself by the softmax over its legal actions' scores; there is nothing to learn here."""
 
     def __init__(self, actions: int) -> None:
         super().__init__()
@@ -229,7 +206,7 @@ class CandidateHead(nn.Module):
     def forward(self, features: Features) -> MixtureOfMarginals:
         """Scores [B, T, N, A] -> joint policy over [B, T] with M = 1."""
         logits = legal_logits(features.extras[ACTION_SCORES], features.legal)
-        return MixtureOfMarginals.from_logits(logits.new_zeros(*logits.shape[:2], 1), logits.unsqueeze(-2))
+        return MixtureOfMarginals.of_one(logits)
 
 
 class PromptValueHead(nn.Module):
@@ -239,10 +216,7 @@ class PromptValueHead(nn.Module):
         """Widths: F, those of the hidden layers, 1."""
         super().__init__()
         widths = (features, *hidden)
-        layers: list[nn.Module] = []
-        for inputs, outputs in itertools.pairwise(widths):
-            layers += [nn.Linear(inputs, outputs, bias=False), nn.ReLU()]
-        self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1, bias=False))
+        self.layers = nn.Sequential(*dense(widths, nn.ReLU, bias=False), nn.Linear(widths[-1], 1, bias=False))
 
     def forward(self, features: Features) -> Tensor:
         """[B, T, N, F] -> [B, T, N]."""

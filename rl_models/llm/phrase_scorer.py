@@ -21,6 +21,7 @@ from rl_models.llm.shared_prefix import SharedPrefix, can_share_prefixes
 from rl_models.llm.tokens import Candidates, Ids, Tokens, load_tokenizer
 from rl_models.planners.scored import Scored, ScoringQuestion
 from rl_models.runtime.device import building_device
+from rl_models.runtime.fixed_weights import LRUCache
 
 _PREFIXES_KEPT, _ANSWERS_KEPT = 8, 20_000
 Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
@@ -28,44 +29,25 @@ Tokenised: TypeAlias = tuple[Ids, Candidates, Ids]
 
 
 class PhraseScorer:
-    """Scores phrases; the model is loaded at the first call.
-
-    Attributes:
-        name: name of the model in the catalogue, folder or hub id.
-        normalisation: divisor of a phrase's log-probability.
-    """
+    """Scores phrases; the model of the catalogue, folder or hub id is loaded at the first call."""
 
     def __init__(self, name: str, normalisation: Normalisation) -> None:
         self.name, self.normalisation = name, normalisation
-        self._known: dict[ScoringQuestion, Scored] = {}
+        self._known: LRUCache[ScoringQuestion, Scored] = LRUCache(_ANSWERS_KEPT)
         self._prefix = functools.lru_cache(_PREFIXES_KEPT)(SharedPrefix)
 
     def check(self) -> None:
-        """Check that the model can be loaded, and that its chat template accepts conversations.
-
-        Raises:
-            LanguageModelError: it cannot be loaded, or its chat template refuses the roles of a planner's conversation.
-        """
+        """Raise LanguageModelError unless the model loads and its chat template takes planners' conversations."""
         self._tokens.conversation([(role, "text") for role in ("system", "user", "assistant")])
 
     def __call__(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
         """Normalised log-probabilities of each question's phrases, and the tokens that were read for them.
 
-        Args:
-            questions: conversations, the last message of which the model is to continue, with their phrases.
-
-        Raises:
-            LanguageModelError: the model cannot be loaded, or a conversation is too long for it or refused by its chat
-                template.
+        Raises LanguageModelError where the model cannot be loaded, or a conversation is too long for it or refused by
+        its chat template.
         """
-        new = [one for one in dict.fromkeys(questions) if one not in self._known]
-        if new:
-            with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
-                self._known |= zip(new, self._score(new), strict=True)
-        found = [self._known[one] for one in questions]
-        while len(self._known) > _ANSWERS_KEPT:
-            del self._known[next(iter(self._known))]
-        return found
+        with torch.inference_mode(False), torch.no_grad():  # teams of this process may share the model's weights
+            return self._known.get(questions, (), self._score)
 
     def _score(self, questions: Sequence[ScoringQuestion]) -> list[Scored]:
         tokenised = [self._tokenise(*one) for one in questions]

@@ -6,8 +6,7 @@ models that take no custom attention mask. Both work with whichever adapter is a
 
 `pack` lays prompts and their tries out as one padded batch: each row is a prompt, then the nodes of its trie, then
 padding. Under the causal mask a row's nodes would see the nodes before them; here they see their ancestors alone, and a
-node's position is its position after the prompt in its own candidate. Padding stands last, where no node sees
-it.
+node's position is its position after the prompt in its own candidate. Padding stands last, where no node sees it.
 """
 
 from __future__ import annotations
@@ -168,11 +167,7 @@ class Trie:
 
 @functools.lru_cache(maxsize=_TRIES_KEPT)
 def build_trie(candidates: Candidates) -> Trie:
-    """The prefix tree of these candidates; the same for the same ones.
-
-    Raises:
-        ValueError: a candidate without a token.
-    """
+    """The prefix tree of these candidates; raises ValueError for a candidate without a token."""
     number: dict[tuple[int, int], int] = {}
     paths = [_path(candidate, number) for candidate in candidates]
     parents = np.array([parent for parent, _ in number], np.int64)

@@ -62,11 +62,7 @@ class SharedBase:
         return copy.deepcopy(self.model, {id(weight): weight for weight in self.model.parameters()})
 
     def moved(self, move: Callable[[Tensor], Tensor]) -> SharedBase:
-        """The same model on another device or of another dtype, from the process's cache if possible.
-
-        Args:
-            move: the conversion of one tensor that `Module.to` makes.
-        """
+        """The same model with the device and dtype that `move` gives a tensor, from the process's cache if possible."""
         there = move(torch.empty(0, dtype=self.model.dtype, device=self.model.device))
         if (there.device, there.dtype) == (self.model.device, self.model.dtype):
             return self
@@ -99,14 +95,9 @@ _KNOWN: WeakValueDictionary[Any, SharedBase] = WeakValueDictionary()
 
 
 def shared_base(name: str, dtype: torch.dtype) -> SharedBase:
-    """The base on the default device, read from disk unless this process has it already.
+    """The base of a hub id or folder on the default device, read from disk unless this process has it already.
 
-    Args:
-        name: hub id or folder.
-        dtype: dtype of the weights.
-
-    Raises:
-        LanguageModelError: there is no such model, or it cannot be used here.
+    Raises LanguageModelError where there is no such model, or it cannot be used here.
     """
     version, device = (name, _age(name)), torch.empty(0, device=building_device()).device  # with its number
     known = _KNOWN.get((version, str(device), dtype))

@@ -14,6 +14,7 @@ import torch
 from rich.progress import track
 from torch import Tensor
 
+from rl_models.hub.quiet import quiet_transformers
 from rl_models.llm.llm_config import SmallModelSettings
 from rl_models.policy import seeded
 from rl_models.runtime.device import chosen_device, move
@@ -29,35 +30,19 @@ _SORTED_TOGETHER = 1024
 
 
 def write_small_model(folder: Path, pairs: Sequence[Pair], settings: SmallModelSettings) -> float:
-    """Train tokenizer and model on some texts, and write both.
+    """Train tokenizer and model on pairs of prompt and answer, and write both into an empty folder.
 
-    Args:
-        folder: empty folder.
-        pairs: prompts with answers, at least one.
-        settings: form and training; the same pairs and settings give the same model.
-
-    Returns:
-        mean cross-entropy a token over the last tenth of the steps, a prompt's tokens weighed as in training.
+    The same pairs and settings give the same model. Returns the mean cross-entropy a token over the last tenth of the
+    steps, a prompt's tokens weighed as in training.
     """
     tokenizer = train_tokenizer([f"{prompt} {answer}" for prompt, answer in pairs], settings.vocabulary)
     with seeded(settings.seed):
         model = _blank_model(settings, tokenizer).to(chosen_device())
         loss = _train(model, _tokenised(tokenizer, pairs), settings)
-    _save(folder, model, tokenizer)
-    return loss
-
-
-def _save(folder: Path, model: Any, tokenizer: Any) -> None:
-    from transformers.utils import logging
-
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
+    with quiet_transformers():
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-    finally:
-        if bars:
-            logging.enable_progress_bar()
+    return loss
 
 
 def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Any:

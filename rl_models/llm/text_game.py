@@ -54,13 +54,10 @@ class TextGame:
         actions: GameText | Sequence[Sequence[str]],
         decode: Callable[[Array], str],
     ) -> None:
-        """Lay out a code.
+        """Lay out a code of N agents.
 
-        Args:
-            agents: names of the N agents.
-            texts: texts that agents read, in this order.
-            actions: texts of the A actions: what is observed of them, or N lists of A fixed ones.
-            decode: the text that has some numbers, [L] int -> text; the same in every process.
+        The texts of the A actions are what is observed of them, or N lists of A fixed ones. `decode` gives the text
+        that has some numbers [L] int, the same in every process.
         """
         self._agents, self._texts, self._actions, self._decode = tuple(agents), tuple(texts), actions, decode
         shown = (*texts, actions) if isinstance(actions, GameText) else tuple(texts)

@@ -10,7 +10,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from rl_models.llm.base_model import LanguageModelError, first_line, model_folder
+from rl_models.errors import first_line
+from rl_models.llm.base_model import LanguageModelError, model_folder
 from rl_models.llm.llm_config import Normalisation
 
 Ids: TypeAlias = tuple[int, ...]
@@ -21,14 +22,9 @@ _TEXTS_KEPT = 2**16
 
 
 def load_tokenizer(name: str, chat_template: bool = False) -> Tokens:
-    """The tokenizer of a language model, without its weights.
+    """The tokenizer of a hub id or folder, without the weights.
 
-    Args:
-        name: hub id or folder.
-        chat_template: whether prompts get the model's chat template.
-
-    Raises:
-        LanguageModelError: there is no such tokenizer, or it has no chat template.
+    Raises LanguageModelError where there is no such tokenizer, or it has no chat template.
     """
     folder = model_folder(name)
     from transformers import AutoConfig, AutoTokenizer
@@ -52,21 +48,13 @@ def context_length(config: Any) -> int:
 class Tokens:
     """A tokenizer with caches.
 
-    Attributes:
-        end: id of the token that ends a text.
-        most: most tokens that the model reads.
+    `end` is the id of the token that ends a text, `most` how many tokens the model reads.
     """
 
     def __init__(self, tokenizer: Any, most: int, chat_template: bool = False) -> None:
-        """Wrap a tokenizer of transformers.
+        """Wrap a tokenizer of transformers; with `chat_template` prompts are the user's turn, which is answered.
 
-        Args:
-            tokenizer: the tokenizer.
-            most: most tokens that the model reads.
-            chat_template: whether prompts are the user's turn of a conversation, which the assistant answers.
-
-        Raises:
-            LanguageModelError: the tokenizer has no chat template.
+        Raises LanguageModelError where the tokenizer has no chat template.
         """
         if chat_template and not tokenizer.chat_template:
             raise LanguageModelError(
@@ -88,11 +76,7 @@ class Tokens:
         return Tokens, (self._tokenizer, self.most, self._chat_template)
 
     def check_length(self, prompt: Ids, following: int) -> None:
-        """Check that the model can read a prompt and a completion of this length.
-
-        Raises:
-            LanguageModelError: it is too long.
-        """
+        """Check that the model can read a prompt and a completion of this length; raises LanguageModelError."""
         if len(prompt) + following > self.most:
             raise LanguageModelError(
                 f"a prompt of {len(prompt)} tokens with {following} behind it is longer than the {self.most} that this "
@@ -111,14 +95,9 @@ class Tokens:
         return ids
 
     def conversation(self, messages: Sequence[tuple[str, str]], is_continued: bool = True) -> Ids:
-        """Token ids of a conversation, in the model's chat template if it has one.
+        """Token ids of a conversation of roles and texts, in the model's chat template if it has one.
 
-        Args:
-            messages: role and text of each message.
-            is_continued: whether the model is to continue the last one.
-
-        Raises:
-            LanguageModelError: the template refuses the conversation.
+        Raises LanguageModelError where the template refuses the conversation.
         """
         if not self._tokenizer.chat_template:
             return tuple(self._tokenizer("\n\n".join(text for _, text in messages))["input_ids"])

@@ -25,21 +25,14 @@ _EPSILON = 1e-6
 def attention_loss(weights: Tensor, targets: Tensor) -> Tensor:
     """Minus the log of the attention weight on the right word, [...] float32; log L for uniform attention.
 
-    Args:
-        weights: [..., L] float32, attention over L words, whose sum is 1.
-        targets: [...] int, index of the right word.
+    Weights [..., L] float32 sum to 1; targets [...] int are indices of the right words.
     """
     on_target = torch.take_along_dim(weights, targets.long()[..., None], -1).squeeze(-1)
     return -(on_target + _EPSILON).log()
 
 
 def attention_hits(weights: Tensor, targets: Tensor) -> Tensor:
-    """Whether the right word has more attention than any other word, [...] bool.
-
-    Args:
-        weights: [..., L] float32, attention over L words.
-        targets: [...] int, index of the right word.
-    """
+    """Whether the right word has more attention than any other: weights [..., L] and targets [...] -> [...] bool."""
     return weights.argmax(-1) == targets
 
 
@@ -51,22 +44,12 @@ ATTENTION = "attention/grid"
 
 @dataclass(frozen=True)
 class AttentionSupervision:
-    """weight(t) * cross-entropy of the attention of all layers, averaged over steps, agents and layers.
-
-    Attributes:
-        weight: schedule of the loss's weight.
-    """
+    """weight(t) * cross-entropy of the attention of all layers, averaged over steps, agents and layers."""
 
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics, among them the share of steps with most attention on the answer.
-
-        Args:
-            output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
-            batch: `obs/answer_word` [B, T or T + 1, N] int and `reward` [B, T, N].
-            progress: training done so far, which the schedule reads.
-        """
+        """See `ExtraLoss`; the network has the extra `attention/grid`, the world shows `answer_word` [B, T, N] int."""
         if ATTENTION not in output.extras or f"obs/{OBSERVATION}" not in batch:
             raise ValueError(
                 f"attention supervision needs {ATTENTION!r} of the network and {OBSERVATION!r} of the world: set "

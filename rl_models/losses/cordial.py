@@ -35,17 +35,11 @@ class CoordinationSet(nn.Module):
         present: [K, E] bool, False for the padding of shorter sets.
     """
 
-    actions: Tensor
-    weights: Tensor
-    present: Tensor
-
     def __init__(self, actions: Tensor, groups: Tensor, form: CordialForm = "code") -> None:
-        """Compute the weights.
+        """Compute the weights of coordinated joint actions [K, E, N] int.
 
-        Args:
-            actions: [K, E, N] int, coordinated joint actions; padding may have any value.
-            groups: [K, E] int, group of each entry, -1 for padding. The code's form averages each group separately.
-            form: `code` gives every group the same total weight, `paper` gives every entry the same weight.
+        `groups` [K, E] int is the group of each entry, -1 for padding. The form `code` gives every group the same total
+        weight, `paper` gives every entry the same.
         """
         super().__init__()
         present = groups >= 0
@@ -55,9 +49,9 @@ class CoordinationSet(nn.Module):
             same = (groups[:, :, None] == groups[:, None, :]) & present[:, None, :]
             weights = present / same.sum(-1).clamp(min=1).double()
         weights = weights / weights.sum(-1, keepdim=True).clamp(min=1)  # 0 where nothing is coordinated
-        self.register_buffer("actions", actions.long(), persistent=False)
-        self.register_buffer("weights", weights, persistent=False)
-        self.register_buffer("present", present, persistent=False)
+        self.actions = nn.Buffer(actions.long(), persistent=False)
+        self.weights = nn.Buffer(weights, persistent=False)
+        self.present = nn.Buffer(present, persistent=False)
 
     @classmethod
     def from_matrices(cls, matrices: Tensor, form: CordialForm = "code") -> CoordinationSet:
@@ -71,31 +65,17 @@ class CoordinationSet(nn.Module):
         return cls(actions, groups, form)
 
     def log_probabilities(self, policy: WholeJointPolicy, matrix: Tensor) -> Tensor:
-        """Log-probabilities of the coordinated joint actions, [..., E] float32.
-
-        Args:
-            policy: joint policy with batch shape [...].
-            matrix: [...] int, number of the coordination matrix.
-        """
+        """Log-probabilities of the coordinated joint actions of matrices with numbers [...], [..., E] float32."""
         return policy.log_joint_at(self.actions[matrix.long()])
 
     def possible(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool.
-
-        Args:
-            log_probabilities: [..., E] float32, as `log_probabilities` returns them.
-            matrix: [...] int, number of the coordination matrix.
-        """
+        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool."""
         return self.present[matrix.long()] & is_possible(log_probabilities)
 
     def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
         """CORDIAL without beta (eq. 1) over legal joint actions, [...] float32; 0 where no coordinated one is legal.
 
-        It is near log A**N for an untrained policy.
-
-        Args:
-            log_probabilities: [..., E] float32, as `log_probabilities` returns them.
-            matrix: [...] int, number of the coordination matrix.
+        It is near log A**N for an untrained policy. Log-probabilities [..., E] are those of `log_probabilities`.
         """
         possible, weights = self.possible(log_probabilities, matrix), self.weights[matrix.long()]
         left = 1.0 - (weights * ~possible).sum(-1, keepdim=True)  # exactly 1 where nothing is left out
@@ -103,12 +83,7 @@ class CoordinationSet(nn.Module):
         return -(weights.to(log_probabilities.dtype) * torch.where(possible, log_probabilities, 0.0)).sum(-1)
 
     def invalid_probability(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1].
-
-        Args:
-            log_probabilities: [..., E] float32, as `log_probabilities` returns them.
-            matrix: [...] int, number of the coordination matrix.
-        """
+        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1]."""
         possible = self.possible(log_probabilities, matrix)
         # Probabilities may sum to a little more than 1 by rounding.
         return (1.0 - (log_probabilities.exp() * possible).sum(-1)).clamp(0.0, 1.0)
@@ -138,15 +113,10 @@ class CoordinationLoss:
     beta: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics. With weight 0 CORDIAL needs no backward pass.
+        """See `ExtraLoss`; with weight 0 CORDIAL needs no backward pass.
 
-        Only steps at which all agents decide and a coordinated joint action is legal count: at others there is nothing
-        to coordinate.
-
-        Args:
-            output: the policy's output with batch shape [B, T].
-            batch: `obs/coordination` [B, T or T + 1, N] int, `reward` [B, T, N] and the masks of `decision_mask`.
-            progress: training done so far, which the schedule reads.
+        The world shows `coordination` [B, T, N] int. Only steps at which all agents decide and a coordinated joint
+        action is legal count: at others there is nothing to coordinate.
         """
         decides = decision_mask(batch)
         steps = batch["reward"].shape[1]
@@ -182,12 +152,7 @@ class CoordinationProbe:
     coordination: CoordinationSet
 
     def __call__(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The metrics of one step, name -> [B, 1] float32.
-
-        Args:
-            output: the policy's output with batch shape [B, 1].
-            obs: `coordination` [B, 1, N] int.
-        """
+        """The metrics of one step, name -> [B, 1] float32, from `coordination` [B, 1, N] int."""
         device = output.values.device
         matrix = obs[OBSERVATION][:, :, 0].to(device)
         self.coordination.to(device)
@@ -204,10 +169,5 @@ class CoordinationProbe:
         return {"invalid_probability": invalid} | {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
     def joint_metrics(self, policy: WholeJointPolicy, joint: Tensor) -> dict[str, Tensor]:
-        """Metrics that need the whole joint tensor, name -> [B, 1, ...] float32.
-
-        Args:
-            policy: joint policy with batch shape [B, 1].
-            joint: [B, 1, A, ..., A] float32, its joint tensor.
-        """
+        """Metrics of the whole joint tensor [B, 1, A, ..., A], name -> [B, 1, ...] float32."""
         return {"tvd": 0.5 * l1_to_product(joint, policy.marginals())}

@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.batch import Batch, alive_mask, chosen_actions, decision_mask
 from rl_models.losses.extra_loss import Statistics
 from rl_models.losses.policy_gradient import masked_mean, team_mean
-from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, own_first
+from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, Division, own_first
 from rl_models.policy import TeamOutput
 from rl_models.runtime.device import longest
 from rl_models.schedule import Progress
@@ -26,13 +26,7 @@ _MIN_PROBABILITY = 1e-12
 
 
 def number_gap(mask: Tensor, entities: Tensor, num_agents: int) -> Tensor:
-    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32.
-
-    Args:
-        mask: [..., E] float32, 1 for the agent's own entities, 0 for others' and for no entity.
-        entities: [..., E] bool, whether there is an entity.
-        num_agents: N.
-    """
+    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32, of a mask [..., E]."""
     own = mask.sum(-1)
     return (own - (entities.sum(-1) - own) / (num_agents - 1)).abs()
 
@@ -41,13 +35,8 @@ def distance_sum(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
     """Regulariser EnDi(dis), [...] float32: summed Manhattan distances of all entities to those who should reach them.
 
     An agent's own entities count with their distance to the agent, the others' with their distance to the nearest other
-    agent (section 5.2, whose second term has a misprint). The unit is the width plus the height of the grid.
-
-    Args:
-        mask: [..., E] float32, 1 for the agent's own entities.
-        entities: [..., E] bool, whether there is an entity.
-        offsets: [..., E, 2, 2] float32, (column, row) offsets from the agent and from the nearest other agent, in
-            widths and heights of the grid.
+    agent (section 5.2, whose second term has a misprint). Arguments are parts of a `Division`; the unit is the width
+    plus the height of the grid.
     """
     own, others = _summed_by_side(mask, entities, offsets.abs().sum(-1) / 2)
     return own + others
@@ -57,11 +46,6 @@ def distance_gap(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
     """EnDi(dis) in the released code, [...] float32: (own - others)**2 of the summed squared Euclidean distances.
 
     It makes the distances of both sides equal instead of small.
-
-    Args:
-        mask: [..., E] float32, 1 for the agent's own entities.
-        entities: [..., E] bool, whether there is an entity.
-        offsets: [..., E, 2, 2] float32, as for `distance_sum`.
     """
     own, others = _summed_by_side(mask, entities, (offsets**2).sum(-1))
     return (own - others) ** 2
@@ -71,14 +55,8 @@ def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, dev
     """D_KL(rho || p*) of the number of own entities from a normal distribution around |E| / N, [...] float32, in nats.
 
     Section 4.1 gives the divergence, the mean and a small variance, but not the distribution rho. Here rho is the
-    distribution of the number of own entities, each drawn independently; p* is a normal density on 0 .. |E|, scaled to
-    sum to 1.
-
-    Args:
-        probability: [..., E] float32, probability that an entity is the agent's own, 0 for no entity.
-        entities: [..., E] bool, whether there is an entity.
-        num_agents: N.
-        deviation: standard deviation of the normal distribution, in entities.
+    distribution of the number of own entities, each drawn independently; p* is a normal density on 0 .. |E| with this
+    standard deviation in entities, scaled to sum to 1.
     """
     rho = count_distribution(probability, entities)
     total, count = entities.sum(-1, keepdim=True), torch.arange(rho.shape[-1], device=rho.device)
@@ -89,13 +67,9 @@ def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, dev
 
 
 def count_distribution(probability: Tensor, entities: Tensor) -> Tensor:
-    """Probability of every number of own entities, each drawn independently: [..., C + 1] float32.
+    """Probability of every number of own entities, each drawn independently: [..., E] -> [..., C + 1] float32.
 
     C is the largest number of entities in the batch; on an accelerator it is E, and what is too many has probability 0.
-
-    Args:
-        probability: [..., E] float32, probability that an entity is the agent's own, 0 for no entity.
-        entities: [..., E] bool, whether there is an entity.
     """
     largest = longest(entities.sum(-1), entities.shape[-1]) if entities.numel() else 0
     present = torch.take_along_dim(probability, entities.int().topk(largest, -1).indices, -1)
@@ -114,22 +88,12 @@ def overlap(mask: Tensor) -> Tensor:
 
 
 def coverage(mask: Tensor, entities: Tensor) -> Tensor:
-    """Share of the entities that each agent takes, [..., N] float32; 0 if there are no entities.
-
-    Args:
-        mask: [..., N, E] float32, 1 for the agent's own entities.
-        entities: [..., N, E] bool, or [..., 1, E], whether there is an entity.
-    """
+    """Share of the entities [..., N, E] or [..., 1, E] that each agent takes, [..., N] float32; 0 if there are none."""
     return mask.sum(-1) / entities.sum(-1).clamp(min=1)
 
 
 def has_conflict(mask: Tensor, offsets: Tensor) -> Tensor:
-    """Whether two agents have the same sub-goal, [...] bool. An agent's sub-goal is its nearest own entity.
-
-    Args:
-        mask: [..., N, E] float32, 0 or 1, with the same order of entities for every agent.
-        offsets: [..., N, E, 2, 2] float32, as for `distance_sum`.
-    """
+    """Whether two agents' nearest own entities, their sub-goals, are the same: masks [..., N, E] -> [...] bool."""
     distance = offsets[..., 0, :].abs().sum(-1).masked_fill(mask == 0, torch.inf)
     goal = distance.argmin(-1).where(mask.any(-1), -1)
     same = (goal[..., :, None] == goal[..., None, :]) & (goal >= 0)[..., None]
@@ -148,22 +112,12 @@ Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 
 @dataclass(frozen=True)
 class AgentModellingLoss:
-    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2).
-
-    Attributes:
-        weight: weight of the loss; 1 in the released code.
-    """
+    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2)."""
 
     weight: float = 1.0
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics, among them the accuracy of the predictions.
-
-        Args:
-            output: the policy's output; `division/others` [B, T or T + 1, N, N - 1, A] is among its extras.
-            batch: `actions` [B, T, N] int64, and `obs/decides` and `obs/alive` [B, T or T + 1, N] bool if it has them.
-            progress: not used.
-        """
+        """See `ExtraLoss`; the network has the extra `division/others` [B, T or T + 1, N, N - 1, A]."""
         actions = chosen_actions(batch)
         if OTHERS not in output.extras or isinstance(actions, dict):
             raise ValueError(
@@ -193,13 +147,7 @@ class DivisionLoss:
     deviation: float = 0.5
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and the metrics of the division.
-
-        Args:
-            output: the policy's output; the parts of a division [B, T or T + 1, N, E, ...] are among its extras.
-            batch: `reward` [B, T, N], and `obs/alive` [B, T or T + 1, N] bool if it has it.
-            progress: not used.
-        """
+        """See `ExtraLoss`; the network's extras hold the parts of a division."""
         divided, alive = TeamDivision.from_output(output, batch["reward"].shape[1]), alive_mask(batch)
         logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics(alive).items()}
         if self.regulariser == "none":
@@ -220,20 +168,8 @@ class DivisionLoss:
 
 
 @dataclass(frozen=True)
-class TeamDivision:
-    """How a team divides its entities; the parts of `networks/entity_divider.Division` for all agents.
-
-    Attributes:
-        mask: [B, T, N, E] float32.
-        probability: [B, T, N, E] float32.
-        entities: [B, T, N, E] bool.
-        offsets: [B, T, N, E, 2, 2] float32.
-    """
-
-    mask: Tensor
-    probability: Tensor
-    entities: Tensor
-    offsets: Tensor
+class TeamDivision(Division):
+    """How a team divides its entities, with [B, T, N] in place of K frames."""
 
     @classmethod
     def from_output(cls, output: TeamOutput, steps: int | None = None) -> TeamDivision:
@@ -252,9 +188,6 @@ class TeamDivision:
         `own_entities_i` is the number of entities that agent i takes. `overlap` is the share of the taken entities that
         several agents take. `coverage` is the share of the entities that an agent takes, averaged over agents. `taken`
         is the share that at least one agent takes. `conflicts` is 1 if two agents have the same nearest entity.
-
-        Args:
-            is_here: [B, T, N] bool, agents that are in the game; None for all.
         """
         here = torch.ones_like(self.mask[..., 0]) if is_here is None else is_here.to(self.mask.dtype)
         mask, entities = self.mask * here[..., None], self.entities & (here > 0)[..., None]
@@ -268,12 +201,7 @@ class TeamDivision:
 
 
 def division_probe(output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Metrics of one step for an evaluation, name -> [B, 1] float32.
-
-    Args:
-        output: the policy's output with batch shape [B, 1].
-        obs: name -> [B, 1, N, ...], with `alive` where agents can leave.
-    """
+    """Metrics of one step for an evaluation, name -> [B, 1] float32; `alive` is observed if agents can leave."""
     alive = obs.get("alive")
     return TeamDivision.from_output(output).metrics(None if alive is None else alive.bool())
 
@@ -286,18 +214,12 @@ def values_of_others(values: Tensor) -> Tensor:
 def modelling_loss(logits: Tensor, actions: Tensor) -> Tensor:
     """Minus the predicted log-probability of the others' actions in the same step, [..., N, N - 1] float32.
 
-    Args:
-        logits: [..., N, N - 1, A] float32, agent i's prediction for agents i + 1, i + 2, ... modulo N.
-        actions: [..., N] int64, actions of all agents.
+    Logits [..., N, N - 1, A] are agent i's prediction for agents i + 1, i + 2, ... modulo N; actions [..., N] int64 are
+    all.
     """
     return -torch.take_along_dim(logits.log_softmax(-1), values_of_others(actions)[..., None], -1).squeeze(-1)
 
 
 def modelling_hits(logits: Tensor, actions: Tensor) -> Tensor:
-    """Whether the other agent took the action with the largest predicted probability, [..., N, N - 1] bool.
-
-    Args:
-        logits: [..., N, N - 1, A] float32, as for `modelling_loss`.
-        actions: [..., N] int64, actions of all agents.
-    """
+    """Whether the other agent took the action with the largest predicted probability, [..., N, N - 1] bool."""
     return logits.argmax(-1) == values_of_others(actions)

@@ -28,13 +28,7 @@ class ExtraLoss(Protocol):
     """
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and numbers to log.
-
-        Args:
-            output: the policy's output for the batch, with batch shape [B, T].
-            batch: a batch as `rl_models/batch.py` describes it.
-            progress: training done so far, which schedules read.
-        """
+        """The weighted loss, a scalar, and numbers to log, from output and batch (`batch.py`) of shape [B, T]."""
 
 
 @dataclass(frozen=True)

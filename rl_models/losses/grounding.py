@@ -29,13 +29,9 @@ With more frames the number of distinct ones is read back, because the table of 
 def match(scores: Tensor, is_here: Tensor, manuals: Tensor) -> Tensor:
     """Match scores S[v, u] of sets of sprites and manuals, [V, M] float32.
 
-    A score is the sum over sprites of the log-sum-exp over sentences, plus the sum over sentences of the log-sum-exp
-    over sprites.
-
-    Args:
-        scores: [V, E, U] float32, q k / sqrt(d) of the sprites of each set with all sentences.
-        is_here: [V, E] bool, sprites that count; at least one in each set.
-        manuals: [M, n] int64, sentences of each manual among the U.
+    A score is the sum over sprites that are here [V, E] of the log-sum-exp over a manual's sentences [M, n], plus the
+    sum over sentences of the log-sum-exp over sprites, of scores q k / sqrt(d) [V, E, U]. Each set has at least one
+    sprite.
     """
     pairs = scores[:, :, manuals]  # [V, E, M, n]
     by_sprite = (pairs.logsumexp(-1) * is_here[..., None]).sum(1)
@@ -46,16 +42,11 @@ def match(scores: Tensor, is_here: Tensor, manuals: Tensor) -> Tensor:
 def contrastive_loss(
     matches: Tensor, sprites: Tensor, manuals: Tensor, counts: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean cross-entropy of the table of match scores of all frames, over its rows and its columns.
+    """Mean cross-entropy of the table of match scores of all frames, over its rows and its columns, a scalar.
 
-    Args:
-        matches: [V, M] float32, match score of each distinct set of sprites and each distinct manual.
-        sprites: [K] int64, set of sprites of each frame.
-        manuals: [K] int64, manual of each frame.
-        counts: [K] bool, frames that count; None for all. Sets and manuals of other frames have weight 0.
-
-    Returns:
-        the loss, a scalar; the share of the frames whose sprites match no other manual better, a scalar.
+    `matches` [V, M] are those of each distinct set of sprites and manual, `sprites` and `manuals` [K] int64 the ones of
+    each frame, `counts` [K] bool the frames that count. Also returns the share of the frames whose sprites match no
+    other manual better.
     """
     # A set that n frames share counts n times in the sum over frames.
     of_sets = count_rows(sprites, matches.shape[0], counts).log()
@@ -64,32 +55,18 @@ def contrastive_loss(
     by_column = (matches + of_sets[:, None]).logsumexp(0)[manuals]
     by_row = (matches + of_manuals).logsumexp(1)[sprites]
     best = matches.detach().masked_fill(of_manuals.isneginf(), -torch.inf).argmax(1)[sprites]
-    loss, matched = masked_mean(0.5 * (by_row + by_column) - own, counts), masked_mean(_equal(best, manuals), counts)
-    return loss, matched
-
-
-def _equal(ones: Tensor, others: Tensor) -> Tensor:
-    return (ones == others).float()
+    matched = masked_mean((best == manuals).float(), counts)
+    return masked_mean(0.5 * (by_row + by_column) - own, counts), matched
 
 
 @dataclass(frozen=True)
 class GroundingLoss:
-    """weight(t) * contrastive loss over all steps of a minibatch, computed for each agent and averaged over agents.
-
-    Attributes:
-        weight: schedule of the loss's weight; while it is 0 nothing is computed.
-    """
+    """weight(t) * contrastive loss over all steps of a minibatch, averaged over agents; not computed while it is 0."""
 
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics.
-
-        Args:
-            output: the policy's output; the extras of `networks/emma.py` [B, T or T + 1, N, ...] are among its extras.
-            batch: `reward` [B, T, N].
-            progress: training done so far, which the schedule reads.
-        """
+        """See `ExtraLoss`; the network has the extras of `networks/emma.py`."""
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):
             return output.values.new_zeros(()), {"schedule/grounding": 0.0}
@@ -109,11 +86,7 @@ class GroundingLoss:
 def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor, Tensor]:
     """Loss of one agent, and share of the steps whose sprites match no other manual better; two scalars.
 
-    Args:
-        scores: [B, T, E, U] float32.
-        manual: [B, T, n] int64.
-        symbols: [B, T, E] int, number of each sprite's query: its symbol, or its symbol with a movement; 0 for a sprite
-            that is gone.
+    Scores [B, T, E, U], manuals [B, T, n] and numbers of the sprites' queries [B, T, E], 0 for one that is gone.
     """
     symbols, manual = symbols.flatten(0, 1), manual.flatten(0, 1)
     is_shown = (symbols != 0).any(-1)

@@ -23,36 +23,19 @@ OBSERVATION = "expert"
 
 
 def imitation_loss(log_prob: Tensor, is_advised: Tensor) -> Tensor:
-    """Minus the mean log-probability of the expert's joint actions, a scalar in nats; 0 if no step has one.
-
-    Steps at which an action of the expert is illegal are left out.
-
-    Args:
-        log_prob: [...] float32, joint log-probabilities of the expert's actions; anything where there are none.
-        is_advised: [...] bool, steps at which the expert has an action for every agent.
-    """
+    """Minus the mean log-probability [...] of the expert's joint actions where it advises, a scalar; 0 if nowhere."""
     counts = is_advised & is_possible(log_prob)
     return -masked_mean(log_prob.masked_fill(~counts, 0.0), counts)
 
 
 @dataclass(frozen=True)
 class Imitation:
-    """weight(t) * cross-entropy to the expert, averaged over the steps at which there is an expert action.
-
-    Attributes:
-        weight: schedule of the loss's weight.
-    """
+    """weight(t) * cross-entropy to the expert, averaged over the steps at which there is an expert action."""
 
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics.
-
-        Args:
-            output: the policy's output with batch shape [B, T].
-            batch: `obs/expert` [B, T or T + 1, N] int and `reward` [B, T, N].
-            progress: training done so far, which the schedule reads.
-        """
+        """See `ExtraLoss`; the world shows `expert` [B, T, N] int."""
         if f"obs/{OBSERVATION}" not in batch:
             raise ValueError(f"imitation needs {OBSERVATION!r} of the world: make training worlds that show the expert")
         expert = batch[f"obs/{OBSERVATION}"][:, : batch["reward"].shape[1]].long()

@@ -49,11 +49,8 @@ def best_values(online: Tensor, target: Tensor) -> Tensor:
 def subgoal_steps(own: Tensor, team: Tensor, is_first: Tensor, own_value_share: float) -> Tensor:
     """The step of each agent's best observation in the same episode, [B, T, N] int64; the first of several.
 
-    Args:
-        own: [B, T, N] float32, the agents' values.
-        team: [B, T] float32, the team's value.
-        is_first: [B, T] bool, an episode begins at this step.
-        own_value_share: weight of an agent's own value; the rest is that of the team's value over N.
+    Best is by the agent's value [B, T, N] with weight `own_value_share`, and the team's value [B, T] over N with the
+    rest.
     """
     score = own_value_share * own + (1 - own_value_share) * (team / own.shape[-1])[..., None]
     episode = is_first.cumsum(1)[..., None].expand_as(score)
@@ -85,13 +82,7 @@ def divergence_from_uniform(values: Tensor) -> Tensor:
 
 
 def find_subgoals(output: TeamOutput, batch: Batch, config: MaserConfig) -> Subgoals:
-    """Sub-goals and distances of a batch.
-
-    Args:
-        output: output of a policy with a representation, at all T + 1 observations.
-        batch: batch of the replay.
-        config: the constants.
-    """
+    """Sub-goals and distances of a batch, from a policy with a representation at all T + 1 observations."""
     with torch.no_grad():
         own = best_values(output.extras[f"q/{ONLINE}"], output.extras[f"q/{TARGET}"])
         team = make_mixing(output.extras, TARGET, slice(None))(own)
@@ -109,15 +100,7 @@ def proxy_reward(batch: Batch, subgoals: Subgoals, config: MaserConfig) -> Tenso
 def maser_losses(
     output: TeamOutput, batch: Batch, subgoals: Subgoals, config: MaserConfig, gamma: float
 ) -> tuple[Tensor, Statistics]:
-    """The three weighted losses that MASER adds to that of the joint value, a scalar, and statistics of the sub-goals.
-
-    Args:
-        output: the policy's output at all T + 1 observations.
-        batch: batch of the replay.
-        subgoals: subgoals of the batch.
-        config: the constants.
-        gamma: discount of an env step.
-    """
+    """The three weighted losses that MASER adds to that of the joint value, a scalar, and statistics of sub-goals."""
     individual = individual_error(output, batch, subgoals, config, gamma)
     explored = exploration(output, subgoals, ONLINE if config.form == "paper" else TARGET)
     distance = representation_error(output, subgoals)
@@ -149,13 +132,7 @@ def individual_error(output: TeamOutput, batch: Batch, subgoals: Subgoals, confi
 
 
 def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
-    """Mean divergence from uniform policies at and after the sub-goals, a scalar.
-
-    Args:
-        output: output of the policy at all T + 1 observations.
-        subgoals: subgoals of the batch.
-        who: `online` or `target`, whose values make the policies.
-    """
+    """Mean divergence of `online` or `target` policies from uniform at and after the sub-goals, a scalar."""
     divergences = divergence_from_uniform(output.extras[f"q/{who}"][:, :-1])
     steps = torch.arange(divergences.shape[1], device=divergences.device)
     return masked_mean(divergences, steps[:, None] >= subgoals.step)

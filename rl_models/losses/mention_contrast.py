@@ -22,9 +22,7 @@ from rl_models.schedule import Progress, Schedule
 def document_contrast(scores: Tensor, documents: Tensor) -> Tensor:
     """Mean cross-entropy over rows and columns of the table of one frame for each document, a scalar.
 
-    Args:
-        scores: [K, U] float32, how well the things of a frame fit each document.
-        documents: [K] int64, own document of each frame; U for none.
+    Scores [K, U] say how well a frame fits each document; `documents` [K] int64 is a frame's own, U for none.
     """
     count = scores.shape[1]
     numbers = torch.arange(len(scores), device=scores.device)
@@ -36,22 +34,12 @@ def document_contrast(scores: Tensor, documents: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class MentionContrast:
-    """weight(t) * contrastive loss of a minibatch.
-
-    Attributes:
-        weight: schedule of the loss's weight.
-    """
+    """weight(t) * contrastive loss of a minibatch."""
 
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics.
-
-        Args:
-            output: the policy's output, whose extras are those of a network that `contrasts`.
-            batch: not used.
-            progress: training done so far, which the schedule reads.
-        """
+        """See `ExtraLoss`; the network's `contrasts` are on."""
         if SCORES not in output.extras:
             raise ValueError("the contrastive loss needs a matching reader with contrasts=True")
         weight = self.weight.coefficient(progress)

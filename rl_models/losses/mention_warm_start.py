@@ -26,14 +26,7 @@ _NEVER = -1e9
 
 
 def mention_target(vectors: Tensor, tokens: Tensor, words: Tensor, sharpness: float) -> Tensor:
-    """Attention to the words that mention each thing, [K, L] float32; weights sum to 1.
-
-    Args:
-        vectors: [K, F] float32, a thing's vector e.
-        tokens: [K, L] int64, words of its document, 0 for padding.
-        words: [V, F] float32, the table of words.
-        sharpness: beta.
-    """
+    """Attention [K, L] float32 to the words that mention each thing e [K, F], among documents [K, L], 0 for padding."""
     matches = (vectors @ words.T).gather(1, tokens)
     return (sharpness * matches).masked_fill(tokens == 0, _NEVER).softmax(-1)
 
@@ -61,13 +54,7 @@ class MentionWarmStart:
     seed: int = 0
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics.
-
-        Args:
-            output: the policy's output; `attention/grid` [B, T or T + 1, N, layers, L] is among its extras.
-            batch: `obs/grid`, `obs/document` and `texts/document`, and `reward` [B, T, N].
-            progress: training done so far.
-        """
+        """See `ExtraLoss`; the network has the extra `attention/grid`, the world shows `grid` and `document`."""
         if ATTENTION not in output.extras:
             raise ValueError(f"a warm start of attention needs {ATTENTION!r}: set `shows_attention` of the network")
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]

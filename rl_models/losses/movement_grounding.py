@@ -30,9 +30,8 @@ _LEFT_OUT = -1
 def movement_contrast(fits: Tensor, moved: Tensor) -> Tensor:
     """Mean cross-entropy over the sprites of all moments in which something moved, a scalar; 0 if nothing did.
 
-    Args:
-        fits: [K, E, 3] float32, s(e, m) of K moments.
-        moved: [K, E] int, seen movements from 1 to 3 (`layers/tracks.py`), 0 for a sprite that is gone.
+    `fits` [K, E, 3] are s(e, m), `moved` [K, E] seen movements from 1 to 3 (`layers/tracks.py`), 0 for one that is
+    gone.
     """
     is_here = moved > 0
     is_seen = is_here & (is_here & (moved != SAME)).any(-1, keepdim=True)
@@ -43,22 +42,12 @@ def movement_contrast(fits: Tensor, moved: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class MovementGroundingLoss:
-    """weight(t) * movement contrast of the sprites in a minibatch, or in a part of one.
-
-    Attributes:
-        weight: schedule of the loss's weight; while it is 0 nothing is computed.
-    """
+    """weight(t) * movement contrast of the sprites in a minibatch; nothing is computed while it is 0."""
 
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics.
-
-        Args:
-            output: the policy's output; the extras of `networks/emma.py` [B, T or T + 1, N, ...] are among its extras.
-            batch: `reward` [B, T, N].
-            progress: training done so far, which the schedule reads.
-        """
+        """See `ExtraLoss`; the network has the extras of `networks/emma.py`."""
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):
             return output.values.new_zeros(()), {"schedule/movement_grounding": 0.0}

@@ -44,13 +44,9 @@ class Steps:
 
 
 def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, truncated: Tensor) -> Tensor:
-    """Values of the observations that follow each step, [B, T, ...] float32.
+    """Values of the observations that follow each step, [B, T, ...] float32: final ones [B, T, ...] where truncated.
 
-    Args:
-        values: [B, T, ...] float32, values of the observations before each step.
-        last_values: [B, ...] float32, values of the observation after the last step.
-        final_values: [B, T, ...] float32, values of final observations, used where `truncated`.
-        truncated: [B, T, ...] bool.
+    `last_values` [B, ...] are those of the observation after the last step.
     """
     shifted = torch.cat([values[:, 1:], last_values[:, None]], dim=1)
     return torch.where(truncated, final_values, shifted)
@@ -59,16 +55,9 @@ def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, 
 def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor], Tensor]) -> tuple[Steps, Tensor]:
     """Replace values between decisions by reward + discount * next value, computed backwards from the next decision.
 
-    The value of a decision that lasts d steps is the sum of its d discounted rewards and gamma ** d times the
-    value after it.
-
-    Args:
-        steps: the steps, with the `next_values` of `values`.
-        values: [B, T, ...] float32.
-        follow: values [B, T, ...] -> values after each step [B, T, ...] (`following_values` of this batch).
-
-    Returns:
-        the steps with new `next_values`, and the new values [B, T, ...]; both unchanged if all steps decide.
+    The value of a decision that lasts d steps is the sum of its d discounted rewards and gamma ** d times the value
+    after it. `follow` gives the values after each step (`following_values`). Returns the steps with new `next_values`
+    and the new values [B, T, ...]; both unchanged if all steps decide.
     """
     if steps.decides is None:
         return steps, values
@@ -79,15 +68,7 @@ def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor],
 
 
 def gae(steps: Steps, values: Tensor, gae_lambda: float) -> Tensor:
-    """Generalised advantage estimates (Schulman et al. 2016, eq. 16), [B, T, ...] float32.
-
-    The targets of the values are these advantages plus `values`.
-
-    Args:
-        steps: the steps.
-        values: [B, T, ...] float32.
-        gae_lambda: lambda, in [0, 1].
-    """
+    """Generalised advantage estimates (Schulman et al. 2016, eq. 16), [B, T, ...]; plus `values`, value targets."""
     weight = gae_lambda if steps.decides is None else torch.where(steps.decides, gae_lambda, 1.0)
     return accumulate(_errors(steps, values), steps.discounts * steps.continues * weight)
 
@@ -97,16 +78,8 @@ def vtrace(
 ) -> tuple[Tensor, Tensor]:
     """V-trace targets and advantages for steps sampled by an older policy (Espeholt et al. 2018, eq. 1).
 
-    Args:
-        steps: the steps.
-        values: [B, T, ...] float32, values of the present value function, taken as constants.
-        log_ratios: [B, T, ...] float32, log of the present over the sampling probability of the actions, taken as
-            constants.
-        clip_rho: rho-bar, largest weight of a temporal-difference error.
-        clip_c: c-bar, largest weight of the trace.
-
-    Returns:
-        value targets [B, T, ...] float32; advantages [B, T, ...] float32, already weighted by rho.
+    Values and log-ratios of present over sampling probability, [B, T, ...], are constants; `clip_rho` (rho-bar) and
+    `clip_c` (c-bar) bound the weights of errors and trace. Advantages are already weighted by rho.
     """
     values, ratios = values.detach(), log_ratios.detach().exp()
     rho = ratios.clamp(max=clip_rho)
@@ -135,37 +108,21 @@ def accumulate(errors: Tensor, carry: Tensor) -> Tensor:
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean over the entries that count, a scalar; 0 if no entry counts.
-
-    Args:
-        x: [...] float32.
-        mask: [...] bool, entries that count; None for all.
-    """
+    """Mean over the entries that count ([...] bool; None for all), a scalar; 0 if no entry counts."""
     if mask is None:
         return x.mean()
     return (x * mask).sum() / mask.sum().clamp(min=1)
 
 
 def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Sum over agents and mean over the steps at which at least one agent counts, a scalar.
-
-    Args:
-        x: [B, T, M] float32.
-        mask: [B, T, M] bool, entries that count; None for all.
-    """
+    """Sum over agents of [B, T, M] and mean over the steps at which at least one agent counts, a scalar."""
     if mask is None:
         return x.sum(-1).mean()
     return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
 
 
 def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = alone) -> Tensor:
-    """Subtract the mean and divide by the standard deviation of the entries that count, [...] float32.
-
-    Args:
-        x: [...] float32.
-        mask: [...] bool, entries that count; None for all.
-        over_learners: sums over learners; mean and deviation are then those of all learners' entries.
-    """
+    """Subtract the mean and divide by the deviation of the entries that count in all learners, [...] float32."""
     mean = _mean_over_learners(x, mask, over_learners)
     return (x - mean) / (_mean_over_learners((x - mean) ** 2, mask, over_learners).sqrt() + 1e-8)
 
@@ -178,55 +135,29 @@ def _mean_over_learners(x: Tensor, mask: Tensor | None, over_learners: OverLearn
 
 
 def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:
-    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), a scalar.
-
-    Args:
-        log_ratio: [B, T, M] float32, log of the present over the old probability of the actions.
-        advantages: [B, T, M] float32, constants.
-        clip: clip range of the ratio, epsilon in the paper.
-        mask: [B, T, M] bool, entries that count; None for all.
-    """
+    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), a scalar, of log-ratios and advantages [B, T, M]."""
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
     return -team_mean(torch.minimum(ratio * advantages, clipped * advantages), mask)
 
 
 def policy_gradient_loss(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Policy gradient loss -log pi(a) * advantage, a scalar.
-
-    Args:
-        log_prob: [B, T, M] float32, log-probabilities of the actions.
-        advantages: [B, T, M] float32, taken as constants.
-        mask: [B, T, M] bool, entries that count; None for all.
-    """
+    """Policy gradient loss -log pi(a) * advantage, a scalar; advantages [B, T, M] are constants."""
     return -team_mean(log_prob * advantages.detach(), mask)
 
 
 def value_loss(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Squared error of the values without a factor of one half, a scalar.
-
-    Args:
-        values: [B, T, M] float32.
-        targets: [B, T, M] float32, taken as constants.
-        mask: [B, T, M] bool, entries that count; None for all.
-    """
+    """Squared error of the values [B, T, M] without a factor of one half, a scalar; targets are constants."""
     return team_mean((values - targets.detach()) ** 2, mask)
 
 
 def clipped_value_loss(
     values: Tensor, targets: Tensor, old_values: Tensor, clip: float, mask: Tensor | None = None
 ) -> Tensor:
-    """The larger of the squared errors of the value and of the clipped value, a scalar.
+    """The larger of the squared errors of the value and of the value clipped around the old one, a scalar.
 
     Verco's eq. 5 takes the smaller error, which would reward values that move away; the code of its base method takes
     the larger error.
-
-    Args:
-        values: [B, T, M] float32.
-        targets: [B, T, M] float32, taken as constants.
-        old_values: [B, T, M] float32, values at the time of acting.
-        clip: largest distance of the clipped value from the old one.
-        mask: [B, T, M] bool, entries that count; None for all.
     """
     clipped = old_values + (values - old_values).clamp(-clip, clip)
     targets = targets.detach()
@@ -234,10 +165,5 @@ def clipped_value_loss(
 
 
 def approximate_kl(log_ratio: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean of r - 1 - log r, a scalar: it is never negative, and its expectation is KL(old || new), in nats.
-
-    Args:
-        log_ratio: [B, T, M] float32, log r, where r is the present over the old probability of the actions.
-        mask: [B, T, M] bool, entries that count; None for all.
-    """
+    """Mean of r - 1 - log r, a scalar: it is never negative, and its expectation is KL(old || new), in nats."""
     return masked_mean(log_ratio.exp() - 1 - log_ratio, mask)

@@ -42,11 +42,7 @@ def identifiability(
 ) -> Tensor:
     """Loss of roles that memories do not predict: mean over steps of the softplus of the mean over worlds and agents.
 
-    Args:
-        role: mean and variance of the roles, [B, T, N, d] float32 each.
-        inferred: the same as the memory implies them.
-        entropy_coef: weight of the roles' entropy.
-        divergence_coef: weight of their KL divergence from what the memory implies.
+    `role` and `inferred` (from memory) are means and variances, [B, T, N, d] float32 each.
     """
     by_agent = entropy_coef * entropy(role[1]) + divergence_coef * divergence(*role, *inferred)
     return torch.nn.functional.softplus(by_agent.mean((0, 2)).clamp(max=_MAX_VALUE)).mean()
@@ -56,13 +52,7 @@ def specialisation(mean: Tensor, variance: Tensor, sample: Tensor, dissimilarity
     """Loss of agents with different roles and similar behaviour, a scalar: the mean over steps of L_D with weight 1.
 
     All ordered pairs count, an agent with itself too, and both measures of pairs are scaled to [0, 1] over the pairs of
-    a world at a step.
-
-    Args:
-        mean: [B, T, N, d] float32, of the roles.
-        variance: [B, T, N, d] float32, of the roles.
-        sample: [B, T, N, d] float32, the roles.
-        dissimilarity: [B, T, N, N] float32, not negative.
+    a world at a step. Roles are [B, T, N, d] float32, dissimilarities [B, T, N, N], not negative.
     """
     agents = sample.shape[-2]
     offset = sample.unsqueeze(-3) - mean.unsqueeze(-2)
@@ -87,13 +77,7 @@ class RoleLoss:
     config: RoleLossConfig = field(default_factory=RoleLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics of the roles' variances and distances.
-
-        Args:
-            output: the policy's output; its extras are those of `RoleQNetwork`.
-            batch: not used.
-            progress: not used.
-        """
+        """See `ExtraLoss`; the network is a `RoleQNetwork`."""
         config, extras = self.config, output.extras
         role = extras[MEAN], extras[VARIANCE]
         logged: Statistics = {

@@ -24,23 +24,14 @@ _EPSILON = 1e-8
 
 
 def mean_squared_distance(table: Tensor) -> Tensor:
-    """Mean over all ordered pairs of sub-tasks, a scalar; of each pair only the first vector has a gradient.
-
-    Args:
-        table: [k, e] float32, the sub-tasks' vectors.
-    """
+    """Mean over all ordered pairs of sub-tasks [k, e], a scalar; of each pair only the first vector has a gradient."""
     count = len(table)
     squared = (table[:, None] - table[None].detach()).square().sum(-1)
     return squared.sum() / (count * (count - 1))
 
 
 def change_of_choice(logits: Tensor, is_first: Tensor) -> Tensor:
-    """Mean cross entropy in nats of the next step's choice under this step's, a scalar; 0 without such pairs of steps.
-
-    Args:
-        logits: [B, T, N, k] float32, of the choices.
-        is_first: [B, T] bool, an episode begins at this step.
-    """
+    """Mean cross entropy in nats of the next step's choice under this step's, a scalar; logits [B, T, N, k]."""
     now, following = logits[:, :-1].softmax(-1).detach(), logits[:, 1:].softmax(-1)
     crossed = -(now * (following + _EPSILON).log()).sum(-1).mean(-1)
     return masked_mean(crossed, ~is_first[:, 1:])
@@ -60,13 +51,7 @@ class SubtaskLoss:
     config: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """The weighted loss, a scalar, and statistics of the sub-tasks' use.
-
-        Args:
-            output: the policy's output; its extras are those of `SubtaskQNetwork`.
-            batch: `is_first` [B, T + 1].
-            progress: not used.
-        """
+        """See `ExtraLoss`; the network is a `SubtaskQNetwork`."""
         logits = output.extras[LOGITS]
         distance = mean_squared_distance(output.extras[TABLE][0, 0])
         change = change_of_choice(logits, batch["is_first"])

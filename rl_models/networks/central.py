@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks, embed_and_convolve, grid_convolutions
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
@@ -20,28 +21,18 @@ from rl_models.runtime.device import steps_with_starts
 
 
 class OneMemory(nn.Module):
-    """Encoder of all agents together -> LSTM -> features of the team; a subclass adds the encoder `sight`.
-
-    Attributes:
-        observation_keys: the one observation that the encoder reads.
-    """
+    """Encoder of all agents together (`sight`, which a subclass adds) -> LSTM -> features of the team."""
 
     observation_keys: tuple[str, ...]
     sight: nn.Module
 
     def add_recurrence(self, num_agents: int, visual_features: int, hidden_size: int) -> None:
-        """Build everything after the encoder, which must be there already, and set all initial weights.
-
-        Args:
-            num_agents: N.
-            visual_features: width of what the encoder makes of all agents' observations.
-            hidden_size: width of the LSTM.
-        """
+        """Build everything after the encoder, which must be there already, and set all initial weights."""
         self.num_agents = num_agents
         self.hidden_size = hidden_size
         self.features = hidden_size
         self.lstm = SteppedLstm(visual_features, hidden_size)
-        self.update = _mlp(hidden_size, hidden_size, hidden_size)
+        self.update = dense((hidden_size, hidden_size, hidden_size), nn.ReLU)
         glorot_(self)
 
     def initial_state(self, batch: int) -> State:
@@ -50,13 +41,7 @@ class OneMemory(nn.Module):
         return {"output": zeros, "memory": zeros.clone()}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features of the team, [B, T, 1, hidden_size] float32.
-
-        Args:
-            obs: the observation that the encoder reads, [B, T, N, ...] uint8.
-            state: `output` and `memory` before the first step, [B, hidden_size] float32 each.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
-        """
+        """Features of the team, [B, T, 1, hidden_size] float32, from the encoder's observation [B, T, N, ...] uint8."""
         seen = obs[self.observation_keys[0]]
         visual = apply_in_chunks(self.sight, seen.flatten(0, 1)).unflatten(0, seen.shape[:2])
         outputs, state = self._run_lstm(self.lstm.input_gates(visual), state, is_first)
@@ -83,13 +68,7 @@ class Central(OneMemory):
     observation_keys = ("view",)
 
     def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
-        """Build the network.
-
-        Args:
-            config: widths, the same as for TBONE; those of agents' vectors and of messages have no effect.
-            num_agents: N.
-            view: (C, 15, 15), shape of one agent's observation.
-        """
+        """Build the network for N agents, each with a view (C, 15, 15)."""
         super().__init__()
         encoder = _SideBySide if num_agents == 2 else _Stacked
         self.sight = encoder(config, num_agents, view[0])
@@ -104,7 +83,7 @@ class _SideBySide(nn.Module):
         features = config.channels[-1]
         self.embedding = ChannelEmbedding(channels, config.cell_features)
         self.convolutions = grid_convolutions(config.cell_features, config.channels)
-        self.together = _mlp(num_agents * features, num_agents * features, features)
+        self.together = dense((num_agents * features, num_agents * features, features), nn.ReLU)
 
     def forward(self, views: Tensor) -> Tensor:
         """Views [K, N, C, 15, 15] -> features [K, channels of the last convolution]."""
@@ -128,7 +107,3 @@ class _Stacked(nn.Module):
         image = cells.permute(0, 3, 4, 1, 2).flatten(-2).movedim(-1, 1)
         visual: Tensor = self.convolutions(image)
         return visual
-
-
-def _mlp(inputs: int, hidden_size: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden_size), nn.ReLU(), nn.Linear(hidden_size, outputs), nn.ReLU())

@@ -71,24 +71,12 @@ class CommandHistory(nn.Module):
 
 
 class CommandedUnits(Stateless):
-    """Observations of commanded units -> features of a collective action.
-
-    Attributes:
-        widths: widths of the features.
-    """
+    """Observations of commanded units -> features of a collective action, of these `widths`."""
 
     def __init__(
         self, config: CommandedUnitsConfig, spec: UnitSpec, texts: Tensor, vocabulary: int, num_agents: int
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            spec: units and orders of the game.
-            texts: [D, L] int, the instructions, as for `InstructionReader`.
-            vocabulary: V.
-            num_agents: N.
-        """
+        """Build the network; `texts` [D, L] int are the instructions, as for `InstructionReader`."""
         super().__init__()
         self.num_agents, self._spec = num_agents, spec
         self.map = UnitMap(spec, config.channels)

@@ -49,11 +49,7 @@ observed movement [B, T, N, E], 0 for a sprite that is gone.
 
 @dataclass(frozen=True)
 class SentenceNumbers:
-    """All sentences as texts of one token, their number, so that collectors keep their encodings like those of texts.
-
-    Attributes:
-        table: [D, 1] int64, number of each sentence.
-    """
+    """All sentences as texts of one token, their number [D, 1] int64, so that collectors keep their encodings."""
 
     table: NDArray[np.int64]
 
@@ -78,16 +74,10 @@ class Sprites:
 
 
 def attend(table: Tensor, sprites: Sprites, shown: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Attention of sprites over the sentences of their frame's manual.
+    """Attention of sprites over the sentences of their manual, from scores of queries and sentences [V, U].
 
-    Args:
-        table: [V, U] float32, scores of queries and sentences.
-        sprites: sprites that attend.
-        shown: [K, T, E] bool, as for `shares_of_cells`.
-
-    Returns:
-        attention [K, T, E, n] float32; share of each sprite in its cell [K, T, E, 1] float32. The shares of a cell sum
-        to 1; the share of a sprite that is gone is 0.
+    Returns attention [K, T, E, n] float32 and each sprite's share in its cell, [K, T, E, 1] float32: the shares of a
+    cell sum to 1, and that of a sprite that is gone is 0. `shown` is that of `shares_of_cells`.
     """
     shares = shares_of_cells(sprites.queries, sprites.cells, table.dtype, shown)
     attention = attend_to_manual(table, sprites.queries, shares, sprites.manual)
@@ -95,32 +85,17 @@ def attend(table: Tensor, sprites: Sprites, shown: Tensor | None = None) -> tupl
 
 
 class Emma(EntityNetwork):
-    """Entity-conditioned attention over a manual.
-
-    Attributes:
-        own_texts: the sentences, for collectors that keep encodings.
-        encoder: encoder of the sentences.
-        reader: computes keys and values.
-    """
+    """Entity-conditioned attention over a manual."""
 
     def __init__(
         self, config: EmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder, sees_movement: bool = False
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths and options.
-            sizes: sizes of the world.
-            encoder: encoder of the sentences.
-            sees_movement: whether queries hold how sprites move.
-        """
         super().__init__(EmmaBody(config, sizes), sizes.num_agents)
         assert isinstance(encoder, nn.Module)
         self.encoder = encoder
         self.reader = SentenceReader(encoder.features, config.features)
         glorot_matrices_(self.reader)
-        self.numbers: Tensor
-        self.register_buffer("numbers", torch.arange(encoder.num_sentences)[:, None], persistent=False)
+        self.numbers = nn.Buffer(torch.arange(encoder.num_sentences)[:, None], persistent=False)
         self.own_texts: Mapping[str, SentenceNumbers] = {MANUAL: SentenceNumbers(self.numbers.numpy())}
         self._averages, self._side = config.averages_sentences, sizes.side
         self.movements = nn.Embedding(MOVEMENTS, config.features, padding_idx=0) if sees_movement else None
@@ -128,14 +103,9 @@ class Emma(EntityNetwork):
             nn.init.zeros_(self.movements.weight)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D sentences, name -> [D, ...].
+        """Encodings of sentence ids [D, 1] int: `keys` [D, d] and `shares` [D, ...], the values after the convolution.
 
-        They are `keys` [D, d], and `shares` [D, ...], the values after the convolution. If the network shows attention,
-        also `key_words` and `value_words` [D, L].
-
-        Args:
-            key: not used.
-            tokens: [D, 1] int, sentence ids.
+        If the network shows attention, also `key_words` and `value_words` [D, L].
         """
         states, lengths = self.encoder(tokens[:, 0])
         read = self.reader(states, lengths)
@@ -225,13 +195,7 @@ class GameId(EntityNetwork):
     """
 
     def __init__(self, config: EmmaConfig, sizes: EmmaSizes, roles: int = 3) -> None:
-        """Build the network.
-
-        Args:
-            config: widths; the options of attention have no effect.
-            sizes: sizes of the world.
-            roles: R, number of roles.
-        """
+        """Build the network for R roles; the options of attention have no effect."""
         super().__init__(EmmaBody(config, sizes, roles * config.features), sizes.num_agents)
 
     def _forward_frames(self, obs: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:

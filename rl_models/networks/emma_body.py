@@ -39,20 +39,10 @@ class EmmaSizes:
 
 
 class EmmaBody(nn.Module):
-    """Table of symbols, convolution and towers.
-
-    Attributes:
-        features: 2 * hidden_size, the features of the policy and then those of the value.
-    """
+    """Table of symbols, convolution and towers: the features of the policy and then those of the value."""
 
     def __init__(self, config: EmmaConfig, sizes: EmmaSizes, more_inputs: int = 0) -> None:
-        """Build the layers.
-
-        Args:
-            config: widths and options.
-            sizes: sizes of the world.
-            more_inputs: width of other inputs of the towers, beside the grid.
-        """
+        """Build the layers; `more_inputs` is the width of further inputs of the towers, beside the grid."""
         super().__init__()
         self.features = 2 * config.hidden_size
         others = sizes.agent_symbols if sizes.num_agents > 1 else 0
@@ -70,14 +60,7 @@ class EmmaBody(nn.Module):
         return nn.functional.embedding(torch.arange(len(weight), device=weight.device), weight, padding_idx=0)
 
     def agents(self, obs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """The agents in K = B * T * N frames, the agent itself first.
-
-        Args:
-            obs: `agent_symbols` and `agent_cells` [B, T, N, moments, N] uint8.
-
-        Returns:
-            shares in the convolution [K, T, N, window * C] float32; cells [K, T, N] int64.
-        """
+        """Shares in the convolution [K, T, N, window * C] float32 and cells [K, T, N] of the agents, itself first."""
         symbols, cells = obs["agent_symbols"].flatten(0, 2).long(), obs["agent_cells"].flatten(0, 2)
         is_other = (torch.arange(symbols.shape[-1], device=symbols.device) > 0) & (symbols > 0)
         return self.project_symbols(symbols + is_other * self._sizes.agent_symbols), cells
@@ -92,9 +75,7 @@ class EmmaBody(nn.Module):
     def grid(self, entities: tuple[Tensor, Tensor], agents: tuple[Tensor, Tensor]) -> Tensor:
         """Result of the convolution of K frames, [K, positions * C] float32.
 
-        Args:
-            entities: shares of the entities in the convolution [K, T, S, window * C], and their cells [K, T, S].
-            agents: shares of the N agents [K, T, N, window * C], and their cells [K, T, N].
+        Entities and agents are shares in the convolution, [K, T, S, window * C], and cells, [K, T, S].
         """
         shares, cells = (torch.cat([one, other], 2).flatten(1, 2) for one, other in zip(entities, agents, strict=True))
         output = self.convolution.lay_out(shares / (1 + self._sizes.num_agents), cells)
@@ -103,13 +84,7 @@ class EmmaBody(nn.Module):
     def forward(
         self, entities: tuple[Tensor, Tensor], agents: tuple[Tensor, Tensor], more: Tensor | None = None
     ) -> Tensor:
-        """Features of K frames, [K, 2 * hidden_size] float32.
-
-        Args:
-            entities: shares of the entities in the convolution [K, T, S, window * C], and their cells [K, T, S].
-            agents: shares of the N agents [K, T, N, window * C], and their cells [K, T, N].
-            more: [K, more_inputs] float32, other inputs of the towers.
-        """
+        """Features of K frames, [K, 2 * hidden_size] float32; `more` [K, more_inputs] are inputs beside `grid`."""
         grid = self.grid(entities, agents)
         hidden = nn.functional.leaky_relu(self.first(grid if more is None else torch.cat([grid, more], -1)))
         towers = hidden.chunk(2, -1)
@@ -129,11 +104,6 @@ class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
 
     Observations stack the last time steps, so the networks are not recurrent.
-
-    Attributes:
-        body: the layers above an entity's feature.
-        features: F, width of the features.
-        shows_attention: whether the extras hold attention maps, if the network attends.
     """
 
     def __init__(self, body: EmmaBody, num_agents: int) -> None:

@@ -30,11 +30,7 @@ agents i + 1, i + 2, ... modulo N."""
 
 @runtime_checkable
 class DividesEntities(Protocol):
-    """A network whose extras hold the parts of a `Division`.
-
-    Attributes:
-        divides_entities: True.
-    """
+    """A network whose extras hold the parts of a `Division`."""
 
     divides_entities: bool
 
@@ -67,14 +63,7 @@ class Division:
 
 
 def divide(logits: Tensor, entities: Tensor, offsets: Tensor, uniforms: Tensor | None) -> Division:
-    """Draw the masks of K frames.
-
-    Args:
-        logits: [K, E, 2] float32, for the agent and for the others.
-        entities: [K, E] bool, whether there is an entity.
-        offsets: [K, E, 2, 2] float32, as in a `Division`.
-        uniforms: [K, E] in [0, 1]; None takes the more probable side.
-    """
+    """Draw the masks of K frames from logits [K, E, 2] for the agent and for the others (`choose_first`)."""
     mask = choose_first(logits, uniforms) * entities
     return Division(mask, logits.softmax(-1)[..., 0] * entities, entities, offsets)
 
@@ -83,10 +72,7 @@ def nearest_agents(offsets: Tensor, is_here: Tensor | None = None) -> Tensor:
     """The agent itself (0) and the nearest other agent of each cell, [..., 2] int64; itself twice where it is alone.
 
     The nearest agent has the smallest Manhattan distance to the cell (EnDi, section 5.2, for more than two agents).
-
-    Args:
-        offsets: [..., N, 2], offsets of the cells from all agents, the agent itself first.
-        is_here: [..., N] bool, agents that are in the game, in the same order; None for all.
+    Offsets [..., N, 2] are from all agents, the agent itself first; so is `is_here` [..., N] bool, who is in the game.
     """
     distances = offsets[..., 1:, :].abs().sum(-1)
     if is_here is None:
@@ -113,24 +99,18 @@ _EPSILON = 1e-6
 """Smallest distance of a uniform number from 0 and 1, so that its logit is finite."""
 
 
-def choose_first(logits: Tensor, uniforms: Tensor | None, temperature: float = 1.0) -> Tensor:
+def choose_first(logits: Tensor, uniforms: Tensor | None) -> Tensor:
     """Draw one of two classes by straight-through Gumbel-softmax (Jang et al., 2017; EnDi, section 4.1).
 
-    The difference of two Gumbel variables has a logistic distribution, so one uniform number an element suffices.
-
-    Args:
-        logits: [..., 2] float32, logits of both classes.
-        uniforms: [...] in [0, 1]; None takes the more probable class.
-        temperature: tau; it changes the gradient, not the drawn class.
-
-    Returns:
-        [...] float32, exactly 1 for the first class and 0 for the second, with the gradient of the soft sample.
+    Logits [..., 2] -> [...] float32, exactly 1 for the first class and 0 for the second, with the gradient of the soft
+    sample. The difference of two Gumbel variables is logistic, so one uniform number in [0, 1] an element suffices;
+    without, the more probable class is taken.
     """
     margin = logits[..., 0] - logits[..., 1]
     if uniforms is not None:
         inside = uniforms.to(margin.dtype).clamp(_EPSILON, 1 - _EPSILON)
         margin = margin + inside.logit()
-    soft = torch.sigmoid(margin / temperature)
+    soft = torch.sigmoid(margin)
     # The difference is exactly 0, so the result is exactly 0 or 1.
     return (margin > 0).to(soft.dtype) + (soft - soft.detach())
 
@@ -167,14 +147,7 @@ class DividedReading(ReadingNetwork):
     divides_entities = True
 
     def __init__(self, config: DividedReadingConfig, sizes: ReadingSizes, is_entity: Tensor, num_actions: int) -> None:
-        """Build the network.
-
-        Args:
-            config: widths and options.
-            sizes: sizes of the world.
-            is_entity: [K] bool, names of entities that can be divided.
-            num_actions: A.
-        """
+        """Build the network; `is_entity` [K] bool marks the names of entities that can be divided."""
         check_team(sizes.num_agents)
         backbone = config.backbone
         words = sizes.make_words(backbone.word_features)
@@ -185,8 +158,7 @@ class DividedReading(ReadingNetwork):
         self.division = nn.Conv2d(2 * self.goal_stack.features, 2, 3, padding=1)
         others = sizes.num_agents - 1
         self.others = OthersHead(self.features, others, num_actions) if config.models_others else None
-        self.is_entity: Tensor
-        self.register_buffer("is_entity", is_entity.bool(), persistent=False)
+        self.is_entity = nn.Buffer(is_entity.bool(), persistent=False)
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...]:
         """(H, W, P), one number for each name in each cell; `obs` is name -> [B, N, ...]."""

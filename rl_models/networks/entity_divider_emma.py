@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sentences import score_table
 from rl_models.layers.tracks import row_and_column, tracks
@@ -52,14 +53,6 @@ class DividedEmma(Emma):
     renamed_weights: ClassVar[Mapping[str, str]] = {"goal_avatars.weight": "goal_agents.weight"}
 
     def __init__(self, config: DividedEmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder, num_actions: int) -> None:
-        """Build the network.
-
-        Args:
-            config: widths and options.
-            sizes: sizes of the world.
-            encoder: encoder of the sentences.
-            num_actions: A.
-        """
         check_team(sizes.num_agents)
         super().__init__(config.backbone, sizes, encoder)
         backbone, width = config.backbone, config.goal_features
@@ -70,13 +63,9 @@ class DividedEmma(Emma):
         self.division = NeighbourConvolution(2 * width, 2)
         self.others = None
         if config.models_others:
-            self.others = nn.Sequential(
-                nn.Linear(self.body.first.in_features, backbone.hidden_size),
-                nn.LeakyReLU(),
-                nn.Linear(backbone.hidden_size, backbone.hidden_size),
-                nn.LeakyReLU(),
-                OthersHead(backbone.hidden_size, sizes.num_agents - 1, num_actions),
-            )
+            width = backbone.hidden_size
+            tower = dense((self.body.first.in_features, width, width), nn.LeakyReLU)
+            self.others = nn.Sequential(*tower, OthersHead(width, sizes.num_agents - 1, num_actions))
         goal = self.goal_symbols, self.goal_values, self.goal_offsets, self.goal_agents, self.division
         for part in (*goal, self.others):
             if part is not None:
@@ -140,23 +129,14 @@ class DividedEmma(Emma):
 
 
 class NeighbourConvolution(nn.Module):
-    """A 3 x 3 convolution over a grid that is nearly empty, computed at the cells of its sprites only.
-
-    At these cells it equals `nn.Conv2d` over all cells with zero padding.
-    """
+    """A 3 x 3 convolution over a nearly empty grid, computed at its sprites' cells only, where it is `nn.Conv2d`."""
 
     def __init__(self, features: int, outputs: int) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(features, outputs, 3, padding=1)
 
     def forward(self, features: Tensor, cells: Tensor, side: int) -> Tensor:
-        """Output of the convolution at the cells of the sprites, [K, S, outputs] float32.
-
-        Args:
-            features: [K, S, F] float32, 0 for sprites that are gone; a cell has the sum of its sprites' features.
-            cells: [K, S] int, row * side + column.
-            side: cells along a side of the grid.
-        """
+        """Output [K, S, outputs] float32 at cells [K, S] with features [K, S, F], 0 for sprites that are gone."""
         convolution = self.convolution
         kernel = convolution.weight.flatten(2).permute(2, 0, 1)  # [9, outputs, F]
         shares = torch.einsum("ksf,wof->kswo", features, kernel)

@@ -42,14 +42,7 @@ class DividedMatching(MatchingReader):
     def __init__(
         self, config: DividedMatchingConfig, sizes: MatchingSizes, is_entity: Tensor, num_actions: int
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths and options.
-            sizes: sizes of the world.
-            is_entity: [K] bool, names of entities that can be divided; they are nodes.
-            num_actions: A.
-        """
+        """Build the network; `is_entity` [K] bool marks the names that can be divided, which are nodes."""
         check_team(sizes.num_agents)
         backbone = config.backbone
         super().__init__(backbone, sizes)
@@ -60,8 +53,7 @@ class DividedMatching(MatchingReader):
         self.division = nn.Linear(4 * config.goal_features, 2)
         others = sizes.num_agents - 1
         self.others = OthersHead(self.features, others, num_actions) if config.models_others else None
-        self.is_entity: Tensor
-        self.register_buffer("is_entity", is_entity.bool(), persistent=False)
+        self.is_entity = nn.Buffer(is_entity.bool(), persistent=False)
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...]:
         """(H, W, P), one number for each name in each cell; `obs` is name -> [B, N, ...]."""

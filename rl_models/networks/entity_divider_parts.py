@@ -80,16 +80,7 @@ class DividedParts(TowersOfParts):
         num_actions: int,
         goal_features: int,
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            parts: parts of an agent's observation, those of the entities among them.
-            entities: keys of the entities.
-            num_agents: N.
-            num_actions: A.
-            goal_features: width of the grounded goal for each of the two sides.
-        """
+        """Build the network; `goal_features` is the width of the grounded goal for each of the two sides."""
         check_team(num_agents)
         super().__init__(config, parts, num_agents, critic="own")
         (part,) = (part for part in parts if part.key == entities.key)

@@ -25,15 +25,7 @@ class Film2(nn.Module):
     def __init__(
         self, inputs: int, text_features: int, channels: int, modulates_text: bool = True, kernel_size: int = 3
     ) -> None:
-        """Build the layer.
-
-        Args:
-            inputs: channels of the visual features.
-            text_features: width of the text features.
-            channels: C, channels of the output.
-            modulates_text: False leaves out eqs. 4-6, and the layer is FiLM.
-            kernel_size: side of the convolutions' kernels, an odd number; 1 for a grid of one cell.
-        """
+        """Build the layer; without `modulates_text` (eqs. 4-6) it is FiLM, and a kernel of side 1 is for one cell."""
         super().__init__()
         self.channels = channels
         self.modulates_text = modulates_text
@@ -42,15 +34,7 @@ class Film2(nn.Module):
         self.projections = nn.Linear(text_features, channels * (3 if modulates_text else 2))
 
     def forward(self, visual: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
-        """Modulated features and their summary.
-
-        Args:
-            visual: X_vis, [K, H, W, inputs] float32.
-            text: x_text, [K, text features] float32.
-
-        Returns:
-            V [K, H, W, C] float32 (eq. 7) and its maximum over the grid, s [K, C] float32 (eq. 8).
-        """
+        """V [K, H, W, C] float32 (eq. 7) and its maximum over the grid, s [K, C] float32 (eq. 8)."""
         images = _convolve(self.convolutions, visual).split(self.channels, -1)
         vectors = self.projections(text)[:, None, None].split(self.channels, -1)
         output = _modulated(images[0], vectors[0], vectors[1])
@@ -77,11 +61,7 @@ def _convolve(convolution: nn.Conv2d, grid: Tensor) -> Tensor:
 
 
 class GridStack(nn.Module, ABC):
-    """Layers over the grid, which read the texts in their own way.
-
-    Attributes:
-        features: channels of the last layer.
-    """
+    """Layers over the grid, which read the texts in their own way."""
 
     features: int
 
@@ -89,16 +69,10 @@ class GridStack(nn.Module, ABC):
     def forward(
         self, cells: Tensor, offsets: Tensor, fixed: Tensor, attend: DocumentAttention | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Output of the last layer and its maximum over the grid.
+        """V of the last layer [K, H, W, F] float32, and its maximum over the grid [K, F] float32.
 
-        Args:
-            cells: [K, H, W, cell features] float32.
-            offsets: [K, H, W, 2] float32, offsets of the cells from the agent.
-            fixed: [K, text features] float32, the part of the text features that does not depend on the grid.
-            attend: attention to the document; None if layers do not attend to it.
-
-        Returns:
-            V of the last layer [K, H, W, F] float32; its maximum over the grid [K, F] float32.
+        Of cells [K, H, W, cell features], their offsets from the agent [K, H, W, 2], and the part of the text features
+        that does not depend on the grid [K, text features], float32 each.
         """
 
     def first_query(self, cells: Tensor) -> Tensor:
@@ -121,16 +95,10 @@ class Film2Stack(GridStack):
     ) -> None:
         """Build the layers.
 
-        Args:
-            cell_features: width of a cell's vector.
-            text_features: width of the fixed text features.
-            context_features: width of a context of the document (eq. 18); 0 if layers do not attend to it.
-            channels: channels of each layer. With three or more layers the input of the last is the sum of the two
-                layers before it, which must have equal channels.
-            modulates_text: False gives FiLM (the ablation no_text_mod).
-            first_summary: s_0 of the released code (`linear_of_max`) or of the paper (`max_of_linear`).
-            shared_features: width of the last part of a context, which is compared with a cell as it is: that of a
-                cell's vector, or 0 for none.
+        With three or more layers the input of the last is the sum of the two before it, which must have equal channels.
+        `context_features` is the width of a context of the document (eq. 18), 0 if layers do not attend to it; its last
+        `shared_features` are compared with a cell as it is. Without `modulates_text` it is FiLM (the ablation
+        no_text_mod). `first_summary` is s_0 of the released code (`linear_of_max`) or of the paper (`max_of_linear`).
         """
         super().__init__()
         check_channels(channels)
@@ -213,11 +181,6 @@ class ConvolutionStack(GridStack):
 
 
 def layer_input(outputs: list[Tensor], layers: int) -> Tensor:
-    """Input [K, H, W, F] of the next layer: the last output; for the last of three or more layers the last two's sum.
-
-    Args:
-        outputs: [K, H, W, F] float32 each, the cells and the outputs of the layers so far.
-        layers: number of all layers.
-    """
+    """Input [K, H, W, F] of the next layer: the last output; for the last of three or more the last two's sum."""
     is_last = len(outputs) == layers
     return outputs[-1] + outputs[-2] if is_last and layers > 2 else outputs[-1]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.grid_convolutions import apply_in_chunks, whole_input_convolution
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import GridCnnConfig
@@ -24,14 +25,7 @@ class GridCnn(Stateless):
     def __init__(
         self, config: GridCnnConfig, num_agents: int, view: tuple[int, int, int], key: str = "lossless"
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            view: (C, H, W), shape of one agent's observation.
-            key: observation key of the grid.
-        """
+        """Build the network for N agents that see (C, H, W) under an observation key each."""
         super().__init__()
         channels, height, width = view
         if min(height, width) < 3:
@@ -40,18 +34,12 @@ class GridCnn(Stateless):
         self.observation_keys = (key,)
         self.convolutions = nn.Sequential(*_convolutions(channels, config))
         flat = config.channels[-1] * (height - 2) * (width - 2)
-        self.dense = nn.Sequential(*_linear_layers(flat, config.hidden_sizes))
+        self.dense = dense((flat, *config.hidden_sizes), nn.LeakyReLU)
         self.features = config.hidden_sizes[-1]
         glorot_(self)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of each agent at each step.
-
-        Args:
-            obs: the grid [B, T, N, C, H, W] of any number type, and optionally `legal` [B, T, N, A] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of grids [B, T, N, C, H, W] of any number type."""
         grid = obs[self.observation_keys[0]]
         features = apply_in_chunks(self._encode, grid.flatten(0, 2))
         return Features(features.unflatten(0, grid.shape[:3]), {}, legal=legal_actions(obs))
@@ -76,10 +64,3 @@ def _convolutions(channels: int, config: GridCnnConfig) -> Iterator[nn.Module]:
         yield nn.Conv2d(channels, width, kernel, padding=0 if number == last else kernel // 2)
         yield nn.LeakyReLU()
         channels = width
-
-
-def _linear_layers(inputs: int, widths: tuple[int, ...]) -> Iterator[nn.Module]:
-    for width in widths:
-        yield nn.Linear(inputs, width)
-        yield nn.LeakyReLU()
-        inputs = width

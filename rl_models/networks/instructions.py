@@ -13,13 +13,7 @@ PADDING = 0
 
 
 class InstructionReader(nn.Module):
-    """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age.
-
-    Attributes:
-        features: width of an instruction's vector.
-    """
-
-    texts: Tensor
+    """Rows of a table of texts -> vectors: words, an LSTM's last state, position and age."""
 
     def __init__(
         self,
@@ -31,19 +25,9 @@ class InstructionReader(nn.Module):
         slots: int = 5,
         oldest: int = 10,
     ) -> None:
-        """Build the reader.
-
-        Args:
-            texts: [D, L] int, tokens; 0 is padding, and row 0 is the empty text.
-            vocabulary: V.
-            word_features: width of a word.
-            sentence_features: width of the LSTM.
-            slot_features: width of a position's and of an age's vector.
-            slots: S, how many of the latest instructions are read.
-            oldest: largest age.
-        """
+        """Build the reader of texts [D, L] int, 0 for padding, of which row 0 is the empty one."""
         super().__init__()
-        self.register_buffer("texts", texts.long(), persistent=False)
+        self.texts = nn.Buffer(texts.long(), persistent=False)
         self.words = nn.Embedding(vocabulary, word_features)
         self.lstm = nn.LSTM(word_features, sentence_features, batch_first=True)
         self.positions, self.ages = nn.Embedding(slots, slot_features), nn.Embedding(oldest + 1, slot_features)
@@ -57,15 +41,7 @@ class InstructionReader(nn.Module):
         return states.gather(1, last).squeeze(1).masked_fill(is_empty, 0.0)
 
     def forward(self, rows: Tensor, ages: Tensor) -> Tensor:
-        """The latest instructions, newest first.
-
-        Args:
-            rows: [..., S] int, rows of the texts; 0 for none.
-            ages: [..., S] int, how long ago each was given.
-
-        Returns:
-            [..., S, features] float32.
-        """
+        """Vectors [..., S, features] of the latest instructions, newest first; rows (0: none) and ages [..., S]."""
         used, which = distinct(rows.long(), len(self.texts))
         sentences = self.read(self.texts[used])[which]
         positions = self.positions.weight.expand(*rows.shape, -1)

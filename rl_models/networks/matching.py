@@ -106,12 +106,6 @@ class MatchingReader(Stateless, NodeStates):
     renamed_weights: ClassVar[Mapping[str, str]] = {"walls": "edges"}
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
-        """Build the layers.
-
-        Args:
-            config: widths and ablations.
-            sizes: sizes of the world.
-        """
         words = config.word_features, config.window, config.sharpness, config.has_two_tables, config.reads
         mentions = Mentions(sizes.vocabulary, *words, config.unit_words)
         for name, weight in mentions.named_parameters():
@@ -121,10 +115,8 @@ class MatchingReader(Stateless, NodeStates):
         self.config, self.num_agents, self.features = config, sizes.num_agents, config.features
         self.shows_attention = False
         self.sentence_end, self._most_shown = sizes.sentence_end, sizes.most_shown
-        self.names: Tensor
-        self.kinds: Tensor
-        self.register_buffer("names", sizes.names.long(), persistent=False)
-        self.register_buffer("kinds", sizes.kinds.long(), persistent=False)
+        self.names = nn.Buffer(sizes.names.long(), persistent=False)
+        self.kinds = nn.Buffer(sizes.kinds.long(), persistent=False)
         self.mentions = mentions
         self.node_output = nn.Linear(2 * config.node_features, config.features)
         self.output = nn.Linear(config.features, config.features)
@@ -137,15 +129,7 @@ class MatchingReader(Stateless, NodeStates):
         return {"vector": self.mentions.vectors(tokens)}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step.
-
-        Args:
-            obs: `grid` [B, T, N, H, W, P] uint8, names in each cell; `position` [B, T, N, N, 2] uint8, row and column
-                of the agents, the agent itself first; `inventory` [B, T, N, N] uint8, names; `document` and `goal` as
-                `texts.py` describes; optionally `legal` [B, T, N, A] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of every step; inputs as for `ReadingNetwork.forward`."""
         lead = obs["grid"].shape[:3]
         document = encode_texts(obs, DOCUMENT, self.encode_text)
         frames = self._frames(obs, document)

@@ -55,15 +55,9 @@ def make_nodes(
 ) -> Nodes:
     """Nodes of K frames.
 
-    Args:
-        grid: [K, H, W, P] uint8, names in each cell.
-        position: [K, 2] int64, row and column of the agent.
-        inventory: [K, N] int64, names of held items.
-        goals: [K] int64, row of the goal among the distinct goals.
-        num_goals: number of rows of goals.
-        kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
-        reach: cells up to which offsets are told apart.
-        most: number of nodes of cells that a frame has at most.
+    From names in cells [K, H, W, P] uint8, the agent's row and column [K, 2], names of held items [K, N], the row of
+    the goal among `num_goals` [K], and the kind of each name, of which 0 is no node. Offsets are told apart up to
+    `reach` cells, and a frame has at most `most` nodes of cells.
     """
     width, names = grid.shape[2:]
     flat = grid.flatten(1).long()
@@ -94,12 +88,9 @@ def place_rows(offsets: Tensor, reach: int) -> tuple[Tensor, Tensor]:
 
 
 def seen_from(nodes: Nodes, offsets: Tensor, reach: int) -> Nodes:
-    """The same nodes with their places relative to another agent. Inventories and the goal keep theirs.
+    """The same nodes with their places relative to another agent; inventories and the goal keep theirs.
 
-    Args:
-        nodes: nodes of K frames.
-        offsets: [K, H * W * P, 2] int64, (row, column) offsets of everything in the grid from the other agent.
-        reach: cells up to which offsets are told apart.
+    Offsets [K, H * W * P, 2] int64 are (row, column) of everything in the grid from the other agent.
     """
     is_in_grid = nodes.cells < offsets.shape[1]
     index = nodes.cells.clamp(max=offsets.shape[1] - 1)[..., None].expand(-1, -1, 2)
@@ -123,25 +114,12 @@ _GAIN = 2.0
 
 
 class NodeStates(nn.Module):
-    """Turns nodes and the features of their pairs into states.
-
-    Attributes:
-        reach: number of cells up to which every offset from an agent has a row of its own.
-    """
+    """Turns nodes and the features of their pairs into states; offsets up to `reach` cells have a row each."""
 
     def __init__(
         self, features: int, mentions: Mentions, num_agents: int, num_kinds: int, reach: int, sees_names: bool
     ) -> None:
-        """Build the layers.
-
-        Args:
-            features: H, width of a state.
-            mentions: module that computes the features of pairs; its weights are not part of this module.
-            num_agents: N, number of inventories.
-            num_kinds: number of kinds of nodes, with kind 0.
-            reach: number of cells up to which every offset from an agent has a row of its own.
-            sees_names: whether states hold the vectors of names.
-        """
+        """Build the layers; the weights of `mentions` are not part of this module."""
         super().__init__()
         self.reach = reach
         self.place = table((2 * reach + 1) ** 2 + num_agents + 1, features)
@@ -156,13 +134,7 @@ class NodeStates(nn.Module):
         self.of_pair = _scaled(nn.Linear(mentions.num_features, features, bias=False), _GAIN)
 
     def first_states(self, nodes: Nodes, things: Tensor, pairs: PairFeatures) -> Tensor:
-        """h0 (eq. 8), [K, X, H] float32.
-
-        Args:
-            nodes: X nodes of each of K frames.
-            things: [Q, F] float32, vectors of all things.
-            pairs: features of all pairs of the nodes.
-        """
+        """h0 (eq. 8) of X nodes of K frames, [K, X, H] float32; `things` [Q, F] are vectors of all things."""
         with_goal = self.with_goal(pairs.features)[pairs.of_frames[:, :, -1]]
         state = (
             self.place[nodes.places]
@@ -177,22 +149,14 @@ class NodeStates(nn.Module):
         return state.relu()
 
     def messages(self, states: Tensor, pairs: PairFeatures) -> Tensor:
-        """Messages from each node of a frame to each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32.
-
-        The first X are the nodes that send, so that `received` is one product of matrices.
-        """
+        """Messages from each node (first X) to each other (the terms of eq. 9): [K, X, H] -> [K, X, X, H] float32."""
         # In place, because these are the largest tensors of the network, and each copy of one costs as much as the sum.
         messages: Tensor = self.of_pair(pairs.features)[pairs.of_frames.mT]
         return messages.add_(self.to_receiver(states)[:, None]).add_(self.to_sender(states)[:, :, None]).relu_()
 
 
 def received(messages: Tensor, weights: Tensor) -> Tensor:
-    """h1 (eq. 9), [K, X, H] float32.
-
-    Args:
-        messages: [K, X, X, H] float32, by `NodeStates.messages`.
-        weights: [K, X] float32 or bool, 0 for nodes whose messages are left out, such as padding.
-    """
+    """h1 (eq. 9), [K, X, H] float32, of messages [K, X, X, H] with weights [K, X], 0 for those that are left out."""
     summed = weights.to(messages.dtype)[:, None] @ messages.flatten(2)
     return summed.view(len(messages), *messages.shape[2:]) / 2
 

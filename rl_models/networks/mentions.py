@@ -83,13 +83,7 @@ class Groups:
 
     @classmethod
     def of(cls, rows: Tensor, shown: Tensor, num_things: int) -> Groups:
-        """Group the things of K frames.
-
-        Args:
-            rows: [K] int64, document of each frame.
-            shown: [K, X] int64, things of each frame.
-            num_things: Q, number of things.
-        """
+        """Group the things [K, X] of K frames with documents [K], of `num_things` things."""
         if shown.device.type == "cpu":  # on an accelerator the number of groups would be read back
             keys, of_frames = (rows[:, None] * num_things + shown).unique(return_inverse=True)  # type: ignore[no-untyped-call]
             documents, group = keys.div(num_things, rounding_mode="floor").unique_consecutive(return_inverse=True)
@@ -121,17 +115,7 @@ class Mentions(nn.Module):
         reads: Reads = "pairs",
         unit_words: bool = True,
     ) -> None:
-        """Draw the words.
-
-        Args:
-            vocabulary: V, number of words; word 0 is the padding.
-            word_features: width of a word's vector.
-            window: R, number of words to either side of a mention that are compared.
-            sharpness: beta at first; it is learned.
-            has_two_tables: documents have a table of words of their own (ablation).
-            reads: `pairs`, or `vector` (ablation).
-            unit_words: vectors of words have length 1 (if not, an ablation).
-        """
+        """Draw the words of a vocabulary, of which word 0 is the padding (`MatchingOptions` has the options)."""
         super().__init__()
         self.unit_words = unit_words
         self.words = _words(vocabulary, word_features)
@@ -147,13 +131,7 @@ class Mentions(nn.Module):
         return nn.functional.embedding(tokens.long(), self._table(self.words), padding_idx=0).sum(1)
 
     def forward(self, document: EncodedTexts, things: Tensor, shown: Tensor) -> PairFeatures:
-        """Features of all pairs of things in K frames.
-
-        Args:
-            document: the documents' `words` and `sentences` [D, L] int64, by `document_words`.
-            things: [Q, F] float32, vectors of all things.
-            shown: [K, X] int64, things of each frame, as rows of `things`.
-        """
+        """Features of all pairs of things [K, X] in K frames, of vectors [Q, F] and documents by `document_words`."""
         groups = Groups.of(document.rows, shown, len(things))
         size = groups.things.shape[1]
         words, sentences = (
@@ -181,14 +159,8 @@ class Mentions(nn.Module):
     def contrast(self, document: EncodedTexts, things: Tensor, shown: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
         """Scores of K frames with U documents: sum over things n of logsumexp over words j of beta M[n, j].
 
-        Args:
-            document: as in `forward`.
-            things: as in `forward`.
-            shown: as in `forward`.
-            exists: [K, X] bool, False for padding.
-
-        Returns:
-            [K, U] float32, and the own document of each frame, [K] int64, U for one that is not among the U.
+        Inputs are those of `forward`, and `exists` [K, X] bool. Returns [K, U] float32 and the own document of each
+        frame, [K] int64, U for one that is not among the U.
         """
         used, rows = document.rows.unique(return_inverse=True)
         words = document.encoded["words"].index_select(0, used[:MAX_CONTRASTED])
@@ -227,15 +199,7 @@ class Mentions(nn.Module):
 
 
 def document_words(tokens: Tensor, sentence_end: int) -> Encoded:
-    """Words of D documents for `Mentions`, and the number of the sentence in which each word stands.
-
-    Args:
-        tokens: [D, L] int, 0 for padding.
-        sentence_end: the word that ends a sentence and belongs to it.
-
-    Returns:
-        `words` and `sentences`, [D, L] int64 each.
-    """
+    """`words` and `sentences`, the number of each word's sentence, [D, L] int64 each; `sentence_end` belongs to it."""
     words = tokens.long()
     is_end = words == sentence_end
     return {"words": words, "sentences": is_end.cumsum(1) - is_end.long()}

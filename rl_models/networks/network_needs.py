@@ -13,8 +13,6 @@ from rl_models.networks.network_config import NetworkName, PartsConfig, ReaderNa
 if TYPE_CHECKING:
     from rl_models.networks.parts import Part
 
-__all__ = ["NETWORKS", "NetworkNeeds", "fitted", "is_recurrent"]
-
 
 class NetworkNeeds(NamedTuple):
     """What a network reads and needs.
@@ -61,12 +59,7 @@ def is_recurrent(config: PartsConfig) -> bool:
 def fitted(config: PartsConfig, parts: Sequence[Part]) -> tuple[PartsConfig, list[Part]]:
     """The configuration with its reader, and the parts of an observation that the network reads.
 
-    Args:
-        config: names the network.
-        parts: parts of an agent's observation.
-
-    Raises:
-        ValueError: the observation lacks what the network needs.
+    Raises ValueError where the observation lacks what the network needs.
     """
     needed, texts = NETWORKS[config.name], [part for part in parts if part.is_text]
     if needed.needs == "images" and not any(part.is_image for part in parts):

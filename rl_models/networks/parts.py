@@ -20,11 +20,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.grid_convolutions import apply_in_chunks
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import PartsConfig, VectorConfig
 from rl_models.networks.tbone import TalkingAgents
-from rl_models.networks.text_readers import TextPart, TextReader, WordTable
+from rl_models.networks.text_readers import TextReader, WordTable
 from rl_models.networks.vector import VectorNetwork
 from rl_models.policy import Features, State, Stateless, legal_actions, present_only
 from rl_models.runtime.texts import TEXTS
@@ -79,11 +80,7 @@ class Part:
 
 
 class PartsEncoder(nn.Module):
-    """Arrays of one agent -> one vector.
-
-    Attributes:
-        features: F, width of the vector.
-    """
+    """Arrays of one agent -> one vector."""
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
         super().__init__()
@@ -110,17 +107,15 @@ class PartsEncoder(nn.Module):
                 self.register_buffer(self._tables[part.key], torch.from_numpy(part.table), persistent=False)
         if texts:
             words = self.words or self._words(config, texts)
-            read = [TextPart(part.key, part.size) for part in texts]
+            read = {part.key: part.size for part in texts}
             self.reader = TextReader(config.reader, read, words, self.features)
             self.features += self.reader.features
 
     def forward(self, obs: dict[str, Tensor], weights: Mapping[str, Tensor] | None = None) -> Tensor:
         """Vectors of agents, [B, T, N, F] float32.
 
-        Args:
-            obs: observations, name -> [B, T, N, ...].
-            weights: factors of numbers, names and kinds, key -> [B, T, N, ...], of which the array has the shape and
-                perhaps further axes; keys that are left out have weight 1.
+        `weights` are factors of numbers, names and kinds, key -> [B, T, N, ...], of which the array has the shape and
+        perhaps further axes; keys that are left out have weight 1.
         """
         weights = weights or {}
         flat = (self.entries(obs, part.key, weights).unsqueeze(-1).flatten(3) for part in self._vectors)
@@ -161,18 +156,12 @@ class PartsEncoder(nn.Module):
 
 
 class _NameEncoder(nn.Module):
-    """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector.
-
-    Attributes:
-        features: F, width of the output.
-    """
-
-    _table: Tensor
+    """Numbers of names -> the means of their words' vectors, in cells as an image, else as one vector."""
 
     def __init__(self, config: PartsConfig, part: Part, words: nn.Module) -> None:
         super().__init__()
         width = int(words.features)  # type: ignore[arg-type]  # a module's attribute has no type
-        self.register_buffer("_table", torch.from_numpy(part.table), persistent=False)
+        self._table = nn.Buffer(torch.from_numpy(part.table), persistent=False)
         grid = Part(part.key, (*part.shape[:2], part.shape[2] * width), is_image=True) if part.is_image else None
         self.image = None if grid is None else _ImageEncoder(config, grid)
         self.features = part.size * width if grid is None else config.image_features
@@ -197,17 +186,13 @@ class Scaling(nn.Module):
     becomes 23.8. So one very large entry does not dominate the others.
     """
 
-    _divisor: Tensor
-    _is_free: Tensor
-
     def __init__(self, scale: float | NDArray[np.floating]) -> None:
-        """Keep the divisors, [] or [V]; 0 for numbers without one."""
         super().__init__()
         divisor = torch.as_tensor(np.ravel(scale) if np.ndim(scale) else np.float32(scale), dtype=torch.float32)
         is_free = divisor == 0
         self._has_free, self._has_divisors = bool(is_free.any()), not bool(is_free.all())
-        self.register_buffer("_divisor", torch.where(is_free, 1.0, divisor), persistent=False)
-        self.register_buffer("_is_free", is_free, persistent=False)
+        self._divisor = nn.Buffer(torch.where(is_free, 1.0, divisor), persistent=False)
+        self._is_free = nn.Buffer(is_free, persistent=False)
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Numbers [..., V] float32 -> the same shape."""
@@ -255,11 +240,7 @@ def _convolutions(shape: Sequence[int], channels: Sequence[int]) -> Iterator[nn.
 
 
 class TeamState(nn.Module):
-    """The encoded observations of all agents, side by side; zeros for an agent that has left the game.
-
-    Attributes:
-        features: N times the width of one agent's.
-    """
+    """The encoded observations of all agents, side by side; zeros for an agent that has left the game."""
 
     def __init__(self, encoder: PartsEncoder, num_agents: int) -> None:
         super().__init__()
@@ -279,15 +260,7 @@ class TowersOfParts(Stateless):
     def __init__(
         self, config: PartsConfig, parts: Sequence[Part], num_agents: int, critic: Critic, rounds: int = 0
     ) -> None:
-        """Build both.
-
-        Args:
-            config: widths.
-            parts: parts of an agent's observation.
-            num_agents: N.
-            critic: observations from which a value is computed: `own`, or `team`.
-            rounds: rounds of CommNet's messages in the policy's network; 0 for none.
-        """
+        """Build both, with `rounds` of CommNet's messages in the policy's network."""
         super().__init__()
         self.num_agents, self._critic = num_agents, critic
         self.encoders = nn.ModuleList(PartsEncoder(config, parts) for _ in range(2))
@@ -322,20 +295,11 @@ class TboneOfParts(TalkingAgents):
     """Encoder -> dense layers -> LSTM -> talk -> reply, for the N agents of a team."""
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part], num_agents: int, masks: Sequence[str] = ()) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            parts: parts of an agent's observation.
-            num_agents: N.
-            masks: those of `legal` and `alive` that the game's observations have.
-        """
+        """Build the network; `masks` are those of `legal` and `alive` that the game's observations have."""
         super().__init__()
         self.encoder = PartsEncoder(config, parts)
         self.observation_keys = (*(part.key for part in parts), *masks)
-        widths = (self.encoder.features, *config.hidden_sizes)
-        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
-        self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        self.dense = dense((self.encoder.features, *config.hidden_sizes), nn.Tanh)
         self.add_recurrence(config.talk, num_agents, config.hidden_sizes[-1])
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:

@@ -7,7 +7,7 @@ so a row number means the same text for each of them; each member encodes the te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,26 +20,8 @@ from rl_models.team_world import Texts
 _SHARED = TEXTS, ENCODED
 
 
-class Member(FeatureNetwork, Protocol):
-    """A network that can be one of several.
-
-    Attributes:
-        shows_attention: whether the extras hold attention maps.
-    """
-
-    shows_attention: bool
-
-    def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]."""
-
-
 class PrivateNetworks(Stateless):
-    """N networks side by side, each for the observations of one agent.
-
-    Attributes:
-        features: F, width of each member's features.
-        own_texts: observation key -> table of the texts that the members store.
-    """
+    """N networks side by side, each for the observations of one agent."""
 
     def __init__(self, members: Sequence[FeatureNetwork]) -> None:
         super().__init__()
@@ -52,20 +34,20 @@ class PrivateNetworks(Stateless):
     @property
     def shows_attention(self) -> bool:
         """Whether the extras hold attention maps."""
-        return any(member.shows_attention for member in self._networks())
+        return any(member.shows_attention for member in self.members)
 
     @shows_attention.setter
     def shows_attention(self, value: bool) -> None:
-        for member in self._networks():
+        for member in cast(Any, self.members):
             member.shows_attention = value
 
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
         """Shape of the noise that one member needs at one step; `obs` is name -> [B, N, ...]."""
-        return noise_shape(self._networks()[0], obs)
+        return noise_shape(cast(FeatureNetwork, self.members[0]), obs)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts by every member: tokens [D, L] int -> name -> [D, N, ...]."""
-        encodings = [member.encode_text(key, tokens) for member in self._networks()]
+        encodings = [member.encode_text(key, tokens) for member in cast(Any, self.members)]
         return {name: torch.stack([one[name] for one in encodings], 1) for name in encodings[0]}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
@@ -75,9 +57,6 @@ class PrivateNetworks(Stateless):
         extras = {name: torch.cat([one.extras[name] for one in outputs], 2) for name in outputs[0].extras}
         legal = None if outputs[0].legal is None else torch.cat([one.legal for one in outputs], 2)
         return Features(torch.cat([one.features for one in outputs], 2), {}, None, extras, legal)
-
-    def _networks(self) -> list[Member]:
-        return cast(list[Member], list(self.members))
 
     def _with_encodings(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         for key in self.own_texts:
@@ -91,11 +70,6 @@ class PrivateNetworks(Stateless):
         own = {key: value[:, :, agent : agent + 1] for key, value in obs.items() if not key.startswith(_SHARED)}
         encoded = {key: value[:, agent] for key, value in obs.items() if key.startswith(ENCODED)}
         return own | encoded | {key: value for key, value in obs.items() if key.startswith(TEXTS)}
-
-
-def number_of_networks(shares_network: bool, num_agents: int) -> int:
-    """Number of networks of a team: 1 that all agents share, or one per agent."""
-    return 1 if shares_network else num_agents
 
 
 def shared_or_private(build: Callable[[], FeatureNetwork], members: int) -> FeatureNetwork:

@@ -7,7 +7,6 @@ without one is not observed. An encoder reads the observations.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Protocol
 
 import torch
@@ -21,11 +20,7 @@ ENCODED = "q/encoded"
 
 
 class Encoder(Protocol):
-    """Turns the observations of each step into vectors.
-
-    Attributes:
-        features: width of a vector.
-    """
+    """Turns the observations of each step into vectors."""
 
     features: int
 
@@ -33,44 +28,25 @@ class Encoder(Protocol):
         """Observations, name -> [B, T, N, ...], to [B, T, N, F] float32, or to [B, T, F] for a global state."""
 
 
-class QValues(nn.Module, ABC):
-    """A network whose features are action values: `QNetwork`, or one with roles or sub-tasks.
-
-    Attributes:
-        num_agents: N.
-        features: A, because the features of this network are the action values [B, T, N, A].
-        encoder: encoder of an agent's observation.
-    """
+class QValues(nn.Module):
+    """A network whose features are action values: `QNetwork`, or one with roles or sub-tasks."""
 
     num_agents: int
     features: int
     encoder: Encoder
 
-    @abstractmethod
-    def initial_state(self, batch: int) -> State:
-        """Zero recurrent state before an episode, name -> [B, N, hidden_size] float32."""
+    input: nn.Linear
+    memory: nn.GRUCell
 
-    @abstractmethod
-    def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32, as features, and while gradients are enabled the extra `q/encoded`."""
+    def initial_state(self, batch: int) -> State:
+        """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
+        return {"hidden": self.input.weight.new_zeros(batch, self.num_agents, self.memory.hidden_size)}
 
 
 class QNetwork(QValues):
-    """Values of every agent's actions.
-
-    Attributes:
-        features: A, because the features of this network are the action values [B, T, N, A].
-    """
+    """Values of every agent's actions."""
 
     def __init__(self, encoder: Encoder, num_agents: int, num_actions: int, hidden_size: int = 64) -> None:
-        """Build the layers.
-
-        Args:
-            encoder: encoder of an agent's observation.
-            num_agents: N.
-            num_actions: A.
-            hidden_size: width of the recurrent state.
-        """
         super().__init__()
         self.num_agents, self.features = num_agents, num_actions
         self.encoder = encoder
@@ -78,18 +54,8 @@ class QNetwork(QValues):
         self.memory = nn.GRUCell(hidden_size, hidden_size)
         self.output = nn.Linear(hidden_size, num_actions)
 
-    def initial_state(self, batch: int) -> State:
-        """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
-        return {"hidden": self.input.weight.new_zeros(batch, self.num_agents, self.memory.hidden_size)}
-
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32, as features.
-
-        Args:
-            obs: name -> [B, T, N, ...], as the encoder reads them, and optionally `legal` [B, T, N, A] bool.
-            state: `hidden` [B, N, hidden_size] before the first step.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
-        """
+        """Action values [B, T, N, A] float32, as features."""
         encoded = self.encoder(obs)
         inputs = torch.relu(self.input(with_agent_index(encoded)))
         states = run_gru(self.memory, inputs, state["hidden"], is_first)

@@ -19,11 +19,7 @@ GOAL = "goal"
 
 
 class VectorEncoder(nn.Module):
-    """Encoder of an observation that is a vector, or an array that is flattened; it returns the observation.
-
-    Attributes:
-        features: F, width of the flattened observation.
-    """
+    """Encoder of an observation that is a vector, or an array that is flattened; it returns the observation."""
 
     def __init__(self, key: str, features: int) -> None:
         super().__init__()
@@ -35,11 +31,7 @@ class VectorEncoder(nn.Module):
 
 
 class FirstAgentState(nn.Module):
-    """Global state that is the first agent's observation, for worlds in which each agent sees everything.
-
-    Attributes:
-        features: S, width of the flattened observation.
-    """
+    """Global state that is the first agent's observation, for worlds in which each agent sees everything."""
 
     def __init__(self, key: str, features: int) -> None:
         super().__init__()
@@ -65,36 +57,21 @@ class GridSymbolsConfig:
 
 
 class Symbols(nn.Module):
-    """Learned vectors of words, and their sums for names and the goal, without the order of words.
-
-    Attributes:
-        features: width of the result of `carried`.
-    """
+    """Learned vectors of words, and their sums for names and the goal, without the order of words."""
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes) -> None:
-        """Build the embedding.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-        """
         super().__init__()
         self.words = nn.Embedding(sizes.vocabulary, config.word_features, padding_idx=0)
         self.features = config.word_features * (sizes.num_agents + config.sees_goal)
         self._sees_goal = config.sees_goal
-        self.names: Tensor
-        self.register_buffer("names", sizes.names.long(), persistent=False)
+        self.names = nn.Buffer(sizes.names.long(), persistent=False)
 
     def embed_names(self, numbers: Tensor) -> Tensor:
         """Vectors of names: [...] uint8 -> [..., F] float32."""
         return nn.functional.embedding(numbers.long(), self.words(self.names).sum(1))
 
     def carried(self, obs: dict[str, Tensor]) -> Tensor:
-        """Inventories and the goal of K = B * T * N frames, [K, features] float32.
-
-        Args:
-            obs: `inventory` [B, T, N, N] uint8, and `goal` as `texts.py` describes if the encoder gets it.
-        """
+        """Inventories and the goal, if the encoder gets it, of K = B * T * N frames, [K, features] float32."""
         inventories = self.embed_names(obs["inventory"].flatten(0, 2)).flatten(1)
         return torch.cat([inventories, self._goal(obs)], -1) if self._sees_goal else inventories
 
@@ -113,19 +90,10 @@ class GridSymbolsEncoder(nn.Module):
 
     The offset says where a cell is, so there is no convolution over its neighbours. Rows and columns have learned
     vectors, so one step and two steps of distance differ from the start of training.
-
-    Attributes:
-        features: F, width of an encoded grid.
     """
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, side: int) -> None:
-        """Build the layers.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-            side: side of the training grid in cells; larger offsets in larger grids count as this offset.
-        """
+        """Build the layers; offsets beyond the side of the training grid count as this side."""
         super().__init__()
         hidden, self.features = config.cell_features
         self.symbols = Symbols(config, sizes)
@@ -136,12 +104,7 @@ class GridSymbolsEncoder(nn.Module):
         self._side = side
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """Encoded grids, [B, T, N, F] float32.
-
-        Args:
-            obs: `grid` [B, T, N, H, W, P], `position` [B, T, N, N, 2] and `inventory` [B, T, N, N] uint8, and `goal` as
-                `texts.py` describes if the encoder gets it.
-        """
+        """Encoded grids, [B, T, N, F] float32, of the inputs of `ReadingNetwork` without a document."""
         lead, grid = obs["grid"].shape[:3], obs["grid"].flatten(0, 2)
         row, column = obs["position"].flatten(0, 2)[:, 0].long().unbind(-1)
         rows, columns = self.rows(self._offsets(row, grid.shape[1])), self.columns(self._offsets(column, grid.shape[2]))
@@ -156,20 +119,10 @@ class GridSymbolsEncoder(nn.Module):
 
 
 class GridSymbolsState(nn.Module):
-    """Global state of a grid: one layer over all that the first agent observes, which is the whole grid.
-
-    Attributes:
-        features: S, width of the state.
-    """
+    """Global state of a grid: one layer over all that the first agent observes, which is the whole grid."""
 
     def __init__(self, config: GridSymbolsConfig, sizes: ReadingSizes, cells: int) -> None:
-        """Build the layer.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-            cells: H * W. A mixing network is for grids of one size; agents work in grids of any size.
-        """
+        """Build the layer for grids of H * W cells; agents work in grids of any size, a mixing network does not."""
         super().__init__()
         self.symbols = Symbols(config, sizes)
         self.features = config.state_features

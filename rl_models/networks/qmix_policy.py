@@ -31,14 +31,7 @@ class StateMixer(nn.Module):
     """The mixing network of each step, computed from the observations of the team."""
 
     def __init__(self, encoder: Encoder, num_agents: int, hidden_size: int, hypernetwork_hidden_size: int = 0) -> None:
-        """Build the hypernetworks.
-
-        Args:
-            encoder: encoder of the global state.
-            num_agents: N.
-            hidden_size: width of the mixing network.
-            hypernetwork_hidden_size: hidden units of the hypernetworks of both weights; 0 for none.
-        """
+        """Build the hypernetworks, as those of `MonotonicMixer`, over the encoder of the global state."""
         super().__init__()
         self.encoder = encoder
         self.mixer = MonotonicMixer(encoder.features, num_agents, hidden_size, hypernetwork_hidden_size)
@@ -56,25 +49,14 @@ class QmixPolicy(TeamPolicy):
     policy_head: EpsilonGreedyHead
 
     def __init__(self, network: QValues, mixer: StateMixer | None) -> None:
-        """Store the networks and copy them to the targets.
-
-        Args:
-            network: Q network of the agents.
-            mixer: mixer of their values; None for their sum (VDN).
-        """
+        """Store the networks and copy them to the targets; without a mixer values are summed (VDN)."""
         super().__init__(network, EpsilonGreedyHead(network.features), BestValueHead())
         self.mixer = mixer
         self.target_network = copy.deepcopy(network).requires_grad_(False)
         self.target_mixer = None if mixer is None else copy.deepcopy(mixer).requires_grad_(False)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Joint policy, values [B, T, N], and while gradients are enabled the extras of this file's header.
-
-        Args:
-            obs: name -> [B, T, N, ...].
-            state: recurrent state before the first step, name -> [B, N, ...].
-            is_first: [B, T] bool, an episode begins at this step.
-        """
+        """Joint policy, values [B, T, N], and while gradients are enabled the extras of this file's header."""
         features = self.network(obs, state, is_first)
         extras = self._joint_values(features, obs, state, is_first) if torch.is_grad_enabled() else {}
         return TeamOutput(self.policy_head(features), self.value_head(features), features.state, extras)
@@ -101,12 +83,7 @@ class QmixPolicy(TeamPolicy):
 def make_mixing(extras: dict[str, Tensor], who: str, steps: slice) -> Callable[[Tensor], Tensor]:
     """The function from agents' values [B, T, N] to team values [B, T] at some of the steps; a sum without a mixer.
 
-    The value of an agent that has left the game counts as 0.
-
-    Args:
-        extras: extras of a forward pass, name -> [B, T or T + 1, ...].
-        who: `online` or `target`.
-        steps: the steps, as a slice of the second axis.
+    `who` is `online` or `target`. The value of an agent that has left the game counts as 0.
     """
     names = [field.name for field in dataclasses.fields(Mixing)]
     mix: Callable[[Tensor], Tensor] = sum_of_values
@@ -135,11 +112,7 @@ class MaserPolicy(QmixPolicy):
     ) -> None:
         """Build the representation, two layers whose output has a number for each action.
 
-        Args:
-            network: Q network of the agents.
-            mixer: mixer of their values; None for their sum.
-            hidden_size: width of the representation's hidden layer.
-            is_trained: whether the representation learns; in the released form it stays as it was drawn.
+        In the released form it is not trained and stays as it was drawn.
         """
         super().__init__(network, mixer)
         self.representation = nn.Sequential(

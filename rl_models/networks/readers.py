@@ -21,11 +21,7 @@ DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"
 
 
 class DocumentAttention:
-    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, its last term).
-
-    Attributes:
-        weights: attention weights of each call so far, [K, L] float32 each.
-    """
+    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, last term)."""
 
     def __init__(self, groups: TextGroups, states: Tensor, padding: Tensor) -> None:
         self._groups, self._states, self._padding = groups, states, padding
@@ -68,30 +64,15 @@ class TextFeatures:
 
 
 class DocumentReader(Protocol):
-    """Reads a document, a goal and inventories for the frames of a batch.
-
-    Attributes:
-        features: F, width of the fixed text features.
-    """
+    """Reads a document, a goal and inventories for the frames of a batch: F fixed text features."""
 
     features: int
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D texts of one kind: tokens [D, L] int, 0 for padding -> name -> [D, ...].
-
-        Args:
-            key: `document`, `goal` or `inventory`.
-            tokens: [D, L] int, 0 for padding.
-        """
+        """Encodings of D texts of one kind (`document`, `goal`, `inventory`): tokens [D, L] int -> name -> [D, ...]."""
 
     def __call__(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """Text features of K frames.
-
-        Args:
-            document: encodings of the documents by `encode_text`.
-            goal: encodings of the goals by `encode_text`.
-            inventories: [K, N * F] float32, summaries of the inventories.
-        """
+        """Text features of K frames, from encodings by `encode_text` and summaries of inventories [K, N * F]."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +111,7 @@ class Txt2PiReader(nn.Module):
     """
 
     def __init__(self, config: ReaderConfig, words: nn.Module, num_agents: int) -> None:
-        """Build the encoders.
-
-        Args:
-            config: widths and ablations.
-            words: embedding of all words.
-            num_agents: N, number of inventories, the agent's own first.
-        """
+        """Build the encoders over an embedding of all words, for N inventories, the agent's own first."""
         super().__init__()
         self.config = config
         self.words = words
@@ -156,12 +131,7 @@ class Txt2PiReader(nn.Module):
         self.features = goal + num_agents * self.inventory_reader.features + summary
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D texts of one kind, name -> [D, ...].
-
-        Args:
-            key: `document`, `goal` or `inventory`.
-            tokens: [D, L] int, 0 for padding.
-        """
+        """See `DocumentReader.encode_text`."""
         words, lengths = self.words(tokens.long()), text_lengths(tokens)
         if key == GOAL:
             return {"summary": self.goal_summary(self.goal_reader(words, lengths), lengths)}
@@ -178,13 +148,7 @@ class Txt2PiReader(nn.Module):
         return encoded | {"summary": self.document_summary(states, lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """Text features of K frames.
-
-        Args:
-            document: encodings of the documents by `encode_text`.
-            goal: encodings of the goals by `encode_text`.
-            inventories: [K, N * F] float32, summaries of the inventories.
-        """
+        """See `DocumentReader.__call__`."""
         parts, goal_attention = [inventories], None
         if self._has_goal:
             parts.append(goal.of_frames("summary"))
@@ -213,24 +177,12 @@ def _goal_conditioned(document: EncodedTexts, goal: EncodedTexts) -> tuple[Tenso
 
 
 class SummaryReader(nn.Module):
-    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C).
-
-    Attributes:
-        features: F, width of the text features.
-        context_features: 0, because the layers over the grid do not attend to the document.
-    """
+    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C)."""
 
     context_features = 0
 
     def __init__(self, hidden_sizes: dict[str, int], cell: Cell, words: nn.Module, num_agents: int) -> None:
-        """Build the encoders.
-
-        Args:
-            hidden_sizes: width in one direction of the states of `document`, `goal` and `inventory`.
-            cell: kind of recurrence.
-            words: embedding of all words.
-            num_agents: N, number of inventories, the agent's own first.
-        """
+        """Build the encoders; `hidden_sizes` are widths in one direction of document, goal and inventory."""
         super().__init__()
         self.words = words
         inputs = int(words.embedding_dim)  # type: ignore[arg-type]  # a module's attribute has no type
@@ -244,11 +196,5 @@ class SummaryReader(nn.Module):
         return {"summary": self.summaries[key](self.readers[key](words, lengths), lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """Text features of K frames.
-
-        Args:
-            document: encodings of the documents by `encode_text`.
-            goal: encodings of the goals by `encode_text`.
-            inventories: [K, N * F] float32, summaries of the inventories.
-        """
+        """See `DocumentReader.__call__`."""
         return TextFeatures(torch.cat([document.of_frames("summary"), goal.of_frames("summary"), inventories], -1))

@@ -51,11 +51,7 @@ class ReadingSizes:
 
 
 class ProjectedStates(nn.Module):
-    """Frozen states of words, projected to the width of a learned word.
-
-    Attributes:
-        embedding_dim: F, that width.
-    """
+    """Frozen states of words, projected to the width of a learned word."""
 
     def __init__(self, states: nn.Module, features: int) -> None:
         super().__init__()
@@ -89,14 +85,9 @@ class ReadingNetwork(Stateless):
     ) -> None:
         """Build the output layer and store the parts.
 
-        Args:
-            sizes: sizes of the world.
-            words: vectors of all words, by `ReadingSizes.make_words`.
-            reader: reader of the texts.
-            stack: layers over the grid.
-            features: F, width of the output layer; 0 for no output layer, so the features are those of the stack.
-            activation: activation after the output layer.
-            contrasts: whether the extras hold, while learning, how well the names in the grid fit the documents.
+        `words` are those of `ReadingSizes.make_words`. With `features` 0 there is no output layer, and the features are
+        those of the stack. `contrasts`: the extras hold, while learning, how well the names in the grid fit the
+        documents.
         """
         super().__init__()
         self.contrasts = contrasts
@@ -109,8 +100,7 @@ class ReadingNetwork(Stateless):
         self.output = nn.Linear(stack.features, features) if features else nn.Identity()
         functions: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
         self.activation = functions[activation] if features else nn.Identity()
-        self.names: Tensor
-        self.register_buffer("names", sizes.names.long(), persistent=False)
+        self.names = nn.Buffer(sizes.names.long(), persistent=False)
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
         """Encodings of D texts: tokens [D, L] int -> name -> [D, ...]. They are valid until the weights change."""
@@ -119,12 +109,9 @@ class ReadingNetwork(Stateless):
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, F] float32 of every step.
 
-        Args:
-            obs: `grid` [B, T, N, H, W, P] uint8, names in each cell; `position` [B, T, N, N, 2] uint8, row and column
-                of the agents, the agent itself first; `inventory` [B, T, N, N] uint8, names; `document` and `goal` as
-                `texts.py` describes; optionally `legal` [B, T, N, A] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
+        Inputs: `grid` [B, T, N, H, W, P] uint8, names in each cell; `position` [B, T, N, N, 2] uint8, row and column of
+        the agents, the agent itself first; `inventory` [B, T, N, N] uint8, names; `document` and `goal` as `texts.py`
+        describes; optionally `legal` [B, T, N, A] bool.
         """
         lead = obs["grid"].shape[:3]
         texts = self.read(obs)
@@ -143,12 +130,7 @@ class ReadingNetwork(Stateless):
         return self.reader(document, goal, summaries)
 
     def cells(self, grid: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Bags of words of all cells, [K, H, W, F] float32: the sum of the words of all names in a cell.
-
-        Args:
-            grid: [K, H, W, P] uint8, names in each cell.
-            weights: [K, H, W, P] float32, weight of each name; None for weight 1.
-        """
+        """Bags of words of all cells, [K, H, W, F] float32: the weighted sum of the words of names [K, H, W, P]."""
         bags = nn.functional.embedding(grid.long(), self.words(self.names).sum(1))
         return (bags if weights is None else bags * weights[..., None]).sum(-2)
 
@@ -203,12 +185,7 @@ class ReadingNetwork(Stateless):
 
 
 def offsets_to(position: Tensor, cells: Tensor) -> Tensor:
-    """Offsets of all cells from a position (X_pos), [K, H, W, 2] float32: columns in grid widths, rows in grid heights.
-
-    Args:
-        position: [K, 2] int, row and column.
-        cells: [K, H, W, F] float32; only shape, type and device matter.
-    """
+    """Offsets of all cells from a row and column [K, 2] (X_pos), [K, H, W, 2] float32: in grid widths and heights."""
     height, width = cells.shape[1:3]
     row, column = position.to(cells.dtype)[:, None, None].unbind(-1)
     across = (torch.arange(width, device=cells.device) - column) / width

@@ -35,15 +35,6 @@ class RoleQNetwork(QValues):
     def __init__(
         self, encoder: Encoder, num_agents: int, num_actions: int, config: RoleConfig, hidden_size: int = 64
     ) -> None:
-        """Build the layers.
-
-        Args:
-            encoder: encoder of an agent's observation.
-            num_agents: N.
-            num_actions: A.
-            config: widths of what makes roles.
-            hidden_size: width of the recurrent state.
-        """
         super().__init__()
         self.num_agents, self.features, self.encoder = num_agents, num_actions, encoder
         self._config, inputs, width = config, encoder.features + num_agents, config.hidden_size
@@ -56,22 +47,12 @@ class RoleQNetwork(QValues):
         self.inference = _perceptron(hidden_size + inputs, width, 2 * config.role_size)
         self.dissimilarity = _perceptron(2 * config.role_size, width, 1)
 
-    def initial_state(self, batch: int) -> State:
-        """Zero recurrent state before an episode, `hidden` -> [B, N, hidden_size] float32."""
-        return {"hidden": self.input.weight.new_zeros(batch, self.num_agents, self.memory.hidden_size)}
-
     def noise_shape(self, obs: Mapping[str, Any]) -> tuple[int, ...]:
         """Shape of one agent's noise at one step: a number for each entry of its role."""
         return (self._config.role_size,)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file.
-
-        Args:
-            obs: as the encoder reads them, optionally `legal` [B, T, N, A] bool, and `noise` [B, T, N, role_size].
-            state: `hidden` [B, N, hidden_size] before the first step.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
-        """
+        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file."""
         encoded = self.encoder(obs)
         inputs = with_agent_index(encoded)
         mean, variance = self._normal(self.role_encoder(inputs))
@@ -87,12 +68,7 @@ class RoleQNetwork(QValues):
         return Features(values, {"hidden": states[:, -1]}, extras=extras, legal=legal_actions(obs))
 
     def values(self, states: Tensor, role: Tensor) -> Tensor:
-        """Action values by the last layer that roles write, h W(role) + b(role), without building any W.
-
-        Args:
-            states: [..., hidden_size] float32, h.
-            role: [..., role_size] float32.
-        """
+        """Action values by the last layer that roles write, h W(role) + b(role), without building any W."""
         decoded = self.role_decoder(role)
         shape = self.memory.hidden_size, self.features
         weight = self.last_weights.weight.unflatten(0, shape)  # [hidden_size, A, width]

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_matrices_
 from rl_models.layers.sentences import SentenceReader, score_table
 from rl_models.layers.words import padding_scores
@@ -48,11 +49,7 @@ class SamaSizes:
 
 
 class Sama(Stateless):
-    """Grid and commands -> features, for each agent with the same weights.
-
-    Attributes:
-        features: 2 * hidden_size, the features of the policy and then those of the value.
-    """
+    """Grid and commands -> features of the policy and then of the value, for each agent with the same weights."""
 
     def __init__(self, config: SamaNetworkConfig, sizes: SamaSizes, encoder: SentenceEncoder) -> None:
         super().__init__()
@@ -66,8 +63,8 @@ class Sama(Stateless):
         self.places = nn.Parameter(torch.zeros(width, sizes.height, sizes.width))
         self.convolutions = nn.Sequential(*_convolutions(width, config.channels))
         flat = config.channels[-1] * (sizes.height - 2) * (sizes.width - 2)
-        self.policy = _tower(flat + width, hidden_size)
-        self.value = _tower(flat + sizes.num_agents * width, hidden_size)
+        self.policy = dense((flat + width, hidden_size, hidden_size), nn.LeakyReLU)
+        self.value = dense((flat + sizes.num_agents * width, hidden_size, hidden_size), nn.LeakyReLU)
         self.nothing_said = nn.Parameter(torch.zeros(width))
         self._tables: CachedByWeights[tuple[Tensor, Tensor]] = CachedByWeights()
         for name, part in self.named_children():
@@ -124,8 +121,3 @@ def _convolutions(channels: int, widths: tuple[int, ...]) -> Iterator[nn.Module]
         yield nn.Conv2d(channels, width, 3, padding=int(number < len(widths)))
         yield nn.LeakyReLU()
         channels = width
-
-
-def _tower(inputs: int, hidden_size: int) -> nn.Sequential:
-    layers = nn.Linear(inputs, hidden_size), nn.LeakyReLU(), nn.Linear(hidden_size, hidden_size), nn.LeakyReLU()
-    return nn.Sequential(*layers)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.network_config import SilgConfig
@@ -37,14 +37,7 @@ class SilgEntities(Stateless):
     def __init__(
         self, config: SilgConfig, sizes: EmmaSizes, sentences: Sequence[str], training_sentences: Sequence[str]
     ) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            sizes: sizes of the world.
-            sentences: D sentences, all that can be shown.
-            training_sentences: sentences whose words are learned.
-        """
+        """Build the network; words of the training sentences are learned, of all D that can be shown."""
         super().__init__()
         vocabulary = Vocabulary.of(training_sentences)
         self._side, self._symbols = sizes.side, sizes.symbols
@@ -52,8 +45,7 @@ class SilgEntities(Stateless):
         names = _names(sizes, len(vocabulary))
         self.reading = reading_network(config, ReadingSizes(sizes.num_agents, int(names.max()) + 1, names))
         self.num_agents, self.features = sizes.num_agents, self.reading.features
-        self.tokens: Tensor
-        self.register_buffer("tokens", vocabulary.tokens(sentences), persistent=False)
+        self.tokens = nn.Buffer(vocabulary.tokens(sentences), persistent=False)
 
     @property
     def shows_attention(self) -> bool:

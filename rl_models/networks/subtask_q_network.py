@@ -31,15 +31,6 @@ class SubtaskQNetwork(QValues):
     def __init__(
         self, encoder: Encoder, num_agents: int, num_actions: int, config: SubtaskConfig, hidden_size: int = 64
     ) -> None:
-        """Build the layers.
-
-        Args:
-            encoder: encoder of an agent's observation.
-            num_agents: N.
-            num_actions: A.
-            config: sizes of the sub-tasks.
-            hidden_size: width of each of the two recurrent states.
-        """
         super().__init__()
         self.num_agents, self.features, self.encoder = num_agents, num_actions, encoder
         self._config, inputs, vector = config, encoder.features + num_agents, config.vector_size
@@ -64,13 +55,7 @@ class SubtaskQNetwork(QValues):
         return (self._config.num_subtasks,)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file.
-
-        Args:
-            obs: as the encoder reads them, optionally `legal` [B, T, N, A] bool, and `noise` [B, T, N, k].
-            state: `hidden` and `ability`, [B, N, hidden_size] each, before the first step.
-            is_first: [B, T] bool, an episode begins at this step, so both states are cleared before it.
-        """
+        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file."""
         encoded = self.encoder(obs)
         inputs = with_agent_index(encoded)
         abilities = run_gru(self.ability_memory, torch.relu(self.ability_input(inputs)), state["ability"], is_first)
@@ -91,12 +76,7 @@ class SubtaskQNetwork(QValues):
         return vectors
 
     def values(self, states: Tensor, table: Tensor) -> Tensor:
-        """Action values in every sub-task, [..., k, A] float32.
-
-        Args:
-            states: [..., hidden_size] float32.
-            table: [k, e] float32; no gradient goes into it.
-        """
+        """Action values in every sub-task, [..., k, A] float32; no gradient goes into the table [k, e]."""
         vectors = table.detach()
         weights = self.last_weights(vectors).unflatten(-1, (self.memory.hidden_size, self.features))
         return torch.einsum("...h,kha->...ka", states, weights) + self.last_biases(vectors)

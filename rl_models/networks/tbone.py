@@ -26,13 +26,7 @@ class TalkingAgents(nn.Module):
     """Encoded observation -> LSTM -> talk -> reply, for the N agents of a team; a subclass encodes observations."""
 
     def add_recurrence(self, config: TboneConfig, num_agents: int, encoded: int) -> None:
-        """Add what follows the encoder, and initialise all weights.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            encoded: width of an encoded observation.
-        """
+        """Add what follows the encoder, and initialise all weights; `encoded` is the width of an observation."""
         self.num_agents = num_agents
         self.hidden_size = config.hidden_size
         self.features = config.hidden_size
@@ -57,11 +51,7 @@ class TalkingAgents(nn.Module):
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
         """Features [B, T, N, hidden_size] float32, and messages [B, T, N, message features] of the reply round.
 
-        Args:
-            obs: inputs of the encoder, name -> [B, T, N, ...], and if the world has them `legal` [B, T, N, A] and
-                `alive` [B, T, N] bool. An agent that has left sends zeros, and its features are zero.
-            state: `belief` and `memory` before the first step, [B, N, hidden_size] float32 each.
-            is_first: [B, T] bool, an episode begins at this step, so the state is cleared before it.
+        An agent that is not `alive` [B, T, N] bool has left the game: it sends zeros, and its features are zero.
         """
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         gates = self._input_gates(obs, self.agent_vectors).unbind(1)
@@ -84,17 +74,10 @@ class TalkingAgents(nn.Module):
     def agent_step(
         self, agent: int, obs: dict[str, Tensor], state: State, is_first: Tensor, needs_messages: bool
     ) -> Dialogue[Features]:
-        """One step of one agent: the same result as `forward`, from the agent's observation and the messages.
+        """One step of one agent: the same result as `forward`, from its observation and the messages.
 
-        Args:
-            agent: index of the agent, from 0 to N - 1.
-            obs: inputs of the encoder for this agent, name -> [B, 1, 1, ...].
-            state: the agent's `belief` and `memory`, [B, 1, hidden_size] float32 each.
-            is_first: [B, 1] bool, an episode begins at this step.
-            needs_messages: exchange replies even if agents do not communicate.
-
-        Returns:
-            features [B, 1, 1, hidden_size] and the replies of all agents [B, 1, N, message features].
+        See `teams.decentralised.SeparableNetwork`; returns features [B, 1, 1, hidden_size] and the replies of all
+        agents, [B, 1, N, message features].
         """
         gates = self._input_gates(obs, self.agent_vectors[[agent]])[:, 0]
         keep = (~is_first)[..., None]
@@ -127,13 +110,7 @@ class Tbone(TalkingAgents):
     observation_keys = ("view",)
 
     def __init__(self, config: TboneConfig, num_agents: int, view: tuple[int, int, int]) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            view: (C, 15, 15), shape of one agent's observation.
-        """
+        """Build the network for N agents with a view (C, 15, 15) each."""
         super().__init__()
         self.embedding = ChannelEmbedding(view[0], config.cell_features)
         self.convolutions = grid_convolutions(config.cell_features, config.channels)

@@ -13,8 +13,7 @@ table that is learned, or from a given frozen encoder (EMMA reads with BERT).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -27,25 +26,8 @@ from rl_models.runtime.device import longest
 from rl_models.runtime.texts import Encoded, encode_texts, text_lengths
 
 
-@dataclass(frozen=True)
-class TextPart:
-    """One text of an agent's observation.
-
-    Attributes:
-        key: observation key.
-        sentences: S, number of its sentences; shorter texts have empty ones.
-    """
-
-    key: str
-    sentences: int = 1
-
-
 class WordTable(nn.Module):
-    """One learned vector a word; that of padding is 0 and stays so.
-
-    Attributes:
-        features: E, width of a vector.
-    """
+    """One learned vector a word; that of padding is 0 and stays so."""
 
     def __init__(self, vocabulary: int, features: int) -> None:
         super().__init__()
@@ -59,57 +41,47 @@ class WordTable(nn.Module):
 
 
 class TextReader(nn.Module):
-    """Texts and a query -> features.
+    """Texts and a query -> features."""
 
-    Attributes:
-        features: F, width of the features.
-    """
+    def __init__(self, config: TextReaderConfig, texts: Mapping[str, int], words: nn.Module, query: int) -> None:
+        """Build the reader; `words` turns tokens [D, L] into states [D, L, E], and `query` is a width.
 
-    def __init__(self, config: TextReaderConfig, texts: Sequence[TextPart], words: nn.Module, query: int) -> None:
-        """Build the reader.
-
-        Args:
-            config: which one, and its widths.
-            texts: texts that an agent reads.
-            words: tokens [D, L] -> states [D, L, E], with an attribute `features`.
-            query: width of the query.
+        `texts` are observation keys with the number S of their sentences; shorter texts have empty ones.
         """
         super().__init__()
-        if config.name == "emma" and sum(text.sentences for text in texts) == 1:
+        if config.name == "emma" and sum(texts.values()) == 1:
             raise ValueError(
                 "the reader emma attends over sentences, and the text is one row of words: raise --max-sentences, or "
                 "choose another --network.reader.name"
             )
-        self.texts, self.words, self.features = tuple(texts), words, config.features
+        self.texts, self.words, self.features = dict(texts), words, config.features
         width = int(getattr(words, "features"))  # noqa: B009 (an attribute that modules do not declare)
         self.reader: _Reader = _READERS[config.name](config, width, query)
 
     def forward(self, obs: dict[str, Tensor], query: Tensor) -> Tensor:
-        """Features of the texts for each query, [B, T, N, F] or [B, T, N, X, F] float32.
+        """Features of the texts for each query [B, T, N, Q] or [B, T, N, X, Q]: the same shape with F float32.
 
-        Args:
-            obs: the texts' rows [B, T, N] or [B, T, N, S], and `texts/KEY` [D, L].
-            query: [B, T, N, Q] float32, or X queries of each agent, [B, T, N, X, Q].
+        Texts are rows [B, T, N] or [B, T, N, S] of `texts/KEY` [D, L].
         """
         frames = math.prod(query.shape[:3])
-        parts = [self._sentences(obs, text, frames) for text in self.texts]
+        parts = [self._sentences(obs, key, number, frames) for key, number in self.texts.items()]
         most = max(part["states"].shape[2] for part in parts) if "states" in parts[0] else 0
         sentences = {name: torch.cat([_padded(part[name], name, most) for part in parts], 1) for name in parts[0]}
         read: Tensor = self.reader(sentences, query.reshape(frames, -1, query.shape[-1]))
         return read.reshape(*query.shape[:-1], -1)
 
-    def _sentences(self, obs: dict[str, Tensor], text: TextPart, frames: int) -> Encoded:
+    def _sentences(self, obs: dict[str, Tensor], text: str, number: int, frames: int) -> Encoded:
         """Encodings of the K frames' sentences, name -> [K, S, ...]; each distinct sentence is encoded once."""
 
         def encode(key: str, tokens: Tensor) -> Encoded:
             width = longest(text_lengths(tokens), tokens.shape[1])
             return self.reader.encode(self.words(tokens[:, :width]), (tokens != 0).sum(-1))
 
-        shown = obs[text.key]
+        shown = obs[text]
         if shown.ndim == 5:  # tokens of several sentences, as in a replay
-            obs = obs | {text.key: shown.flatten(2, 3)}
-        found = encode_texts(obs, text.key, encode)
-        return {name: found.of_frames(name).unflatten(0, (frames, text.sentences)) for name in found.encoded}
+            obs = obs | {text: shown.flatten(2, 3)}
+        found = encode_texts(obs, text, encode)
+        return {name: found.of_frames(name).unflatten(0, (frames, number)) for name in found.encoded}
 
 
 def _padded(values: Tensor, name: str, length: int) -> Tensor:

@@ -38,20 +38,9 @@ from rl_models.runtime.texts import Encoded, EncodedTexts, text_lengths
 
 
 class SilgReader(nn.Module):
-    """Reads document, goal and inventories.
-
-    Attributes:
-        features: width of the fixed text features, which are the mixed summaries and the mixed answers.
-        context_features: width of a context of the document.
-    """
+    """Reads document, goal and inventories; the fixed features are the mixed summaries and the mixed answers."""
 
     def __init__(self, hidden_size: int, words: nn.Module) -> None:
-        """Build the encoder.
-
-        Args:
-            hidden_size: width of a word's state in one direction.
-            words: embedding of all words.
-        """
         super().__init__()
         self.words = words
         self.reader = Bidirectional("lstm", int(words.embedding_dim), hidden_size)  # type: ignore[arg-type]  # a module's attribute has no type
@@ -61,12 +50,7 @@ class SilgReader(nn.Module):
         self.features, self.context_features = 2 * width, width
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """Encodings of D texts of one kind, name -> [D, ...]: states of documents, or summaries of fields.
-
-        Args:
-            key: `document`, `goal` or `inventory`.
-            tokens: [D, L] int, 0 for padding.
-        """
+        """Encodings of texts, name -> [D, ...]: states of documents, or summaries of fields."""
         words, lengths = self.words(tokens.long()), text_lengths(tokens)
         states = self.reader(words, lengths)
         if key == DOCUMENT:
@@ -74,13 +58,7 @@ class SilgReader(nn.Module):
         return {"summary": self.summaries[key](states, lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """Text features of K frames.
-
-        Args:
-            document: encodings of the documents by `encode_text`.
-            goal: encodings of the goals by `encode_text`.
-            inventories: [K, N * F] float32, summaries of the inventories.
-        """
+        """See `DocumentReader.__call__`."""
         fields = torch.stack([goal.of_frames("summary"), *inventories.split(self.context_features, -1)], 1)
         of_texts = document.encoded["visual_states"]
         groups = TextGroups(document.rows, len(of_texts))
@@ -201,10 +179,8 @@ ReadingConfig: TypeAlias = Txt2PiConfig | FilmConfig | CnnConfig | SilgConfig
 def reading_network(config: ReadingConfig, sizes: ReadingSizes) -> ReadingNetwork:
     """Build txt2π or a baseline for worlds of these sizes."""
     words = sizes.make_words(config.word_features)
-    return _silg_network(config, words, sizes) if isinstance(config, SilgConfig) else config.build(words, sizes)
-
-
-def _silg_network(config: SilgConfig, words: nn.Module, sizes: ReadingSizes) -> ReadingNetwork:
+    if not isinstance(config, SilgConfig):
+        return config.build(words, sizes)
     reader = SilgReader(config.hidden_size, words)
     stack = Film2Stack(config.word_features, reader.features, reader.context_features, config.channels)
     return ReadingNetwork(sizes, words, reader, stack, config.features, config.activation)

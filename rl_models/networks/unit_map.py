@@ -39,22 +39,13 @@ _LAYERS = 3
 class UnitMap(nn.Module):
     """Lists of units and the ground -> planes [K, P, H, W]; planes -> features [K, H * W, F]."""
 
-    ground_planes: Tensor
-    places: Tensor
-
     def __init__(self, spec: UnitSpec, channels: int) -> None:
-        """Build the convolutions.
-
-        Args:
-            spec: units and orders of the game.
-            channels: F.
-        """
         super().__init__()
         self._spec = spec
         side = torch.arange(spec.side, dtype=torch.float32) / spec.side
         places = torch.stack([side[:, None].expand(-1, spec.side), side.expand(spec.side, -1)], -1)
-        self.register_buffer("places", places, persistent=False)
-        self.register_buffer("ground_planes", torch.tensor(spec.ground_planes).float(), persistent=False)
+        self.places = nn.Buffer(places, persistent=False)
+        self.ground_planes = nn.Buffer(torch.tensor(spec.ground_planes).float(), persistent=False)
         widths = [spec.num_planes, *[channels] * _LAYERS]
         self.convolutions = nn.ModuleList(NormalisedConvolution(ins, outs) for ins, outs in pairwise(widths))
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rl_models.layers.dense import dense
 from rl_models.layers.initialisation import glorot_
 from rl_models.networks.network_config import VectorConfig
 from rl_models.policy import Features, State, Stateless, legal_actions, present_only
@@ -20,23 +21,12 @@ from rl_models.policy import Features, State, Stateless, legal_actions, present_
 class VectorNetwork(Stateless):
     """Vector -> linear layers -> rounds of communication, for each of N agents with the same weights."""
 
-    _scale: Tensor
-
     def __init__(self, config: VectorConfig, num_agents: int, scale: Sequence[float], rounds: int = 0) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            scale: [V], divisor of each number.
-            rounds: rounds of communication; 0 for none.
-        """
+        """Build the network; `scale` [V] divides each number, and 0 rounds are no communication."""
         super().__init__()
         self.num_agents, self.features = num_agents, config.hidden_sizes[-1]
-        self.register_buffer("_scale", torch.tensor(scale, dtype=torch.float32), persistent=False)
-        widths = (len(scale), *config.hidden_sizes)
-        layers = (nn.Linear(ins, outs) for ins, outs in zip(widths, config.hidden_sizes, strict=False))
-        self.dense = nn.Sequential(*(part for layer in layers for part in (layer, nn.Tanh())))
+        self._scale = nn.Buffer(torch.tensor(scale, dtype=torch.float32), persistent=False)
+        self.dense = dense((len(scale), *config.hidden_sizes), nn.Tanh)
         self.own, self.heard = (
             nn.ModuleList(nn.Linear(self.features, self.features, bias) for _ in range(rounds))
             for bias in (True, False)
@@ -44,14 +34,7 @@ class VectorNetwork(Stateless):
         glorot_(self)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of each agent at each step.
-
-        Args:
-            obs: `vector` [B, T, N, V] of any number type, and if the world has them `legal` [B, T, N, A] and `alive`
-                [B, T, N] bool.
-            state: empty.
-            is_first: [B, T] bool, not used.
-        """
+        """Features [B, T, N, F] float32 of `vector` [B, T, N, V] of any number type."""
         states: Tensor = self.dense(obs["vector"].float() / self._scale)
         if self.own:
             states = self._after_rounds(states, obs)

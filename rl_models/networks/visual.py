@@ -26,22 +26,10 @@ _COLOURS, _MAX_BYTE = 3, 255.0
 
 
 class FrameConvolutions(nn.Module):
-    """Frames of bytes -> features.
-
-    Attributes:
-        features: width of the result: pixels that are left times channels of the last layer.
-    """
-
-    mean: Tensor
-    deviation: Tensor
+    """Frames of bytes -> features: pixels that are left times channels of the last layer."""
 
     def __init__(self, channels: tuple[int, ...], pixels: int) -> None:
-        """Build the layers.
-
-        Args:
-            channels: output channels of each of at most five layers.
-            pixels: P, side of a frame.
-        """
+        """Build at most five layers with these output channels, for frames of P x P pixels."""
         super().__init__()
         shapes = FRAME_LAYERS[: len(channels)]
         left = pixels_left(len(channels), pixels)
@@ -53,8 +41,8 @@ class FrameConvolutions(nn.Module):
         for layer in self.convolutions:
             layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.pixels, self.features = pixels, left * left * channels[-1]
-        self.register_buffer("mean", _MAX_BYTE * torch.tensor(_MEAN), persistent=False)
-        self.register_buffer("deviation", _MAX_BYTE * torch.tensor(_DEVIATION), persistent=False)
+        self.mean = nn.Buffer(_MAX_BYTE * torch.tensor(_MEAN), persistent=False)
+        self.deviation = nn.Buffer(_MAX_BYTE * torch.tensor(_DEVIATION), persistent=False)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Frames [K, P, P, 3] uint8 -> features [K, features] float32."""
@@ -90,13 +78,7 @@ class VisualTbone(TalkingAgents):
     observation_keys = ("frame",)
 
     def __init__(self, config: VisualConfig, num_agents: int, frame: tuple[int, int, int]) -> None:
-        """Build the network.
-
-        Args:
-            config: widths.
-            num_agents: N.
-            frame: (P, P, 3), shape of one agent's observation.
-        """
+        """Build the network for N agents with a frame (P, P, 3) each."""
         super().__init__()
         self.eyes = FrameConvolutions(config.channels, frame[0])
         self.add_recurrence(config.after_encoder, num_agents, self.eyes.features)
@@ -113,7 +95,7 @@ class VisualCentral(OneMemory):
     observation_keys = ("frame",)
 
     def __init__(self, config: VisualConfig, num_agents: int, frame: tuple[int, int, int]) -> None:
-        """Build the network; arguments and errors as for `VisualTbone`."""
+        """Build the network; arguments as for `VisualTbone`."""
         super().__init__()
         self.sight = _FramesTogether(config, num_agents, frame[0])
         self.add_recurrence(num_agents, config.team_features, config.hidden_size)

@@ -6,10 +6,10 @@ Examples are states of the domain, answered by its rules.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rl_models.planners.domain import Domain
+from rl_models.planners.domain import Decomposition, Domain
 
 _SEED = 1
 
@@ -42,38 +42,34 @@ class Briefing:
 
 def decomposition_examples(domain: Domain, shots: int) -> str:
     """Situations with goals and sub-goals."""
-    parts = []
-    for state in _states(domain, shots):
-        found = domain.decompose(state, None, ())
+
+    def write(state: str, agents: str, found: Decomposition) -> str:
         answer = {"thoughts": found.thoughts, "goal": found.goal, "subgoals": list(found.subgoals)}
-        agents = "; ".join(domain.statuses(state))
-        parts.append(f"Situation: {domain.situation(state)}\nAgents: {agents}.\nAnswer: {json.dumps(answer)}")
-    return "\n\n".join(parts) or "none"
+        return f"Situation: {domain.situation(state)}\nAgents: {agents}.\nAnswer: {json.dumps(answer)}"
+
+    return _examples(domain, shots, write)
 
 
 def allocation_examples(domain: Domain, shots: int) -> str:
     """Sub-goals with their allocation to agents."""
-    parts = []
-    for state in _states(domain, shots):
-        subgoals = domain.decompose(state, None, ()).subgoals
-        found = domain.allocate(state, subgoals, ())
-        answer = {"thoughts": found.thoughts, "numbers": [place + 1 for place in found.order]}
-        agents = "; ".join(domain.statuses(state))
-        parts.append(f"Agents: {agents}.\nSub-goals:\n{numbered(subgoals)}\nAnswer: {json.dumps(answer)}")
-    return "\n\n".join(parts) or "none"
+
+    def write(state: str, agents: str, found: Decomposition) -> str:
+        allocated = domain.allocate(state, found.subgoals, ())
+        answer = {"thoughts": allocated.thoughts, "numbers": [place + 1 for place in allocated.order]}
+        return f"Agents: {agents}.\nSub-goals:\n{numbered(found.subgoals)}\nAnswer: {json.dumps(answer)}"
+
+    return _examples(domain, shots, write)
 
 
 def command_examples(domain: Domain, shots: int) -> str:
     """Situations with what each agent should do."""
-    parts = []
-    for state in _states(domain, shots):
-        subgoals = domain.decompose(state, None, ()).subgoals
-        order = domain.allocate(state, subgoals, ()).order
-        commands = " ".join(
-            f"{agent} should {subgoals[place]}." for agent, place in zip(domain.agents, order, strict=True)
-        )
-        parts.append(f"Situation: {domain.situation(state)}\nAgents: {'; '.join(domain.statuses(state))}.\n{commands}")
-    return "\n\n".join(parts) or "none"
+
+    def write(state: str, agents: str, found: Decomposition) -> str:
+        pairs = zip(domain.agents, domain.allocate(state, found.subgoals, ()).order, strict=True)
+        commands = " ".join(f"{agent} should {found.subgoals[place]}." for agent, place in pairs)
+        return f"Situation: {domain.situation(state)}\nAgents: {agents}.\n{commands}"
+
+    return _examples(domain, shots, write)
 
 
 def numbered(texts: Sequence[str]) -> str:
@@ -81,5 +77,12 @@ def numbered(texts: Sequence[str]) -> str:
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
 
-def _states(domain: Domain, shots: int) -> list[str]:
-    return domain.diverse_states(shots, _SEED) if shots else []
+def _examples(domain: Domain, shots: int, write: Callable[[str, str, Decomposition], str]) -> str:
+    """What `write` makes of states, their agents and decompositions by rule."""
+    states = domain.diverse_states(shots, _SEED) if shots else []
+    return (
+        "\n\n".join(
+            write(state, "; ".join(domain.statuses(state)), domain.decompose(state, None, ())) for state in states
+        )
+        or "none"
+    )

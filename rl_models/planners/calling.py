@@ -10,7 +10,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from rl_models.chat.client import Answer, ChatClient, Question
 from rl_models.chat.exchange import ChatRequest, Message
@@ -43,17 +43,18 @@ class Call(Generic[R, T]):
 
     Attributes:
         values: name in the prompt -> text that replaces it.
-        context: the same as records, for backends that answer by rule.
+        rule: answers without a model.
         check: turns a reply into the result; raises `RejectedReplyError`.
-        fallback: builds the result when no reply can be used.
-        choices: as for `ChatRequest`.
+        fallback: builds the result when no reply can be used; None where the rule's reply always passes the check.
+        choices, agent: phrases that a backend may score, and the agent that gets one of them.
     """
 
     values: Mapping[str, str]
-    context: Any
+    rule: Callable[[], R]
     check: Callable[[R], T]
-    fallback: Callable[[], T]
+    fallback: Callable[[], T] | None = None
     choices: tuple[str, ...] = ()
+    agent: str = ""
 
 
 class Caller:
@@ -69,12 +70,8 @@ class Caller:
     ) -> None:
         """Bind a backend.
 
-        Args:
-            client: client of the backend.
-            model: name of the model at the endpoint; for other backends any name.
-            transcript: transcript that keeps the calls for a reader.
-            seed: sampling seed of every request; a server may ignore it.
-            prepare: called with all requests of a stage before they are asked; a backend may answer them together.
+        `seed` is the sampling seed of every request; a server may ignore it. `prepare` is called with all requests of a
+        stage before they are asked; a backend may answer them together.
         """
         self._client, self._model, self._seed, self._prepare = client, model, seed, prepare
         self.transcript = transcript or Transcript()
@@ -103,9 +100,10 @@ class Caller:
             is_json=True,
             choices=call.choices,
             stage=stage.name,
-            context=call.context,
+            context=call.agent or call.rule,
         )
-        return Question(request, lambda text: call.check(read_record(text, stage.reply)), call.fallback)
+        fallback = call.fallback or (lambda: call.check(call.rule()))
+        return Question(request, lambda text: call.check(read_record(text, stage.reply)), fallback)
 
 
 def render(stage: str, values: Mapping[str, str]) -> tuple[Message, ...]:

@@ -21,12 +21,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 @dataclass(frozen=True)
 class Document:
-    """One function or class.
-
-    Attributes:
-        name: file and name.
-        text: source, cut at a length.
-    """
+    """Name (with its file) and source, cut at a length, of one function or class."""
 
     name: str
     text: str

@@ -21,16 +21,9 @@ class RandomCommander:
     """Replaces commands; the result depends on seed, world and round only."""
 
     def __init__(self, domain: Domain, share: float, seed: int = 0, drawn_from: RandomFrom = "all") -> None:
-        """Replace this share of commands by uniformly drawn sub-goals.
+        """Replace this share of commands by uniformly drawn sub-goals: all, or those that the agent can begin now.
 
-        Args:
-            domain: domain of the sub-goals.
-            share: probability with which a command is replaced.
-            seed: seed of what is drawn.
-            drawn_from: all valid sub-goals, or those that the agent can begin now.
-
-        Raises:
-            ValueError: the share is no probability.
+        Raises ValueError where the share is no probability.
         """
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"the share of random commands must lie between 0 and 1, not be {share}")

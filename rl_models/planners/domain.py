@@ -121,8 +121,4 @@ class TrainingDomain(RewardDomain, Protocol):
     """A domain for which a model can generate states, for training."""
 
     def check(self, state: str) -> str:
-        """A state in the environment's own form.
-
-        Raises:
-            StateTextError: with the reason.
-        """
+        """A state in the environment's own form; raises StateTextError with the reason."""

@@ -16,7 +16,7 @@ from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain, Skill
 from rl_models.planners.offline_reading import normalised
-from rl_models.planners.replies import AskGoals, LinesReply
+from rl_models.planners.replies import LinesReply
 
 GOALS = Stage("goals", LinesReply)
 
@@ -43,13 +43,6 @@ class DepsGoals(GoalGenerator):
     """A list of goals for each world, used in order."""
 
     def __init__(self, caller: Caller, domain: Domain, manual: str | None = None) -> None:
-        """Bind a backend.
-
-        Args:
-            caller: sends the questions to the backend.
-            domain: the world in words.
-            manual: manual of the game for the prompt; the domain's own if there is none.
-        """
         self._caller, self._domain = caller, domain
         self._manual = manual or domain.manual
         self._lists: dict[int, deque[str]] = {}
@@ -93,7 +86,7 @@ class DepsGoals(GoalGenerator):
                 "length": str(_DEPS_GOALS),
                 "failed": self._failed.get(world, "none"),
             },
-            context=AskGoals(state, _DEPS_GOALS),
+            rule=lambda: LinesReply(lines=list(self._domain.goal_list(state, _DEPS_GOALS))),
             check=self._read,
             fallback=lambda: self._domain.goal_list(state, _DEPS_GOALS),
         )

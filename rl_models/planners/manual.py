@@ -17,7 +17,7 @@ from rl_models.errors import InputError
 from rl_models.planners import offline_reading
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Domain
-from rl_models.planners.replies import AskFacts, AskRelevance, AskSummary, LinesReply, RelevanceReply
+from rl_models.planners.replies import LinesReply, RelevanceReply
 
 MAX_FILE_BYTES = 4_000_000
 MAX_PARAGRAPH = 2_000
@@ -37,11 +37,7 @@ _ESCAPED = re.compile(r"\\([%&_#$])")
 
 
 def read_paragraphs(path: Path) -> list[str]:
-    """Paragraphs of a LaTeX file as plain text.
-
-    Raises:
-        InputError: It cannot be read or is too large.
-    """
+    """Paragraphs of a LaTeX file as plain text; raises InputError where it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -89,24 +85,15 @@ _MAX_FACTS = 300
 
 
 def write_manual(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain) -> str:
-    """A manual from paragraphs about a game.
-
-    Args:
-        caller: sends the questions to the backend.
-        game: its name.
-        paragraphs: plain text (`latex.read_paragraphs`).
-        domain: its words, by which rules read what no model does.
-
-    Raises:
-        ValueError: no paragraph is relevant.
-    """
+    """A manual from paragraphs of plain text about a game; raises ValueError where none is relevant."""
     relevant = relevant_paragraphs(caller, game, paragraphs, domain)
     if not relevant:
         raise ValueError(f"none of {len(paragraphs)} paragraphs tells how {game} is played: hand in other papers")
     facts = tuple(dict.fromkeys(_facts(caller, game, relevant, domain)))[:_MAX_FACTS]
     listed = "\n".join(f"- {fact}" for fact in facts)
-    by_rule = tuple(offline_reading.summary(facts, domain.agents))
-    call = Call({"game": game, "facts": listed}, AskSummary(facts), _at_least_one, lambda: by_rule)
+    by_rule = offline_reading.summary(facts, domain.agents)
+    values = {"game": game, "facts": listed}
+    call = Call(values, lambda: LinesReply(lines=by_rule), _at_least_one, lambda: tuple(by_rule))
     (answer,) = caller.call(SUMMARY, [call])
     return "\n".join(answer.value)
 
@@ -116,9 +103,8 @@ def relevant_paragraphs(caller: Caller, game: str, paragraphs: Sequence[str], do
     calls: list[Call[RelevanceReply, bool]] = [
         Call(
             {"game": game, "question": question, "paragraph": paragraph},
-            AskRelevance(paragraph),
+            functools.partial(_relevance_by_rule, paragraph, domain),
             lambda reply: reply.relevant,
-            functools.partial(offline_reading.is_relevant, paragraph, domain.objects),
         )
         for paragraph in paragraphs
         for question in RELEVANCE_QUESTIONS
@@ -132,9 +118,8 @@ def _facts(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain)
     calls: list[Call[LinesReply, tuple[str, ...]]] = [
         Call(
             {"game": game, "question": question, "paragraph": paragraph},
-            AskFacts(paragraph, number),
-            lambda reply: tuple(reply.lines),
             functools.partial(_facts_by_rule, paragraph, number, domain),
+            lambda reply: tuple(reply.lines),
         )
         for paragraph in paragraphs
         for number, question in enumerate(GAME_QUESTIONS)
@@ -142,8 +127,12 @@ def _facts(caller: Caller, game: str, paragraphs: Sequence[str], domain: Domain)
     return [" ".join(line.split()) for answer in caller.call(FACTS, calls) for line in answer.value]
 
 
-def _facts_by_rule(paragraph: str, question: int, domain: Domain) -> tuple[str, ...]:
-    return tuple(offline_reading.facts(paragraph, question, domain))
+def _relevance_by_rule(paragraph: str, domain: Domain) -> RelevanceReply:
+    return RelevanceReply(relevant=offline_reading.is_relevant(paragraph, domain.objects))
+
+
+def _facts_by_rule(paragraph: str, question: int, domain: Domain) -> LinesReply:
+    return LinesReply(lines=offline_reading.facts(paragraph, question, domain))
 
 
 def _at_least_one(reply: LinesReply) -> tuple[str, ...]:

@@ -13,15 +13,8 @@ from rl_models.planners.briefing import Briefing, allocation_examples, decomposi
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.domain import Allocation, Decomposition, Domain, Fault, Phase, SubgoalTexts
 from rl_models.planners.offline_reading import normalised
-from rl_models.planners.plans import Failure, Memory, Plan
-from rl_models.planners.replies import (
-    AllocationReply,
-    AskAllocation,
-    AskDecomposition,
-    AskFault,
-    DecompositionReply,
-    FaultReply,
-)
+from rl_models.planners.plans import FailedPlan, Failure, Memory, Plan
+from rl_models.planners.replies import AllocationReply, DecompositionReply, FaultReply
 
 DECOMPOSITION = Stage("decomposition", DecompositionReply)
 ALLOCATION = Stage("allocation", AllocationReply)
@@ -29,13 +22,7 @@ FAULT = Stage("fault", FaultReply)
 
 
 class Planner:
-    """Makes plans for worlds of one domain.
-
-    Attributes:
-        domain: description of the environment.
-        caller: makes the calls; it holds their counts and transcript.
-        manual: manual of the game in prompts.
-    """
+    """Makes plans for worlds of one domain; the caller holds counts and transcript."""
 
     def __init__(
         self,
@@ -44,14 +31,7 @@ class Planner:
         briefing: Briefing | None = None,
         translate: Callable[[Sequence[str]], list[str]] | None = None,
     ) -> None:
-        """Bind a backend and a domain.
-
-        Args:
-            caller: sends the questions to the backend.
-            domain: description of the environment, and its rules.
-            briefing: description of the game in prompts; the domain's own manual and objects if there is none.
-            translate: state texts to sentences; the domain's own if there is none.
-        """
+        """Bind a backend and a domain, whose own manual, objects and translation of state texts are the defaults."""
         self.domain, self.caller = domain, caller
         briefing = briefing or Briefing(domain.manual, domain.objects)
         self.manual = briefing.manual
@@ -65,49 +45,25 @@ class Planner:
     def plan(
         self, states: Sequence[str], goals: Sequence[str | None] | None = None, memories: Sequence[Memory] | None = None
     ) -> list[Plan]:
-        """A plan for each state.
-
-        Args:
-            states: texts in the environment's form.
-            goals: goals to decompose; none where the model is to choose one.
-            memories: latest failures of each world.
-        """
+        """A plan for each state text, for the given goals or its own, in view of the latest failures of each world."""
         goals = goals or [None] * len(states)
         memories = memories or [Memory() for _ in states]
         parts = self._decompose(states, goals, memories)
         return self._allocate(states, [answer.value for answer in parts], memories)
 
-    def reflect(
-        self,
-        plans: Sequence[Plan],
-        reached: Sequence[Sequence[bool]],
-        memories: Sequence[Memory],
-        goals: Sequence[str | None] | None = None,
-    ) -> list[Plan]:
-        """Find the faults of failed plans, store them in memory, and plan again for the same states.
-
-        Args:
-            plans: plans that failed.
-            reached: whether each agent reached its sub-goal, for each plan.
-            memories: memories of the worlds; the failure is added to each.
-            goals: goals of plans that are decomposed again; None where the planner is to choose.
-        """
-        goals = goals or [None] * len(plans)
-        faults = self._find_faults(plans, reached, memories)
-        for plan, fault, memory in zip(plans, faults, memories, strict=True):
-            memory.failures.append(Failure(plan, self._phase(plan, fault, memory)))
-            self._note_reflection(plan, fault, memory)
-        revised = list(plans)
-        again = [index for index, memory in enumerate(memories) if memory.failures[-1].phase == "decomposition"]
-        replanned = self.plan([plans[i].state for i in again], [goals[i] for i in again], [memories[i] for i in again])
-        for index, plan in zip(again, replanned, strict=True):
-            revised[index] = plan
-        others = [index for index in range(len(plans)) if index not in again]
-        kept = [Decomposition("", plans[index].goal, plans[index].subgoals) for index in others]
-        changed = self._allocate([plans[i].state for i in others], kept, [memories[i] for i in others])
-        for index, plan in zip(others, changed, strict=True):
-            revised[index] = plan
-        return revised
+    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
+        """Another plan for the state of each plan that failed: find its fault, remember it, and plan again."""
+        calls = [self._fault_call(one.plan, one.reached, one.memory) for one in failures]
+        for one, answer in zip(failures, self.caller.call(FAULT, calls), strict=True):
+            self._remember(one, self._phase(one, answer.value), answer.value.thoughts)
+        again = [one for one in failures if one.memory.failures[-1].phase == "decomposition"]
+        others = [one for one in failures if one.memory.failures[-1].phase == "allocation"]
+        replanned = iter(
+            self.plan([one.plan.state for one in again], [one.goal for one in again], [one.memory for one in again])
+        )
+        kept = [Decomposition("", one.plan.goal, one.plan.subgoals) for one in others]
+        changed = iter(self._allocate([one.plan.state for one in others], kept, [one.memory for one in others]))
+        return [next(replanned if one.memory.failures[-1].phase == "decomposition" else changed) for one in failures]
 
     # ----------------------------------------------------------------------- decomposition
 
@@ -125,6 +81,11 @@ class Planner:
         self, state: str, situation: str, goal: str | None, memory: Memory
     ) -> Call[DecompositionReply, Decomposition]:
         failed = memory.failed_decompositions()
+
+        def rule() -> DecompositionReply:
+            found = self.domain.decompose(state, goal, failed)
+            return DecompositionReply(thoughts=found.thoughts, goal=found.goal, subgoals=list(found.subgoals))
+
         return Call(
             values={
                 **self._shared,
@@ -135,7 +96,7 @@ class Planner:
                 "goal": goal or "yours to choose",
                 "failed": memory.describe(),
             },
-            context=AskDecomposition(state, goal, failed),
+            rule=rule,
             check=lambda reply: self._read_decomposition(reply, goal, memory),
             fallback=lambda: self.domain.decompose(state, goal, failed),
         )
@@ -180,6 +141,11 @@ class Planner:
 
     def _allocation_call(self, state: str, part: Decomposition, memory: Memory) -> Call[AllocationReply, Allocation]:
         failed = memory.failed_allocations()
+
+        def rule() -> AllocationReply:
+            found = self.domain.allocate(state, part.subgoals, failed)
+            return AllocationReply(thoughts=found.thoughts, numbers=[place + 1 for place in found.order])
+
         return Call(
             values={
                 **self._shared,
@@ -189,7 +155,7 @@ class Planner:
                 "subgoals": numbered(part.subgoals),
                 "failed": memory.describe(),
             },
-            context=AskAllocation(state, part.subgoals, failed),
+            rule=rule,
             check=lambda reply: self._read_allocation(reply, part.subgoals, memory),
             fallback=lambda: self.domain.allocate(state, part.subgoals, failed),
         )
@@ -203,14 +169,6 @@ class Planner:
         return Allocation(reply.thoughts, order)
 
     # -------------------------------------------------------------------------- reflection
-
-    def _find_faults(
-        self, plans: Sequence[Plan], reached: Sequence[Sequence[bool]], memories: Sequence[Memory]
-    ) -> list[Fault]:
-        calls = [
-            self._fault_call(plan, done, memory) for plan, done, memory in zip(plans, reached, memories, strict=True)
-        ]
-        return [answer.value for answer in self.caller.call(FAULT, calls)]
 
     def _fault_call(self, plan: Plan, reached: Sequence[bool], memory: Memory) -> Call[FaultReply, Fault]:
         results = [
@@ -227,17 +185,16 @@ class Planner:
                 "results": "\n".join(results),
                 "failed": memory.describe(),
             },
-            context=AskFault(plan.state, plan.subgoals, plan.order),
+            rule=lambda: FaultReply(**vars(self.domain.find_fault(plan.state, plan.subgoals, plan.order))),
             check=lambda reply: Fault(reply.thoughts, reply.phase),
-            fallback=lambda: self.domain.find_fault(plan.state, plan.subgoals, plan.order),
         )
 
-    def _phase(self, plan: Plan, fault: Fault, memory: Memory) -> Phase:
+    def _phase(self, failed: FailedPlan, fault: Fault) -> Phase:
         """The phase at fault, unless all allocations of these sub-goals have failed: then the decomposition."""
-        tried = memory.failed_allocations() | {plan.allocated}
-        return "decomposition" if set(itertools.permutations(plan.subgoals)) <= tried else fault.phase
+        tried = failed.memory.failed_allocations() | {failed.plan.allocated}
+        return "decomposition" if set(itertools.permutations(failed.plan.subgoals)) <= tried else fault.phase
 
-    def _note_reflection(self, plan: Plan, fault: Fault, memory: Memory) -> None:
-        failure = memory.failures[-1]
-        lines = [f"failed: {'; '.join(plan.commands)}", f"at fault: {failure.phase}", f"thoughts: {fault.thoughts}"]
+    def _remember(self, failed: FailedPlan, phase: Phase, thoughts: str) -> None:
+        failed.memory.failures.append(Failure(failed.plan, phase))
+        lines = [f"failed: {'; '.join(failed.plan.commands)}", f"at fault: {phase}", f"thoughts: {thoughts}"]
         self.caller.transcript.add_note("Reflection", lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rl_models.planners.domain import Phase, SubgoalTexts
@@ -63,3 +64,21 @@ class Memory:
             for failure in self.failures
         ]
         return "\n".join(lines) or "- none"
+
+
+@dataclass(frozen=True)
+class FailedPlan:
+    """A plan of one world whose round failed.
+
+    Attributes:
+        reached: whether each agent reached its sub-goal.
+        memory: memory of the world.
+        goal: goal to decompose; None where the planner is to choose one.
+        tried: number of the try after the round's first failure, from 1.
+    """
+
+    plan: Plan
+    reached: Sequence[bool]
+    memory: Memory
+    goal: str | None = None
+    tried: int = 1

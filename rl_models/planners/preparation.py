@@ -8,17 +8,8 @@ from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, format_documents
 from rl_models.planners.domain import Domain, StateTextError, TrainingDomain
-from rl_models.planners.offline_reading import groups
-from rl_models.planners.replies import (
-    AskGroups,
-    AskObjects,
-    AskSentence,
-    AskStates,
-    GroupsReply,
-    LinesReply,
-    SentenceReply,
-    StatesReply,
-)
+from rl_models.planners.offline_reading import groups, objects
+from rl_models.planners.replies import GroupsReply, LinesReply, SentenceReply, StatesReply
 
 OBJECTS = Stage("objects", LinesReply, max_tokens=200)
 TRANSLATION = Stage("translation", SentenceReply, max_tokens=300)
@@ -43,7 +34,10 @@ def extract_objects(caller: Caller, domain: Domain, manual: str) -> tuple[str, .
             raise RejectedReplyError(f"each object must be named in the manual, and at most {_MAX_OBJECTS} of them")
         return found
 
-    call = Call({"manual": manual}, AskObjects(manual), read, lambda: domain.objects)
+    def rule() -> LinesReply:
+        return LinesReply(lines=objects(manual, domain.objects))
+
+    call = Call({"manual": manual}, rule, read, lambda: domain.objects)
     return caller.call(OBJECTS, [call])[0].value
 
 
@@ -61,25 +55,20 @@ class Translator:
 
     def _call(self, state: str) -> Call[SentenceReply, str]:
         values = {"manual": self._manual, "code": format_documents(self._index.search(state)), "state": state}
-        return Call(values, AskSentence(state), _one_line, lambda: self._domain.situation(state))
-
-
-def _one_line(reply: SentenceReply) -> str:
-    return " ".join(reply.sentence.split())
+        return Call(
+            values,
+            rule=lambda: SentenceReply(sentence=self._domain.situation(state)),
+            check=lambda reply: " ".join(reply.sentence.split()),
+            fallback=lambda: self._domain.situation(state),
+        )
 
 
 def generate_states(
     caller: Caller, domain: TrainingDomain, manual: str, examples: Sequence[str], count: int, seed: int = 0
 ) -> list[str]:
-    """Diverse legal states beside the examples, D_state.
+    """Diverse legal states beside the examples, D_state: `count` are wanted, fewer may be new.
 
-    Args:
-        caller: sends the questions to the backend.
-        domain: checks what comes back.
-        manual: manual of the game for the prompt.
-        examples: states met in play; the first few are shown.
-        count: states wanted; fewer may be new.
-        seed: seed of backends by rule.
+    Of the examples, states met in play, the first few are shown; `seed` is that of backends by rule.
     """
     first = seed * _NUMBERS_OF_A_SEED
     calls = [
@@ -102,7 +91,12 @@ def _states_call(
     examples_text = "\n\n".join(examples[:3])
     # The number of the portion is told, or equal questions would share one answer.
     values = {"manual": manual, "examples": examples_text, "count": str(count), "portion": str(number)}
-    return Call(values, AskStates(count, number), read, lambda: tuple(domain.diverse_states(count, number)))
+    return Call(
+        values,
+        rule=lambda: StatesReply(states=domain.diverse_states(count, number)),
+        check=read,
+        fallback=lambda: tuple(domain.diverse_states(count, number)),
+    )
 
 
 def _legal(domain: TrainingDomain, states: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -128,6 +122,9 @@ def deduplicate_subgoals(caller: Caller, domain: Domain, texts: Sequence[str]) -
             raise RejectedReplyError(f"each of the numbers 1 to {len(different)} must stand in exactly one group")
         return reply.groups
 
-    call = Call({"subgoals": listed}, AskGroups(different), read, lambda: groups(different, domain.agents))
+    def rule() -> GroupsReply:
+        return GroupsReply(groups=groups(different, domain.agents))
+
+    call = Call({"subgoals": listed}, rule, read, lambda: groups(different, domain.agents))
     kept = sorted(min(group) for group in caller.call(GROUPS, [call])[0].value)
     return [different[number - 1] for number in kept]

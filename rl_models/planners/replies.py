@@ -1,13 +1,10 @@
-"""The forms that replies must have, each with bounds, and the contexts from which rules answer instead of a model."""
+"""The forms that replies must have, each with bounds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from rl_models.planners.domain import SubgoalTexts
 
 Short: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Line: TypeAlias = Annotated[str, Field(min_length=1, max_length=600)]
@@ -84,103 +81,3 @@ class CodeReply(Reply):
     """A sub-goal as a Python function."""
 
     code: Annotated[str, Field(min_length=1, max_length=4_000)]
-
-
-@dataclass(frozen=True)
-class AskRelevance:
-    """Context of `relevance`."""
-
-    paragraph: str
-
-
-@dataclass(frozen=True)
-class AskFacts:
-    """Context of `facts`; `question` is a number of `manual.GAME_QUESTIONS`."""
-
-    paragraph: str
-    question: int
-
-
-@dataclass(frozen=True)
-class AskSummary:
-    """Context of `summary`."""
-
-    facts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AskObjects:
-    """Context of `objects`."""
-
-    manual: str
-
-
-@dataclass(frozen=True)
-class AskSentence:
-    """Context of `translation`."""
-
-    state: str
-
-
-@dataclass(frozen=True)
-class AskStates:
-    """Context of `states`."""
-
-    count: int
-    seed: int
-
-
-@dataclass(frozen=True)
-class AskGroups:
-    """Context of `groups`."""
-
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AskDecomposition:
-    """Context of `decomposition`."""
-
-    state: str
-    goal: str | None
-    failed: frozenset[SubgoalTexts]
-
-
-@dataclass(frozen=True)
-class AskSubgoal:
-    """Context of `subgoal`: the agent's name; the request holds the sub-goals that are possible for it now."""
-
-    agent: str
-
-
-@dataclass(frozen=True)
-class AskAllocation:
-    """Context of `allocation`."""
-
-    state: str
-    subgoals: SubgoalTexts
-    failed: frozenset[SubgoalTexts]
-
-
-@dataclass(frozen=True)
-class AskFault:
-    """Context of `fault`."""
-
-    state: str
-    subgoals: SubgoalTexts
-    order: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class AskGoals:
-    """Context of `goals`."""
-
-    state: str
-    length: int
-
-
-@dataclass(frozen=True)
-class AskReward:
-    """Context of `code`."""
-
-    subgoal: str

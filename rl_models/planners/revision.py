@@ -1,4 +1,4 @@
-"""Revision of a plan whose round failed: reflection, or its control, a new sample without feedback.
+"""The control of reflection (`Planner.revise`): a new sample without feedback for a plan whose round failed.
 
 | | asks | remembers |
 |---|---|---|
@@ -12,72 +12,19 @@ retries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import Memory, Plan
-
-
-@dataclass(frozen=True)
-class FailedPlan:
-    """A plan of one world whose round failed.
-
-    Attributes:
-        plan: plan that failed.
-        reached: whether each agent reached its sub-goal.
-        memory: memory of the world.
-        goal: goal to decompose; None where the planner is to choose one.
-        tried: number of the try after the round's first failure, from 1.
-    """
-
-    plan: Plan
-    reached: Sequence[bool]
-    memory: Memory
-    goal: str | None
-    tried: int
-
-
-class Revision(Protocol):
-    """Replaces failed plans.
-
-    Attributes:
-        planners: further planners that it uses.
-    """
-
-    planners: Sequence[Planner]
-
-    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """Another plan for the state of each plan that failed."""
-
-
-class Reflection:
-    """Finds the fault, remembers the failure and plans differently."""
-
-    def __init__(self, planner: Planner) -> None:
-        """Reflect with the planner that made the plans."""
-        self._planner = planner
-        self.planners: Sequence[Planner] = ()
-
-    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """See `Revision.revise`; the failure is added to each memory."""
-        return self._planner.reflect(
-            [one.plan for one in failures],
-            [one.reached for one in failures],
-            [one.memory for one in failures],
-            [one.goal for one in failures],
-        )
+from rl_models.planners.plans import FailedPlan, Plan
 
 
 class Retry:
-    """Plans again with another seed and an empty memory."""
+    """Plans again with an empty memory and for each try another planner, of which no two have the same seed."""
 
     def __init__(self, planners: Sequence[Planner]) -> None:
-        """Take one planner for each try, of which no two have the same seed."""
-        self.planners: Sequence[Planner] = planners
+        self.planners = planners
 
     def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
-        """See `Revision.revise`; sub-goals and memories are not used."""
+        """Another plan for the state of each plan that failed; sub-goals and memories are not used."""
         revised = [one.plan for one in failures]
         for number, planner in enumerate(self.planners, start=1):
             own = [place for place, one in enumerate(failures) if one.tried == number]

@@ -41,16 +41,10 @@ class RewardBook:
         tests: Mapping[str, SubgoalTest],
         describe: Describe | None = None,
     ) -> None:
-        """Start the processes of Python functions.
+        """Start the processes of Python functions, from the results of `RewardDesigner.design`.
 
-        Args:
-            designed: from `RewardDesigner.design`.
-            domain: domain of the sub-goals.
-            tests: the built-in test of each sub-goal, by its text.
-            describe: states to texts, for Python functions.
-
-        Raises:
-            ValueError: there is Python and no `describe`.
+        `tests` are the built-in ones by the texts of sub-goals; `describe` gives states as texts. Raises ValueError
+        where there is Python and no `describe`.
         """
         self._domain, self._tests, self._describe = domain, tests, describe
         codes = [one for one in designed if one.source == "code"]
@@ -79,15 +73,10 @@ class RewardBook:
         return bool(self._processes)
 
     def reached(self, subgoals: Values, previous: Any, current: Any) -> Values:
-        """Whether each agent has just reached its sub-goal.
+        """Whether each agent has just reached its sub-goal, [B, N] bool.
 
-        Args:
-            subgoals: [B, N] int, indices into `texts`; -1 for none.
-            previous: states of B worlds before an env step.
-            current: after it.
-
-        Returns:
-            [B, N] bool.
+        Sub-goals [B, N] int are indices into `texts`, -1 for none; the states of B worlds are those before and after an
+        env step.
         """
         found = np.zeros(subgoals.shape, bool)
         moment = _Moment(previous, current, self._describe)

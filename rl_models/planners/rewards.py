@@ -22,7 +22,7 @@ from rl_models.chat.client import RejectedReplyError
 from rl_models.planners.calling import Call, Caller, Stage
 from rl_models.planners.code_index import CodeIndex, format_documents
 from rl_models.planners.domain import Domain, RewardDomain, SubgoalTest
-from rl_models.planners.replies import AskReward, CodeReply
+from rl_models.planners.replies import CodeReply
 from rl_models.planners.sandbox.qualification import KnownPairs, qualify
 from rl_models.planners.sandbox.rules import UnsafeCodeError, check_source
 
@@ -83,16 +83,7 @@ class RewardDesigner:
         manual: str | None = None,
         index: CodeIndex | None = None,
     ) -> None:
-        """Bind a backend, a world's own tests and play to try rewards on.
-
-        Args:
-            caller: sends the questions to the backend.
-            domain: sub-goals, and states as JSON.
-            tests: the built-in test of each sub-goal, by its text.
-            transitions: rollouts in which sub-goals are reached and not reached.
-            manual: manual of the game for prompts; the domain's own if there is none.
-            index: the world's source.
-        """
+        """Bind a backend, a world's own tests by the texts of sub-goals, and play to try rewards on."""
         self._caller, self._domain, self._tests, self._transitions = caller, domain, tests, transitions
         self._manual, self._index = manual or domain.manual, index or CodeIndex(())
 
@@ -116,7 +107,7 @@ class RewardDesigner:
                 "code": source,
                 "subgoal": subgoal,
             },
-            AskReward(subgoal),
+            lambda: CodeReply(code=self._domain.code(subgoal)),
             lambda reply: DesignedReward(subgoal, "code", self._qualified(subgoal, reply.code)),
             lambda: DesignedReward(subgoal, "builtin", fell_back=True),
         )

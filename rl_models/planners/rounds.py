@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import GoalGenerator
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import Memory, Plan
-from rl_models.planners.revision import FailedPlan, Reflection, Revision
+from rl_models.planners.plans import FailedPlan, Memory, Plan
+from rl_models.planners.revision import Retry
 from rl_models.planners.subgoal_data import SubgoalData
 
 
@@ -28,12 +28,7 @@ class RoundEnd:
 
 @dataclass(frozen=True)
 class NextRound:
-    """Next round of a world.
-
-    Attributes:
-        plan: plan to follow; `plan.commands` are the commands.
-        recovers: whether the world is first restored to the start of the failed round.
-    """
+    """Plan of a world's next round, and whether the world is first restored to the start of the failed one."""
 
     plan: Plan
     recovers: bool
@@ -71,22 +66,18 @@ class PlanningLoop:
         max_reflections: int = 3,
         commander: RandomCommander | None = None,
         visited: SubgoalData | None = None,
-        revision: Revision | None = None,
+        retry: Retry | None = None,
     ) -> None:
         """Set up the loop.
 
-        Args:
-            planner: makes plans and reflects.
-            goals: generator of goals; by default the planner's.
-            max_reflections: attempts after a failed round; then the episode continues from its present state.
-            commander: replaces commands, for the interpolation between the planner's and random ones.
-            visited: collects visited states with their plans, for fine-tuning the policy.
-            revision: makes the plans of these attempts; by default the planner's reflection.
+        `max_reflections` are attempts after a failed round; then the episode continues from its present state.
+        `commander` replaces commands. `visited` collects visited states with their plans, for fine-tuning the policy.
+        `retry` makes the plans of these attempts in place of the planner's reflection.
         """
         self.planner, self._most = planner, max_reflections
         self._goals = goals or GoalGenerator()
-        self._revision: Revision = revision or Reflection(planner)
-        self._planners = [planner, *self._revision.planners]
+        self._revision: Planner | Retry = retry or planner
+        self._planners = [planner, *(retry.planners if retry else ())]
         self._commander, self._visited = commander, visited
         self._progress: dict[int, _Progress] = {}
         self.counts = RoundCounts()

@@ -13,11 +13,11 @@ from typing import TypeAlias
 from rl_models.chat.exchange import ChatReply, ChatRequest, Message, Outcome
 from rl_models.planners.briefing import Briefing, command_examples
 from rl_models.planners.calling import Call, Caller, Stage
-from rl_models.planners.domain import Domain, Fault, SubgoalTexts
+from rl_models.planners.domain import Domain, SubgoalTexts
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import Failure, Memory, Plan
-from rl_models.planners.replies import AskSubgoal, ScoredReply
+from rl_models.planners.plans import FailedPlan, Memory, Plan
+from rl_models.planners.replies import ScoredReply
 
 SUBGOAL = Stage("subgoal", ScoredReply)
 ScoringQuestion: TypeAlias = "tuple[tuple[Message, ...], SubgoalTexts]"
@@ -38,8 +38,8 @@ Scorer: TypeAlias = Callable[[Sequence[ScoringQuestion]], list[Scored]]
 class ScoredBackend:
     """A `Transport` that answers with the sub-goal of the highest score, and by rule in all other stages."""
 
-    def __init__(self, domain: Domain, scorer: Scorer) -> None:
-        self._rules, self._scorer = OfflineBackend(domain), scorer
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
 
     def prepare(self, requests: Sequence[ChatRequest]) -> None:
         """Score all of these in one batch; the scorer caches the result."""
@@ -47,8 +47,8 @@ class ScoredBackend:
 
     def complete(self, request: ChatRequest) -> Outcome:
         """Answer one request, the same way each time."""
-        if not isinstance(request.context, AskSubgoal):
-            return self._rules.complete(request)
+        if request.stage != SUBGOAL.name:
+            return OfflineBackend().complete(request)
         if len(request.choices) == 1:
             return ChatReply(ScoredReply(subgoal=request.choices[0]).model_dump_json())
         (found,) = self._scorer([_question(request)])
@@ -58,7 +58,7 @@ class ScoredBackend:
 
 
 def _question(request: ChatRequest) -> ScoringQuestion:
-    lead = Message("assistant", f"{request.context.agent} should")
+    lead = Message("assistant", f"{request.context} should")
     return (*request.messages, lead), request.choices
 
 
@@ -88,18 +88,13 @@ class ScoredPlanner(Planner):
             for state, goal, texts in zip(states, goals, given, strict=True)
         ]
 
-    def reflect(
-        self,
-        plans: Sequence[Plan],
-        reached: Sequence[Sequence[bool]],
-        memories: Sequence[Memory],
-        goals: Sequence[str | None] | None = None,
-    ) -> list[Plan]:
-        """See `Planner.reflect`: the failed plan is remembered and not repeated; no reason is given."""
-        for plan, memory in zip(plans, memories, strict=True):
-            memory.failures.append(Failure(plan, "allocation"))
-            self._note_reflection(plan, Fault("none, sub-goals are scored", "allocation"), memory)
-        return self.plan([plan.state for plan in plans], goals, memories)
+    def revise(self, failures: Sequence[FailedPlan]) -> list[Plan]:
+        """See `Planner.revise`: the failed plan is remembered and not repeated; no reason is given."""
+        for one in failures:
+            self._remember(one, "allocation", "none, sub-goals are scored")
+        return self.plan(
+            [one.plan.state for one in failures], [one.goal for one in failures], [one.memory for one in failures]
+        )
 
     def _subgoal_call(
         self, state: str, goal: str | None, memory: Memory, given: SubgoalTexts
@@ -119,10 +114,10 @@ class ScoredPlanner(Planner):
                 "told": told or "nothing",
                 "agent": agent,
             },
-            context=AskSubgoal(agent),
-            choices=options,
+            rule=lambda: ScoredReply(subgoal=self._by_rule(state, goal, memory)[number]),
             check=lambda reply: self._match(reply.subgoal),
-            fallback=lambda: self._by_rule(state, goal, memory)[number],
+            choices=options,
+            agent=agent,
         )
 
     def _options(self, state: str, given: SubgoalTexts, memory: Memory) -> SubgoalTexts:

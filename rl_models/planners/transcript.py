@@ -25,12 +25,7 @@ class Transcript:
     """A transcript in a file or in memory."""
 
     def __init__(self, path: Path | None = None, max_entries: int = 2_000) -> None:
-        """Begin a transcript.
-
-        Args:
-            path: file to overwrite; None keeps it in memory.
-            max_entries: calls and notes that are written out; later ones are only counted.
-        """
+        """Begin a transcript in a file, which is overwritten, or in memory; later entries are only counted."""
         self._path, self._most = path, max_entries
         self._lock = threading.Lock()
         self._instructions: dict[str, int] = {}
@@ -47,11 +42,7 @@ class Transcript:
         return self._path.read_text(encoding="utf-8") if self._path is not None else "".join(self._kept)
 
     def entries_since(self, place: int) -> tuple[list[tuple[str, str]], int]:
-        """Titles and bodies of the entries after a position in the text, and the present end of the text.
-
-        Args:
-            place: 0, or the place that the call before returned.
-        """
+        """Titles and bodies of the entries after a place in the text (0, or an earlier result), and its present end."""
         text = self.text
         _, *parts = _ENTRY.split(text[place:])
         return [(title, body.strip()) for title, body in zip(parts[::2], parts[1::2], strict=True)], len(text)

@@ -1,7 +1,6 @@
 """Ray actor for a run's chat model: one cache, one budget and one rate limit for all processes.
 
 Env runners never call it: they get sub-goals and messages with their worlds. Only planning and distillation do.
-does.
 """
 
 from __future__ import annotations
@@ -65,14 +64,9 @@ def start_chat_service(
 ) -> RemoteTransport:
     """Start the actor of a run, which needs no CPU, on this node, where the run folder is. It ends with this process.
 
-    Args:
-        settings: backend, limits and budget.
-        folder: run folder, for the record.
-        concurrency: number of concurrent requests.
-        runtime_env: Ray's description of the actor's environment, if it alone holds the key.
-        name: name of the actor, for other processes of the run.
-        shares_record: whether other runs use the same record; the budget then holds for one session, because the record
-            does not separate the runs' costs.
+    `runtime_env` is Ray's description of the actor's environment, if it alone holds the key; `name` is for other
+    processes of the run. If other runs share the record the budget holds for one session, because the record does not
+    separate the runs' costs.
     """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_concurrency": concurrency, "runtime_env": runtime_env, "name": name}

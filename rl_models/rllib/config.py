@@ -44,16 +44,7 @@ def rllib_config(
 ) -> AlgorithmConfig:
     """Configure stock PPO or IMPALA, whichever fits the objective, with our runner, module and learner.
 
-    Args:
-        make_world: `(num_worlds, first_world) -> world`, picklable.
-        build_policy: builds the team with its initial weights, picklable.
-        objective: training objective.
-        optimiser: optimiser settings.
-        workers: numbers of processes and worlds.
-        seed: seed of worlds, action sampling and shuffles.
-
-    Raises:
-        ValueError: a learner would have no world, or its replay is too small.
+    Raises ValueError where a learner would have no world, or its replay is too small.
     """
     workers.check_learners(objective)
     config: AlgorithmConfig = PPOConfig() if objective.takes_turns else IMPALAConfig()
@@ -130,11 +121,8 @@ class FragmentsToBatch(ConnectorV2):
         """Batch of the default module, on the CPU; without fragments an empty batch with the shapes of earlier ones.
 
         (An env runner that dies loses fragments that IMPALA has promised to a learner, while the other learners wait
-        for its part of the update.)
-
-        Raises:
-            RuntimeError: there were no fragments yet.
-            Exception: any exception that an environment raised.
+        for its part of the update.) Raises RuntimeError where there were no fragments yet, and any exception that an
+        environment raised.
         """
         fragments = []
         for one in episodes:

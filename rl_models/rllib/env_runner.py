@@ -209,11 +209,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return {} if self.env is None or self.needs_reset else self.collector.snapshot()
 
     def restore_snapshot(self, snapshot: dict[str, Array], seed_offset: int = 0) -> int:
-        """Continue exactly where `snapshot` was taken; with an empty one begin new episodes.
-
-        Returns:
-            number of custom environments that cannot continue and begin a new episode instead.
-        """
+        """Continue from a snapshot, or if it is empty begin new episodes; the number of games that restarted."""
         self._seed_offset = seed_offset
         if not snapshot:
             return 0

@@ -134,11 +134,7 @@ class TeamLearner(PrivateLearner, TorchLearner):
         """No-op: coefficients and learning rates follow the objective's own progress."""
 
     def training_state(self, with_weights: bool = True) -> tuple[dict[str, dict[str, torch.Tensor]], Progress]:
-        """Copies of weights, optimiser and replay, and the progress, between two updates.
-
-        Args:
-            with_weights: whether weights and optimiser are among them; they are equal in all learners.
-        """
+        """Copies of weights, optimiser (both equal in all learners) and replay, and the progress."""
         with self._updating:
             tensors: dict[str, dict[str, torch.Tensor]] = {}
             if with_weights:

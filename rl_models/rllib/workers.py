@@ -61,9 +61,8 @@ class Workers:
     def env_steps_learned_at_once(self, takes_turns: bool) -> int:
         """Env steps that one update learns from.
 
-        Args:
-            takes_turns: whether sampling waits for learning, as in PPO. IMPALA distributes whole runners' fragments, so
-                more learners than runners wait for further samples.
+        PPO takes turns. IMPALA distributes whole runners' fragments, so more learners than runners wait for further
+        samples.
         """
         if takes_turns:
             return self.env_steps_of_update
@@ -72,11 +71,7 @@ class Workers:
         return samples * self.worlds_per_runner * self.fragment_length
 
     def check_learners(self, objective: Objective) -> None:
-        """Refuse groups and learners without a world, and a replay too small for a learner's share, before the start.
-
-        Raises:
-            ValueError: a group or a learner would have no world, or a learner could not keep one fragment of each.
-        """
+        """Refuse groups and learners without a world, and a replay too small for a learner's share, by a ValueError."""
         if self.world_groups > self.worlds_per_runner:
             raise ValueError(
                 f"--workers.world-groups {self.world_groups} is more than the {self.worlds_per_runner} worlds of a "
@@ -112,14 +107,7 @@ class Workers:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """Plan of training: world, policy, objective, optimiser, processes and seed.
-
-    Attributes:
-        make_world: `(num_worlds, first_world) -> World`, for training.
-        build_policy: the team with its initial weights.
-        objective, optimiser, workers: loss, optimiser settings and numbers of processes.
-        seed: seed of worlds and action sampling.
-    """
+    """Plan of training; `make_world` takes `(num_worlds, first_world)`, the team gets its initial weights."""
 
     make_world: MakeWorld
     build_policy: Callable[[], TeamPolicy]

@@ -31,12 +31,7 @@ NOISE_DRAW = 2**20
 
 
 def noise_shape(network: TeamNetwork, obs: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """Shape of one agent's noise at one step; None for a network without noise.
-
-    Args:
-        network: any network; a stochastic one has a method `noise_shape(obs)`.
-        obs: present observations, name -> [B, N, ...].
-    """
+    """Shape of one agent's noise at one step for observations name -> [B, N, ...]; None for a network without noise."""
     return network.noise_shape(obs) if draws_noise(network) else None  # type: ignore[attr-defined]
 
 
@@ -52,15 +47,7 @@ def with_noise(
     obs: Mapping[str, Array],
     worlds: slice | NDArray[np.integer] = slice(None),
 ) -> dict[str, Array]:
-    """Observations with the noise that a network needs, name -> [K, N, ...]; unchanged if it needs none.
-
-    Args:
-        network: any network.
-        chance: random stream of all worlds at this step.
-        num_agents: N.
-        obs: present observations of K worlds, name -> [K, N, ...].
-        worlds: the K worlds among all, a slice or [K] int.
-    """
+    """Observations [K, N, ...] of these worlds with the noise that a network needs; unchanged if it needs none."""
     shape = noise_shape(network, obs)
     if shape is None:
         return dict(obs)
@@ -88,9 +75,7 @@ class Speech(Protocol):
     def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
         """Messages and rows of `tables` that are added to the observations, name -> [B, T, N, ...].
 
-        Args:
-            obs: name -> [B, T, N, ...].
-            uniforms: [B, T, N, L] in [0, 1), for messages that are drawn; None if no words are drawn.
+        `uniforms` [B, T, N, L] in [0, 1) are for messages that are drawn.
         """
 
     def tables(self) -> dict[str, Array]:
@@ -100,14 +85,7 @@ class Speech(Protocol):
         """The same texts as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU."""
 
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
-        """Drop all texts that do not occur in these observations.
-
-        Args:
-            obs: name -> [B, T, N, ...], with rows of `tables`.
-
-        Returns:
-            the rows with their new numbers, key -> [B, T, N, ...].
-        """
+        """Drop all texts that do not occur in these observations; the rows' new numbers, key -> [B, T, N, ...]."""
 
 
 @runtime_checkable
@@ -128,11 +106,8 @@ def make_speech(network: TeamNetwork) -> Speech | None:
 def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
     """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
-    Args:
-        speech: the collector's texts and messages.
-        obs: final observations of K worlds, name -> [K, N, ...].
-        beside: first observations of the next episodes of these worlds, name -> [K, N, ...]. Their messages come from
-            other worlds of the batch, so they are valid for the final observations too.
+    `beside` are first observations of the next episodes of these worlds. Their messages come from other worlds of the
+    batch, so they are valid for the final observations too.
     """
     if not speech.hears_another_world:
         return obs
@@ -140,11 +115,6 @@ def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str,
 
 
 def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Observations with all texts and messages that a network reads, name -> [B, T, N, ...]; no words are drawn.
-
-    Args:
-        network: any network.
-        obs: name -> [B, T, N, ...].
-    """
+    """Observations with all texts and messages that a network reads, name -> [B, T, N, ...]; no words are drawn."""
     speech = make_speech(network)
     return obs if speech is None else obs | speech.narrate(obs) | speech.inputs()

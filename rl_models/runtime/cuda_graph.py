@@ -5,10 +5,9 @@ as to run. `Graphed` calls such a function normally the first two times that it 
 the third time, and replays it from then on. The second call is monitored: a function that waits for a value of the GPU,
 or copies between host and GPU, is never captured. On the CPU nothing is captured.
 
-Each replay reads the present inputs, weights and coefficients of schedules. Everything else
-stays as captured. So the key of a capture holds shapes and types of the inputs, what the function decided by
-the value of a schedule or by counts of training, and the module's weights and precision. Attributes of modules and
-losses must not change between two calls.
+Each replay reads the present inputs, weights and coefficients of schedules. Everything else stays as captured. So the
+key of a capture holds shapes and types of the inputs, what the function decided by the value of a schedule or by counts
+of training, and the module's weights and precision. Attributes of modules and losses must not change between two calls.
 """
 
 from __future__ import annotations
@@ -143,11 +142,7 @@ class _Schedules:
         self._reads_counts = True
 
     def coefficient(self, schedule: Schedule, value: float) -> Tensor:
-        """See `ScheduleObserver`.
-
-        Raises:
-            RuntimeError: a capture reads a schedule that the call before it has not read.
-        """
+        """See `ScheduleObserver`; raises RuntimeError where a capture reads a schedule that the call before did not."""
         if schedule not in self._places:
             if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
                 raise RuntimeError("a function has read other schedule coefficients than at its last call")
@@ -181,11 +176,9 @@ class Graphed:
     """A function of tensors, which a GPU replays from its third call with inputs of the same shapes on."""
 
     def __init__(self, module: nn.Module, leaves_gradients: bool) -> None:
-        """Wrap a function; nothing is captured yet.
+        """Wrap a function that reads weights and buffers of this module alone; nothing is captured yet.
 
-        Args:
-            module: holds all weights and buffers that the function reads.
-            leaves_gradients: whether the function sets gradients of the weights, which have none before each call.
+        `leaves_gradients`: the function sets gradients of the weights, which have none before each call.
         """
         self._module = module
         self._leaves_gradients = leaves_gradients
@@ -198,11 +191,7 @@ class Graphed:
         self._state: Hashable = ()
 
     def refresh_weights(self, device: torch.device) -> None:
-        """Read the addresses of the module's weights and buffers; to be called once per fragment or update.
-
-        Args:
-            device: device of the module.
-        """
+        """Read the addresses of the module's weights and buffers; to be called once per fragment or update."""
         self._device = device
         if devices.can_capture(device):
             self._weights = list(self._module.parameters())
@@ -212,11 +201,8 @@ class Graphed:
     def __call__(self, function: Function, inputs: Inputs, progress: Progress | None = None) -> Outputs:
         """The function's outputs; the caller may keep the tensors.
 
-        Args:
-            function: always the same one, name -> tensor to name -> tensor or number: a function of its inputs, of
-                weights and of schedules alone, which keeps nothing of what it computes.
-            inputs: name -> tensor, all on the weights' device.
-            progress: training done so far, at which schedules are read, if the function reads any.
+        The function is always the same one, of its inputs (on the weights' device), of weights and of schedules alone,
+        and keeps nothing of what it computes. Schedules are read at `progress`.
         """
         if self.never or not devices.can_capture(self._device):
             return function(inputs)

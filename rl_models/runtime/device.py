@@ -57,11 +57,7 @@ def accelerator() -> torch.device | None:
 
 
 def chosen_device(choice: DeviceChoice = "auto") -> torch.device:
-    """Device that networks of this process use.
-
-    Raises:
-        ValueError: `cuda` without a GPU, or an unknown device.
-    """
+    """Device that networks of this process use; raises ValueError for `cuda` without a GPU, or an unknown device."""
     if choice not in get_args(DeviceChoice):
         raise ValueError(f"the device must be one of {', '.join(get_args(DeviceChoice))}, not {choice!r}")
     found = None if choice == "cpu" or PROCESS.refuses_gpu else accelerator()
@@ -135,10 +131,7 @@ def release_memory() -> None:
 def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[str, Tensor]:
     """Tensors of the same names, shapes and types as the arrays.
 
-    Args:
-        arrays: name -> [...] of any type that torch has.
-        device: device of the tensors. On the CPU they share the arrays' memory; elsewhere they are views of one
-            buffer of bytes, copied asynchronously.
+    On the CPU they share the arrays' memory; elsewhere they are views of one buffer of bytes, copied asynchronously.
     """
     device = torch.device(device)
     if device.type == "cpu" or not arrays:
@@ -229,12 +222,7 @@ _BITS = 62
 def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
     """Distinct row numbers in order, and which of them each entry is, as `unique(return_inverse=True)`.
 
-    Args:
-        rows: [...] int, from 0 to `number` - 1.
-        number: largest number of different ones.
-
-    Returns:
-        [U], and `rows`' shape int64. U is the number of distinct ones on the CPU, elsewhere the largest possible.
+    There are at most `number` different ones, from 0; on the CPU [U] is exact, elsewhere the largest possible.
     """
     if rows.device.type == "cpu":
         return rows.unique(return_inverse=True)  # type: ignore[no-untyped-call, no-any-return]
@@ -248,13 +236,8 @@ def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
 def distinct_rows(*tables: Tensor, may_wait: bool = True) -> list[tuple[Tensor, Tensor]]:
     """Distinct rows of several tables, each as `unique(dim=0, return_inverse=True)`; with one synchronisation for all.
 
-    Args:
-        tables: [K, C] int each, numbers from 0.
-        may_wait: False if the host must not wait for an accelerator: the result has K rows then, zeros after the last
-            distinct one.
-
-    Returns:
-        for each table its distinct rows [U, C] in order, and which of them each row is, [K] int64.
+    Tables are [K, C] int, numbers from 0. If the host may not wait for an accelerator, the result has K rows, zeros
+    after the last distinct one.
     """
     if tables[0].device.type == "cpu":
         return [_packed(table) for table in tables]
@@ -267,13 +250,7 @@ def distinct_rows(*tables: Tensor, may_wait: bool = True) -> list[tuple[Tensor, 
 
 
 def count_rows(rows: Tensor, number: int, counts: Tensor | None = None) -> Tensor:
-    """How often each row number occurs, [number] int64, as `bincount(minlength=number)` of [K] int64.
-
-    Args:
-        rows: [K] int64.
-        number: number of possible row numbers.
-        counts: [K] bool, entries that count; None for all.
-    """
+    """How often each row number in [K] occurs, [number] int64, as `bincount`, among entries that count, [K] bool."""
     if rows.device.type == "cpu" and counts is None:
         return rows.bincount(minlength=number)
     ones = torch.ones_like(rows) if counts is None else counts.to(rows)

@@ -34,9 +34,7 @@ class WeightChangeDetector:
     def has_changed(self, weights: Iterable[Tensor]) -> bool:
         """Whether a value, shape, type or device differs from the last call; True at the first call.
 
-        Args:
-            weights: the weights, [...] of any shapes, always of the same module. Within one `fixed_weights` they are
-                read once.
+        Within one `fixed_weights` the weights are read once.
         """
         scope = FIXED_WEIGHTS.get()
         if scope is not None and scope is self._scope:
@@ -61,9 +59,7 @@ class CachedByWeights(Generic[_Value]):
     def get(self, weights: Iterable[Tensor], compute: Callable[[], _Value]) -> _Value:
         """The value, which is computed again if gradients are enabled or weights have changed.
 
-        Args:
-            weights: all weights that the function uses, [...] of any shapes.
-            compute: the function. In a CUDA graph it is computed at every replay.
+        In a CUDA graph it is computed at every replay.
         """
         if torch.is_grad_enabled() or is_capturing():
             return compute()
@@ -88,11 +84,7 @@ def _differ_in_kind(one: Tensor, other: Tensor) -> bool:
 
 
 class LRUCache(Generic[_Key, _Value]):
-    """Values by key, valid until the weights change.
-
-    Attributes:
-        computed: number of values computed so far.
-    """
+    """Values by key, valid until the weights change; `computed` counts them."""
 
     def __init__(self, most: int) -> None:
         """Set the capacity."""
@@ -108,13 +100,7 @@ class LRUCache(Generic[_Key, _Value]):
     def get(
         self, keys: Sequence[_Key], weights: Iterable[Tensor], compute: Callable[[list[_Key]], Sequence[_Value]]
     ) -> list[_Value]:
-        """The values of some keys; missing ones are computed together, each once.
-
-        Args:
-            keys: keys of the values.
-            weights: all weights that values depend on; may be empty.
-            compute: keys, each once -> their values.
-        """
+        """The values of some keys; missing ones are computed together, each once."""
         if self._watch.has_changed(weights):
             self._values = {}
         new = [key for key in dict.fromkeys(keys) if key not in self._values]

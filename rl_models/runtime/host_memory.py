@@ -12,8 +12,6 @@ from __future__ import annotations
 import ctypes
 import sys
 
-__all__ = ["keep_freed_memory"]
-
 _MEGABYTE = 2**20
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 """Numbers of glibc's parameters for `mallopt`."""
@@ -25,11 +23,7 @@ _VALUES = {
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep the memory of freed tensors, as far as its C library allows that.
-
-    Returns:
-        whether it does: with glibc, so on most Linux systems; others are not changed.
-    """
+    """Let this process keep the memory of freed tensors; True if its C library can (glibc)."""
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

@@ -55,13 +55,7 @@ class EncodedTexts:
 def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor], Encoded]) -> EncodedTexts:
     """Encode the distinct texts under an observation key, for K = B * T * N frames.
 
-    Args:
-        obs: name -> [B, T, N, ...], with texts or encodings as the header of this file describes.
-        key: observation key of the text.
-        encode: function from the key and tokens [D, L] to encodings, name -> [D, ...].
-
-    Raises:
-        MissingTextsError: `obs` holds row numbers, but not the texts of these rows.
+    Raises MissingTextsError where `obs` holds row numbers, but not the texts of these rows.
     """
     known = {name.removeprefix(f"{ENCODED}{key}/"): v for name, v in obs.items() if name.startswith(f"{ENCODED}{key}/")}
     if known:
@@ -112,13 +106,7 @@ class TextEncodings:
     """Encodings of the texts to which observations' row numbers refer; for a network without an encoder the texts."""
 
     def __init__(self, network: TeamNetwork, texts: Mapping[str, Texts], device: torch.device | str = "cpu") -> None:
-        """Start without encodings.
-
-        Args:
-            network: any network; one that `EncodesTexts` gets encodings, and one that `OwnsTexts` reads these, too.
-            texts: observation key -> the texts of its rows; may be empty.
-            device: device of the network.
-        """
+        """Start without encodings; a network that `OwnsTexts` reads these, too."""
         self._encode_text = network.encode_text if isinstance(network, EncodesTexts) else None
         self._texts = {**texts, **(network.own_texts if isinstance(network, OwnsTexts) else {})}
         self.device = device
@@ -134,14 +122,7 @@ class TextEncodings:
         self._caches = {}
 
     def inputs(self, arrays: Mapping[str, Array]) -> dict[str, Tensor]:
-        """Tensors of a step, in one copy to the device, with the encodings of their texts.
-
-        Args:
-            arrays: name -> [B, ...], observations and other inputs.
-
-        Returns:
-            the same names -> [B, 1, ...]; row numbers of texts refer to the encodings.
-        """
+        """Tensors [B, 1, ...] of a step's arrays [B, ...], in one copy, with the encodings of their texts."""
         rows, tables = dict(arrays), {}
         for key, texts in self._texts.items():
             if self._encode_text is None:
@@ -162,12 +143,7 @@ class TextCache:
     """Encodings of the texts under one observation key."""
 
     def __init__(self, encode: Callable[[Array], dict[str, Tensor]], slots: int) -> None:
-        """Start empty.
-
-        Args:
-            encode: row numbers [D] -> encodings of their texts, name -> [D, ...].
-            slots: S, largest number of texts that are shown at once.
-        """
+        """Start empty; `encode` takes row numbers [D], and at most `slots` texts are shown at once."""
         self._encode = encode
         self._slots = slots
         self._slot_of: dict[int, int] = {}
@@ -175,14 +151,7 @@ class TextCache:
         self._encoded: dict[str, Tensor] = {}
 
     def look_up(self, rows: Array) -> tuple[Array, dict[str, Tensor]]:
-        """Slots of the encodings of these rows, and all encodings.
-
-        Args:
-            rows: any shape, row numbers shown now, at most S different ones.
-
-        Returns:
-            slots, `rows`' shape int64; encodings, name -> [S, ...].
-        """
+        """Slots of the encodings of these rows, of `rows`' shape int64, and all encodings, name -> [S, ...]."""
         shown, place = np.unique(rows, return_inverse=True)
         new = np.array([row for row in shown.tolist() if row not in self._slot_of], rows.dtype)
         if new.size:

@@ -20,16 +20,9 @@ def commanded_team(
     used_heads_only: bool = True,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team.
+    """Build a team; `texts` [D, L] int are tokens of the instructions, of which row 0 is the empty one.
 
-    Args:
-        config: widths.
-        spec: units and orders of the game.
-        texts: [D, L] int, tokens of the instructions, row 0 the empty one.
-        vocabulary: V.
-        num_agents: N.
-        used_heads_only: whether only factors with an effect count in probabilities.
-        seed: seed of the initial weights.
+    With `used_heads_only` only factors with an effect count in probabilities.
     """
     with seeded(seed):
         network = CommandedUnits(config, spec, texts, vocabulary, num_agents)

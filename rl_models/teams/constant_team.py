@@ -19,26 +19,14 @@ _FEATURES = 8
 
 
 def constant_team(components: int, num_agents: int, num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a team that reads no observation, for one-step games.
-
-    Args:
-        components: M, number of mixture components; 1 gives marginal policies.
-        num_agents: N.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team that reads no observation, for one-step games; one component gives marginal policies."""
     message_features = _FEATURES if components > 1 else 0
     make_network = functools.partial(ConstantNetwork, num_agents, _FEATURES, message_features)
     return communicating_team(make_network, num_actions, components, seed)
 
 
 def uniform_team(num_agents: int, num_actions: int) -> TeamPolicy:
-    """Build a team whose actions all have the same probability, illegal ones too: random play.
-
-    Args:
-        num_agents: N.
-        num_actions: A.
-    """
+    """Build a team whose actions all have the same probability, illegal ones too: random play."""
     team = constant_team(1, num_agents, num_actions)
     for weights in team.parameters():
         nn.init.zeros_(weights)
@@ -49,13 +37,7 @@ class ConstantNetwork(Stateless):
     """Learned features and, if agents exchange messages, learned messages; they are the same at every step."""
 
     def __init__(self, num_agents: int, features: int, message_features: int = 0) -> None:
-        """Build the tables.
-
-        Args:
-            num_agents: N.
-            features: F, width of an agent's vector.
-            message_features: width of a message; 0 if agents exchange no messages.
-        """
+        """Build the tables; a width of messages of 0 means that agents exchange none."""
         super().__init__()
         self.num_agents = num_agents
         self.features = features
@@ -64,13 +46,7 @@ class ConstantNetwork(Stateless):
         self.agent_messages = nn.Parameter(torch.randn(num_agents, message_features)) if message_features else None
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 and messages [B, T, N, message features] float32.
-
-        Args:
-            obs: not used, name -> [B, T, N, ...].
-            state: empty.
-            is_first: [B, T] bool; only its shape matters.
-        """
+        """Features [B, T, N, F] float32 and messages [B, T, N, message features] float32."""
         features = self.agent_vectors.expand(*is_first.shape, -1, -1)
         messages = None if self.agent_messages is None else self.agent_messages.expand(*is_first.shape, -1, -1)
         return Features(features, {}, messages)

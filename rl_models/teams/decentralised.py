@@ -35,22 +35,14 @@ class SeparableNetwork(TeamNetwork, Protocol):
     ) -> Dialogue[Features]:
         """Features [B, 1, 1, F] of one agent at one step, with the messages [B, 1, N, ...] of all agents.
 
-        Args:
-            agent: index of the agent, from 0 to N - 1.
-            obs: its observation, name -> [B, 1, 1, ...].
-            state: its recurrent state, name -> [B, 1, ...].
-            is_first: [B, 1] bool, an episode begins at this step.
-            needs_messages: exchange messages even if no features depend on them.
+        Observations are name -> [B, 1, 1, ...], the state name -> [B, 1, ...]. With `needs_messages` messages are
+        exchanged even if no features depend on them.
         """
 
 
 @runtime_checkable
 class SeparableHead(Protocol):
-    """A policy head whose output for one agent is the same with that agent's features alone.
-
-    Attributes:
-        reads_messages: whether it needs all agents' messages beside the agent's features.
-    """
+    """A policy head whose output for one agent is the same with that agent's features (and all messages) alone."""
 
     reads_messages: bool
 
@@ -59,13 +51,7 @@ class SeparableHead(Protocol):
 
 
 class AgentPolicy:
-    """The policy of one agent of a team in B worlds, with its own memory.
-
-    Attributes:
-        agent: index of the agent, from 0 to N - 1.
-        num_agents: N.
-        observation_keys: observation keys that the agent reads.
-    """
+    """The policy of one agent of a team in B worlds, with its own memory."""
 
     def __init__(self, policy: TeamPolicy, agent: int) -> None:
         """Use the weights of a team for one of its agents."""
@@ -79,14 +65,9 @@ class AgentPolicy:
         self._state: State | None = None
 
     def forward(self, obs: dict[str, Tensor], is_first: Tensor) -> Dialogue[MixtureOfMarginals]:
-        """This agent's part of the joint policy.
+        """The team's mixture weights [B, 1, M] and this agent's marginals [B, 1, 1, M, A], as one mixture.
 
-        Args:
-            obs: the agent's observation, name -> [B, ...].
-            is_first: [B] bool, an episode begins at this step.
-
-        Returns:
-            the team's mixture weights [B, 1, M] and the agent's marginals [B, 1, 1, M, A], as one mixture.
+        Observations of the agent are name -> [B, ...]; `is_first` [B] bool, an episode begins at this step.
         """
         if self._state is None:
             team = self._network.initial_state(len(is_first))
@@ -98,16 +79,10 @@ class AgentPolicy:
         return self._head(features)
 
     def act(self, obs: dict[str, Tensor], is_first: Tensor, uniforms: Tensor) -> Dialogue[Tensor]:
-        """Draw the component, which is the same for all agents, and then this agent's action.
+        """Draw the component, which is the same for all agents, and then this agent's action, [B] int64.
 
-        Args:
-            obs: the agent's observation, name -> [B, ...].
-            is_first: [B] bool, an episode begins at this step.
-            uniforms: [B, 1 + N] in [0, 1), the shared stream at this step: one draw of the component, then one draw an
-                agent.
-
-        Returns:
-            actions of this agent, [B] int64.
+        `uniforms` [B, 1 + N] in [0, 1) are the shared stream at this step: one draw of the component, then one draw an
+        agent.
         """
         own_policy = yield from self.forward(obs, is_first)
         actions, _ = own_policy.sample(uniforms[:, None, [0, 1 + self.agent]])
@@ -128,9 +103,7 @@ def _why_together(head: nn.Module) -> str:
 def run_dialogue(dialogue: Dialogue[Result], exchange: Callable[[Tensor], Tensor]) -> Result:
     """Run a dialogue to its end and return its result.
 
-    Args:
-        dialogue: the computation of one agent.
-        exchange: sends the agent's message [B, 1, ...] and returns the messages of all agents [B, N, ...].
+    `exchange` sends the agent's message [B, 1, ...] and returns the messages of all agents, [B, N, ...].
     """
     try:
         message = next(dialogue)
@@ -144,12 +117,8 @@ def run_dialogue(dialogue: Dialogue[Result], exchange: Callable[[Tensor], Tensor
 def message_sizes(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) -> list[int]:
     """Size in bytes of each message that an agent sends in one step.
 
-    The first agent gets its own messages in place of the others' messages, which have the same size.
-
-    Args:
-        policy: a team that can be separated into agents.
-        obs: observation of the first agent, name -> [B, ...].
-        is_first: [B] bool, an episode begins at this step.
+    The first agent, whose observation is given, gets its own messages in place of the others', which have the same
+    size.
     """
     sizes: list[int] = []
 

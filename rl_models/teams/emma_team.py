@@ -11,7 +11,7 @@ from rl_models.networks.emma import Emma, GameId
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider_emma import DividedEmma, DividedEmmaConfig
 from rl_models.networks.network_config import EmmaConfig
-from rl_models.networks.private import number_of_networks, shared_or_private
+from rl_models.networks.private import shared_or_private
 from rl_models.policy import TeamPolicy, seeded
 from rl_models.text.encoder import SentenceEncoder
 
@@ -36,15 +36,7 @@ def emma_team(
     build_encoder: Callable[[], SentenceEncoder] | None = None,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world.
-        num_actions: A.
-        build_encoder: builds the text encoder; called once for each network that reads.
-        seed: seed of the initial weights.
-    """
+    """Build a team; `build_encoder` builds the text encoder and is called once for each network that reads."""
 
     def build() -> Emma | GameId:
         network = config.network
@@ -57,7 +49,7 @@ def emma_team(
         return Emma(network, sizes, build_encoder(), config.sees_movement)
 
     with seeded(seed):
-        members = number_of_networks(config.shares_network, sizes.num_agents)
+        members = 1 if config.shares_network else sizes.num_agents
         network = shared_or_private(build, members)
         policy = PolicyTower(network.features, num_actions, members)
         return TeamPolicy(network, policy, ValueTower(network.features, members))

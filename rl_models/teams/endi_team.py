@@ -16,7 +16,6 @@ from rl_models.losses.extra_loss import ExtraLoss, MeanLoss
 from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import DividesEntities
 from rl_models.networks.network_config import SilgConfig
-from rl_models.networks.private import number_of_networks
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.policy import TeamPolicy
 from rl_models.teams.reader_team import build_team
@@ -63,17 +62,8 @@ more: `dis` of the released code, the divergence of section 4.1, and EnDi(dis) w
 def silg_entities_team(
     config: SilgConfig, sizes: EmmaSizes, num_actions: int, texts: Texts, shares_network: bool = False, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of SILG's model over entities and a manual.
-
-    Args:
-        config: widths of the network.
-        sizes: sizes of the world.
-        num_actions: A.
-        texts: all sentences that can be shown, and the training sentences, whose words are learned.
-        shares_network: whether all agents share one network; if not, there is one network per agent.
-        seed: seed of the initial weights.
-    """
-    members = number_of_networks(shares_network, sizes.num_agents)
+    """Build a team of SILG's model over entities and a manual."""
+    members = 1 if shares_network else sizes.num_agents
     return build_team(
         functools.partial(SilgEntities, config, sizes, *texts),
         members,

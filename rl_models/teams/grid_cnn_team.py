@@ -13,12 +13,7 @@ def grid_cnn_team(
 ) -> TeamPolicy:
     """Build a team whose agents have separate policies and values with the same weights.
 
-    Args:
-        config: widths of the network.
-        num_agents: N.
-        view: (C, H, W), shape of one agent's observation `lossless`.
-        num_actions: A; only legal actions are drawn if the world says which are legal.
-        seed: seed of the initial weights.
+    `view` is (C, H, W) of the observation `lossless`; only legal actions are drawn if the world says which are.
     """
     with seeded(seed):
         network = GridCnn(config, num_agents, view)

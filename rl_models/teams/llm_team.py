@@ -24,15 +24,9 @@ Corpus: TypeAlias = Callable[[], Iterable[Pair]]
 
 
 def adapted_model(settings: LanguageModelSettings, corpus: Corpus | None = None, seed: int = 0) -> AdaptedModel:
-    """A language model with fresh adapters.
+    """A language model with fresh adapters; `corpus` trains the default model, other models need none.
 
-    Args:
-        settings: settings of the model.
-        corpus: training texts of the default model; other models need none.
-        seed: seed of the adapters' weights.
-
-    Raises:
-        LanguageModelError: the model cannot be loaded or trained.
+    Raises LanguageModelError where the model cannot be loaded or trained.
     """
     if not settings.model and corpus is None:
         raise LanguageModelError("the default language model needs a training corpus: pass one or name a model")
@@ -58,16 +52,7 @@ def language_team(
 ) -> TeamPolicy:
     """A team on one language model, with a trained action adapter and critic.
 
-    Args:
-        settings: settings of model, messages, scores and critic.
-        narrator: turns the world's codes into texts.
-        num_agents: N.
-        actions: A.
-        corpus: training texts of the default model.
-        seed: seed of the initial weights.
-
-    Raises:
-        LanguageModelError: the model or its adapters cannot be loaded.
+    Raises LanguageModelError where the model or its adapters cannot be loaded.
     """
     language = adapted_model(settings.language, corpus, seed)
     if settings.adapters:

@@ -42,20 +42,10 @@ def parts_team(
 ) -> TeamPolicy:
     """Build a team.
 
-    Args:
-        config: widths of the network.
-        parts: parts of an agent's observation; the agent's index should be one of them.
-        num_agents: N.
-        actions: A, or the parts of an action; only legal actions are drawn if the game says which are legal.
-        kind: `ippo` values an agent by its own observation, `mappo` by those of all; `commnet` averages messages,
-            `tbone` exchanges them with an LSTM, `sync` draws one of several product policies with them.
-        components: M, number of product policies (`sync`).
-        masks: those of `legal` and `alive` that the game's observations have.
-        seed: seed of the initial weights.
-        is_recurrent: whether `ippo` and `mappo` have an LSTM, as `tbone` and `sync` do.
-
-    Raises:
-        ValueError: `commnet` with an LSTM.
+    `ippo` values an agent by its own observation, `mappo` by those of all (both with an LSTM if recurrent); `commnet`
+    averages messages, `tbone` exchanges them with an LSTM, `sync` draws one of M product policies with them. The
+    agent's index should be one of the parts; `masks` are those of `legal` and `alive` that observations have. Raises
+    ValueError for `commnet` with an LSTM.
     """
     if is_recurrent and kind == "commnet":
         raise ValueError("commnet has no memory: leave it out of --methods, or choose another --network than lstm")
@@ -98,17 +88,7 @@ def divided_parts_team(
     goal_features: int = 16,
     seed: int = 0,
 ) -> TeamPolicy:
-    """Build a team of EnDi, whose agents divide entities among themselves.
-
-    Args:
-        config: widths of the network.
-        parts: parts of an agent's observation.
-        entities: keys of the entities among them.
-        num_agents: N, at least 2.
-        num_actions: A.
-        goal_features: width of the grounded goal for each of the two sides.
-        seed: seed of the initial weights.
-    """
+    """Build a team of EnDi, whose N >= 2 agents divide the entities among the parts of their observations."""
     with seeded(seed):
         network = DividedParts(config, parts, entities, num_agents, num_actions, goal_features)
         return TeamPolicy(network, LegalPolicyTower(network.features, num_actions), ValueTower(network.features))
@@ -122,16 +102,7 @@ def qmix_parts_team(
     mixing_hidden_size: int = 32,
     seed: int = 0,
 ) -> QmixPolicy:
-    """Build a team of QMIX or VDN.
-
-    Args:
-        config: widths of the network.
-        parts: parts of an agent's observation.
-        num_agents: N.
-        num_actions: A.
-        mixing_hidden_size: width of the mixing network; 0 adds values up (VDN).
-        seed: seed of the initial weights.
-    """
+    """Build a team of QMIX, or of VDN, which adds values up, if the mixing network has width 0."""
     with seeded(seed):
         network = QNetwork(PartsEncoder(config, parts), num_agents, num_actions, config.hidden_sizes[-1])
         if not mixing_hidden_size:

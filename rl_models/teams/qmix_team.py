@@ -38,15 +38,7 @@ class QmixTeamConfig:
 def qmix_grid_team(
     config: QmixTeamConfig, sizes: ReadingSizes, grid: tuple[int, int], num_actions: int, seed: int = 0
 ) -> QmixPolicy:
-    """Build a team for grids that reads no document.
-
-    Args:
-        config: widths of the team.
-        sizes: sizes of the world.
-        grid: (H, W), size of the training grids in cells.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team for grids of (H, W) cells that reads no document."""
     with seeded(seed):
         network = QNetwork(
             GridSymbolsEncoder(config.grid, sizes, max(grid)), sizes.num_agents, num_actions, config.hidden_size

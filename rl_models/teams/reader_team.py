@@ -17,7 +17,7 @@ from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead
 from rl_models.networks.entity_divider import DividedReading, DividedReadingConfig
 from rl_models.networks.entity_divider_matching import DividedMatching, DividedMatchingConfig
 from rl_models.networks.matching import MatchingConfig, MatchingReader, MatchingSizes
-from rl_models.networks.private import number_of_networks, shared_or_private
+from rl_models.networks.private import shared_or_private
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import ReadingConfig, Txt2PiConfig, reading_network
 from rl_models.policy import FeatureNetwork, TeamPolicy, seeded
@@ -43,16 +43,8 @@ class ReaderTeamConfig:
 def reader_team(
     config: ReaderTeamConfig, sizes: ReadingSizes, num_actions: int, seed: int = 0, is_entity: Tensor | None = None
 ) -> TeamPolicy:
-    """Build a team that reads.
-
-    Args:
-        config: configuration of the team.
-        sizes: sizes of the world; of a matching reader `MatchingSizes`.
-        num_actions: A.
-        seed: seed of the initial weights.
-        is_entity: [K] bool, names of entities, for readers that divide them.
-    """
-    members = number_of_networks(config.shares_network, sizes.num_agents)
+    """Build a team that reads; a matching reader needs `MatchingSizes`, an entity divider `is_entity` [K] bool."""
+    members = 1 if config.shares_network else sizes.num_agents
     team = build_team(
         lambda: make_reader(config.network, sizes, num_actions, is_entity),
         members,
@@ -93,16 +85,7 @@ def build_team(
     only_legal_moves: bool,
     seed: int,
 ) -> TeamPolicy:
-    """Build a team of any readers with a policy head and a value head.
-
-    Args:
-        make_network: builds a reader with `features`, its width.
-        members: number of networks: 1 that all agents share, or one per agent.
-        num_actions: A.
-        head_hidden_size: width of the hidden layer of each head; 0 for no hidden layer.
-        only_legal_moves: whether only legal moves are drawn.
-        seed: seed of the initial weights.
-    """
+    """Build a team of readers with heads: 1 network that all agents share, or one per agent (`members`)."""
     with seeded(seed):
         network = shared_or_private(make_network, members)
         policy = LegalPolicyHead(network.features, num_actions, head_hidden_size, only_legal_moves, members)

@@ -22,17 +22,7 @@ def role_team(
     num_actions: int,
     seed: int = 0,
 ) -> QmixPolicy:
-    """Build a team.
-
-    Args:
-        config: widths and constants.
-        method: `qmix`, `roma`, `ldsa` or `maser`.
-        encoder: encoder of an agent's observation.
-        state: encoder of the global state, which only learning uses.
-        num_agents: N.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team with an encoder of observations, and one of the global state, which only learning uses."""
     with seeded(seed):
         network = _network(config, method, encoder, num_agents, num_actions)
         mixer = None

@@ -14,14 +14,7 @@ from rl_models.text.encoder import SentenceEncoder
 def sama_team(
     config: SamaNetworkConfig, sizes: SamaSizes, build_encoder: Callable[[], SentenceEncoder], seed: int = 0
 ) -> TeamPolicy:
-    """Build a team whose agents choose cells of the grid independently and share one critic.
-
-    Args:
-        config: widths of the network.
-        sizes: sizes of the world.
-        build_encoder: builds the encoder of the commands and the manual.
-        seed: seed of the initial weights.
-    """
+    """Build a team whose agents choose cells of the grid independently and share one critic."""
     if min(sizes.height, sizes.width) < 3:
         raise ValueError(f"the last convolution needs a grid of 3 x 3 at least, got {sizes.height} x {sizes.width}")
     with seeded(seed):

@@ -41,25 +41,13 @@ class CentralTeamConfig:
 def tbone_team(
     config: TboneTeamConfig, num_agents: int, view: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a TBONE team.
-
-    Args:
-        config: configuration of the team.
-        num_agents: N.
-        view: (C, 15, 15), shape of one agent's observation `view`.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a TBONE team of agents with a `view` (C, 15, 15)."""
     make_network = functools.partial(Tbone, config.network, num_agents, view)
     return communicating_team(make_network, num_actions, config.components, seed)
 
 
 class TalkingNetwork(FeatureNetwork, Protocol):
-    """A network whose agents exchange messages.
-
-    Attributes:
-        message_features: width of a message; 0 if agents exchange none.
-    """
+    """A network whose agents exchange messages of this width, 0 for none."""
 
     message_features: int
 
@@ -67,14 +55,7 @@ class TalkingNetwork(FeatureNetwork, Protocol):
 def communicating_team(
     make_network: Callable[[], TalkingNetwork], num_actions: int, components: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team of agents that exchange messages, for any observation.
-
-    Args:
-        make_network: builds the network; its initial weights are drawn here.
-        num_actions: A.
-        components: M, number of mixture components; 1 gives marginal policies.
-        seed: seed of the initial weights.
-    """
+    """Build a team of agents that exchange messages, for any observation; one component gives marginal policies."""
     with seeded(seed):
         network = make_network()
         head: nn.Module = MarginalHead(network.features, num_actions)
@@ -91,13 +72,7 @@ def central_team(
 
 
 def central_policy_team(make_network: Callable[[], OneMemory], num_actions: int, seed: int = 0) -> TeamPolicy:
-    """Build a central policy, for any observation.
-
-    Args:
-        make_network: builds the network; its initial weights are drawn here.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a central policy, for any observation."""
     with seeded(seed):
         network = make_network()
         head = CentralHead(network.features, num_actions, network.num_agents)
@@ -116,15 +91,7 @@ class VisualTeamConfig:
 def visual_team(
     config: VisualTeamConfig, num_agents: int, frame: tuple[int, int, int], num_actions: int, seed: int = 0
 ) -> TeamPolicy:
-    """Build a team with SYNC or marginal policies.
-
-    Args:
-        config: configuration of the team.
-        num_agents: N.
-        frame: (P, P, 3), shape of one agent's observation `frame`.
-        num_actions: A.
-        seed: seed of the initial weights.
-    """
+    """Build a team with SYNC or marginal policies of agents with a `frame` (P, P, 3)."""
     make_network = functools.partial(VisualTbone, config.network, num_agents, frame)
     return communicating_team(make_network, num_actions, config.components, seed)
 

@@ -15,13 +15,8 @@ def vector_team(
 ) -> TeamPolicy:
     """Build a team whose agents have separate policies and values with the same weights.
 
-    Args:
-        config: widths of the network.
-        num_agents: N.
-        scale: [V], largest values of the observation `vector`.
-        num_actions: A; only legal actions are drawn if the world says which are legal.
-        rounds: rounds of communication; 0 for none.
-        seed: seed of the initial weights.
+    `scale` [V] are largest values of the observation `vector`; only legal actions are drawn if the world says which
+    are.
     """
     with seeded(seed):
         network = VectorNetwork(config, num_agents, scale, rounds)

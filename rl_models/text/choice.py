@@ -61,15 +61,10 @@ def resolve_encoder(name: str) -> str:
 def text_encoder(
     config: TextEncoderConfig, sentences: Sequence[str], training_sentences: Sequence[str]
 ) -> SentenceEncoder:
-    """Build a text encoder.
+    """Build a text encoder of D sentences, all that can be shown.
 
-    Args:
-        config: configuration of the encoder.
-        sentences: D sentences, all that can be shown.
-        training_sentences: sentences whose words are learned; give those of all stages of a curriculum.
-
-    Raises:
-        PretrainedError: the encoder cannot be found or used.
+    Words of the training sentences are learned; give those of all stages of a curriculum. Raises PretrainedError where
+    the encoder cannot be found or used.
     """
     from rl_models.text.frozen import frozen_encoder
     from rl_models.text.pretrained import PretrainedEncoder

@@ -26,18 +26,10 @@ def tokenize(text: str) -> list[str]:
 
 
 class TextIndex:
-    """Index of texts for nearest-neighbour search.
-
-    Attributes:
-        texts: texts in their order.
-    """
+    """Index of texts for nearest-neighbour search."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Count the tokens of every text.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """Count the tokens of every text; raises ValueError where there is none."""
         if not texts:
             raise ValueError("an index of texts needs at least one text to find")
         self.texts = tuple(texts)
@@ -53,9 +45,7 @@ class TextIndex:
     def nearest(self, text: str, among: Array | None = None) -> tuple[int, int]:
         """Index of the nearest text, the first of equally near ones, and its distance in tokens.
 
-        Args:
-            text: text to compare.
-            among: [K] indices of the texts to search, ascending; all by default.
+        Searched are all, or those with these indices [K], ascending.
         """
         query = np.array([self._numbers.get(token, _UNKNOWN) for token in tokenize(text)], np.int16)
         rows = np.arange(len(self.texts)) if among is None else among

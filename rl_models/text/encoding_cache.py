@@ -55,22 +55,12 @@ class EncodingCacheError(InputError):
 
 
 class EncodingCache:
-    """The encodings of one encoder, text -> [L, F] float32.
-
-    Attributes:
-        asked, found: number of requested texts, and of those found on disk.
-    """
+    """The encodings of one encoder, text -> [L, F] float32, and how many texts were asked for and found on disk."""
 
     def __init__(self, encoder: str, folder: Path | None = None) -> None:
-        """Use a folder, which may not exist yet.
+        """Use a folder, which may not exist yet: the given one, or that of `default_folder`, and in it the encoder's.
 
-        Args:
-            encoder: identity of the encoder, as a folder's name.
-            folder: folder of all encodings; by default the one that `CONCORD_ENCODINGS` names, or one in the user's
-                cache.
-
-        Raises:
-            EncodingCacheError: `CONCORD_ENCODINGS_GIGABYTES` is no size.
+        Raises EncodingCacheError where `CONCORD_ENCODINGS_GIGABYTES` is no size.
         """
         self._root = folder or default_folder()
         self._folder = self._root / encoder
@@ -79,14 +69,9 @@ class EncodingCache:
         self.asked = self.found = 0
 
     def get(self, texts: Iterable[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]]) -> dict[_Text, Tensor]:
-        """Encodings of some texts; those that are not on disk are computed, by one process at a time.
+        """Encodings [L, F] of some texts; those that are not on disk are computed, by one process at a time.
 
-        Args:
-            texts: texts, of which some may be equal.
-            encode: function that computes the encodings [L, F] float32 of a few texts.
-
-        Raises:
-            EncodingCacheError: a file cannot be read, or the folder cannot be written to.
+        Raises EncodingCacheError where a file cannot be read, or the folder cannot be written to.
         """
         wanted = list(dict.fromkeys(texts))
         known = self._read(wanted)

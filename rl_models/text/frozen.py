@@ -18,28 +18,17 @@ from rl_models.text.pretrained import PretrainedEncoder
 
 
 class FrozenEncoder(nn.Module):
-    """A table of encodings. The sentences are concatenated, so short sentences need no padding.
-
-    Attributes:
-        num_sentences, features, length: as `SentenceEncoder` has them.
-    """
+    """A table of encodings. The sentences are concatenated, so short sentences need no padding."""
 
     def __init__(self, encodings: Sequence[Tensor]) -> None:
-        """Build the table.
-
-        Args:
-            encodings: encoding of every sentence, [L, F] float32.
-        """
+        """Build the table from the encoding [L, F] float32 of every sentence."""
         super().__init__()
         lengths = torch.tensor([len(encoding) for encoding in encodings])
         self.num_sentences = len(encodings)
         self.length, self.features = int(lengths.max()), encodings[0].shape[1]
-        self.states: Tensor
-        self.lengths: Tensor
-        self.first: Tensor
-        self.register_buffer("states", torch.cat(list(encodings)), persistent=False)
-        self.register_buffer("lengths", lengths, persistent=False)
-        self.register_buffer("first", lengths.cumsum(0) - lengths, persistent=False)
+        self.states = nn.Buffer(torch.cat(list(encodings)), persistent=False)
+        self.lengths = nn.Buffer(lengths, persistent=False)
+        self.first = nn.Buffer(lengths.cumsum(0) - lengths, persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Sentence ids [U] int -> states [U, l, F] float32 and lengths [U] int64."""
@@ -52,14 +41,8 @@ class FrozenEncoder(nn.Module):
 def frozen_encoder(encoder: PretrainedEncoder, sentences: Sequence[str], folder: Path | None = None) -> FrozenEncoder:
     """Build the table of these sentences: read encodings from disk, encode the other sentences and write them.
 
-    Args:
-        encoder: encoder of the sentences.
-        sentences: D sentences.
-        folder: folder of all encodings; by default the one that `CONCORD_ENCODINGS` names, or one in the user's cache.
-
-    Raises:
-        PretrainedError: the encoder cannot be loaded, and not all encodings are on disk.
-        EncodingCacheError: encodings cannot be read or written.
+    Raises PretrainedError where the encoder cannot be loaded and not all encodings are on disk, and EncodingCacheError
+    where encodings cannot be read or written.
     """
     cache = EncodingCache(encoder.identity, folder)
     found = cache.get(sentences, encoder.encode)

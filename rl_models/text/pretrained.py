@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rl_models.errors import InputError
+from rl_models.errors import InputError, first_line
 from rl_models.hub.catalog import CATALOG
 from rl_models.hub.quiet import quiet_transformers
 from rl_models.hub.weights import model_file_sha256
@@ -29,34 +29,20 @@ class PretrainedError(InputError):
 
 
 class PretrainedEncoder:
-    """An encoder and its tokenizer, which are loaded when they are first used.
-
-    Attributes:
-        name: hub id or folder, as the user named it.
-        folder: folder of its files.
-    """
+    """An encoder and its tokenizer, which are loaded when they are first used."""
 
     def __init__(self, name: str, padded_to: int = 0) -> None:
-        """Find the encoder, and download it from the hub if it is not on this machine.
+        """Find the encoder, a folder or hub id, and download it if it is not on this machine.
 
-        Args:
-            name: a folder with a model and its tokenizer, or a hub id.
-            padded_to: number of tokens to which every sentence is padded; padding is encoded like words, as in EMMA's
-                released code. 0 for no padding.
-
-        Raises:
-            PretrainedError: the encoder does not exist or cannot be downloaded.
+        With `padded_to` every sentence is padded to so many tokens, which are encoded like words, as in EMMA's released
+        code. Raises PretrainedError where the encoder does not exist or cannot be downloaded.
         """
         self.name, self.padded_to = name, padded_to
         self.folder = encoder_folder(name)
 
     @cached_property
     def identity(self) -> str:
-        """A unique folder name of this encoder with this padding, from the content of its files.
-
-        Raises:
-            PretrainedError: a file cannot be read.
-        """
+        """Folder name of this encoder with this padding, from the content of its files; raises PretrainedError."""
         digest = hashlib.sha256()
         for file in _files(self.folder):
             try:
@@ -68,11 +54,7 @@ class PretrainedEncoder:
 
     @torch.no_grad()
     def encode(self, sentences: Sequence[str]) -> list[Tensor]:
-        """Last hidden states of a batch of sentences, [L, F] float32 each, with the special tokens at both ends.
-
-        Raises:
-            PretrainedError: the folder holds no encoder, or a sentence is too long.
-        """
+        """Last hidden states of sentences, [L, F] each, special tokens at both ends; raises PretrainedError."""
         inputs = self.tokenizer(
             list(sentences),
             padding="max_length" if self.padded_to else "longest",
@@ -140,7 +122,7 @@ class PretrainedEncoder:
                 return cls.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False, **options)
         except Exception as error:  # safetensors, torch and tokenizers raise errors of their own for damaged files
             raise PretrainedError(
-                f"{self.folder} holds no text encoder that transformers can load ({_first_line(error)}); it needs "
+                f"{self.folder} holds no text encoder that transformers can load ({first_line(error)}); it needs "
                 "config.json, a tokenizer, and weights as model.safetensors"
             ) from error
 
@@ -168,16 +150,7 @@ class PretrainedEncoder:
 
 
 def encoder_folder(name: str, may_download: bool = True) -> Path:
-    """The folder of an encoder.
-
-    Args:
-        name: a model of the catalog (`concord models`), a folder, or a hub id. A folder with the name of a catalog
-            model is `./NAME`.
-        may_download: download the encoder from the hub if it is not on this machine.
-
-    Raises:
-        PretrainedError: there is no encoder of this name on this machine, nor on the hub if it may be downloaded.
-    """
+    """The folder of a model of the catalog (`concord models`), a folder, or a hub id, which may be downloaded."""
     if name in CATALOG:
         if not CATALOG[name].is_present:
             raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")
@@ -193,7 +166,7 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
     except Exception as error:  # an interrupted download raises errors of the hub's HTTP library, not only OSError
         raise PretrainedError(
             f"no text encoder {name!r}: it is neither a folder nor a model that the Hugging Face hub could deliver "
-            f"({_first_line(error)}); check the name and the network, take one of `concord models`, or give a "
+            f"({first_line(error)}); check the name and the network, take one of `concord models`, or give a "
             "folder with the model"
         ) from error
     return Path(found)
@@ -201,7 +174,3 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
 
 def _files(folder: Path) -> list[Path]:
     return sorted({file for kind in _KINDS for file in folder.glob(kind)})
-
-
-def _first_line(error: Exception) -> str:
-    return f"{error}".strip().split("\n")[0].rstrip(".") or type(error).__name__

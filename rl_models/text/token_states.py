@@ -24,27 +24,15 @@ from rl_models.text.pretrained import PretrainedEncoder
 _MEMORY_BYTES = 2**29
 """Memory for the states of the last texts."""
 _TABLES, _SMALL_TABLE = 8, 1024
-"""Number of cached tables of states, and largest size of one: names are looked up at every
-step."""
+"""Number of cached tables of states, and largest size of one: names are looked up at every step."""
 _SENTENCE_END = "."
 
 
 class ModelTokens:
-    """Token ids of an encoder, for environments with texts.
-
-    Attributes:
-        vocabulary: V, number of numbers.
-    """
+    """Token ids of an encoder, for environments with texts."""
 
     def __init__(self, name: str) -> None:
-        """Find the encoder.
-
-        Args:
-            name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
-
-        Raises:
-            PretrainedError: there is none.
-        """
+        """Find the encoder; raises PretrainedError where there is none."""
         self._tokenizer = shared_encoder(name).tokenizer
         self.vocabulary = len(self._tokenizer) + 1
         self._rows: dict[tuple[str, int], NDArray[np.int32]] = {}
@@ -53,8 +41,7 @@ class ModelTokens:
     def tokens(self, text: str, length: int) -> NDArray[np.int32]:
         """Ids of a text's tokens with those at both ends, [length] int32, padded with 0; an empty text has none.
 
-        Raises:
-            ValueError: the text has more tokens.
+        Raises ValueError where the text has more tokens.
         """
         if (text, length) not in self._rows:
             ids = self._tokenizer(text)["input_ids"] if text.strip() else []
@@ -75,11 +62,7 @@ class ModelTokens:
 
 
 class _FrozenStates(nn.Module):
-    """States of an environment's token numbers.
-
-    Attributes:
-        features: E, width of a state.
-    """
+    """States of an environment's token numbers."""
 
     def __init__(self, name: str, kind: str) -> None:
         super().__init__()
@@ -118,11 +101,7 @@ class _FrozenStates(nn.Module):
 
 
 class TokenStates(_FrozenStates):
-    """States of an encoder's tokens, as `ModelTokens` numbers them.
-
-    Attributes:
-        features: E, width of a state.
-    """
+    """States of an encoder's tokens, as `ModelTokens` numbers them."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "tokens")
@@ -132,22 +111,10 @@ class TokenStates(_FrozenStates):
 
 
 class WordStates(_FrozenStates):
-    """States of a world's words; each sentence is encoded by itself.
-
-    Attributes:
-        features: E, width of a state.
-    """
+    """States of a world's words; each sentence is encoded by itself."""
 
     def __init__(self, name: str, vocabulary: Sequence[str]) -> None:
-        """Find the encoder.
-
-        Args:
-            name: a name of `concord models`, a folder with a model and its tokenizer, or a hub id.
-            vocabulary: V words, the first of them the padding; a text's numbers are indices into it.
-
-        Raises:
-            PretrainedError: there is no such encoder.
-        """
+        """Find the encoder; numbers are indices into the vocabulary, whose first word is the padding."""
         super().__init__(name, "words")
         self._vocabulary = tuple(vocabulary)
 

@@ -28,21 +28,13 @@ class VocabularyError(InputError):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words and their numbers from 1; number 0 is padding.
-
-    Attributes:
-        words: V - 1 words in alphabetical order.
-    """
+    """Words in alphabetical order and their numbers from 1; number 0 is padding."""
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, sentences: Iterable[str]) -> Vocabulary:
-        """The vocabulary of all words in these sentences.
-
-        Raises:
-            VocabularyError: the sentences have no words.
-        """
+        """The vocabulary of all words in these sentences; raises VocabularyError where they have none."""
         words = {word for sentence in sentences for word in split_words(sentence)}
         if not words:
             raise VocabularyError("the training sentences have no words; a text encoder needs words to learn")
@@ -69,20 +61,10 @@ def split_words(sentence: str) -> list[str]:
 
 
 class WordEncoder(nn.Module):
-    """A learned vector for each word, independent of the other words in a sentence.
-
-    Attributes:
-        num_sentences, features, length: as `SentenceEncoder` has them.
-    """
+    """A learned vector for each word, independent of the other words in a sentence."""
 
     def __init__(self, sentences: Sequence[str], vocabulary: Vocabulary, features: int) -> None:
-        """Store the sentences and build the embedding.
-
-        Args:
-            sentences: D sentences.
-            vocabulary: vocabulary of the training sentences.
-            features: F, width of a word's vector.
-        """
+        """Store D sentences and build the embedding of the training sentences' words."""
         super().__init__()
         tokens = vocabulary.tokens(sentences)
         self.num_sentences, self.length = tokens.shape
@@ -90,11 +72,9 @@ class WordEncoder(nn.Module):
         self.words = nn.Embedding(len(vocabulary), features, padding_idx=0)
         with torch.no_grad():  # rare words keep most of their initial vector, so it should be small
             self.words.weight *= _INITIAL_DEVIATION
-        self.tokens: Tensor
-        self.lengths: Tensor
-        self.register_buffer("tokens", tokens, persistent=False)
+        self.tokens = nn.Buffer(tokens, persistent=False)
         # A sentence with unknown words only has one token, whose vector is 0.
-        self.register_buffer("lengths", (tokens != 0).sum(-1).clamp(min=1), persistent=False)
+        self.lengths = nn.Buffer((tokens != 0).sum(-1).clamp(min=1), persistent=False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Sentence ids [U] int -> states [U, l, F] float32 and lengths [U] int64."""

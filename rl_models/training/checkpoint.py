@@ -26,21 +26,6 @@ import torch
 from rl_models.training import checkpoint_files as files
 from rl_models.training.checkpoint_files import CheckpointError
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointError",
-    "check_complete",
-    "delete_checkpoint",
-    "get_checkpoint_path",
-    "load_checkpoint",
-    "load_state",
-    "new_checkpoint",
-    "newest_complete_checkpoint",
-    "numbered_checkpoints",
-    "prune",
-    "save_checkpoint",
-]
-
 logger = logging.getLogger(__name__)
 
 _FOLDER_NAME = re.compile(r"checkpoint_(\d{6,18})")
@@ -61,15 +46,9 @@ def save_checkpoint(
 ) -> Path:
     """Write `folder/checkpoint_<step>`; a damaged checkpoint of the same step gets a hidden name.
 
-    Args:
-        folder: Directory of this run's checkpoints; created when missing.
-        step: Counter that orders the checkpoints, at least 0.
-        tensors: Group -> name -> array [...] of any shape, type and layout, on any device.
-        state: JSON values with text keys, also whole numbers of any size and non-finite floats.
-
-    Raises:
-        CheckpointError: something that cannot be saved, a write error, or the step has a checkpoint;
-            earlier checkpoints are untouched.
+    Tensors are group -> name -> array of any shape, type and layout, on any device; the state has JSON values with text
+    keys, also whole numbers of any size and non-finite floats. Raises CheckpointError for something that cannot be
+    saved, a write error, or a step that has a checkpoint; earlier checkpoints are untouched.
     """
     with new_checkpoint(folder, step) as hidden:
         entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())
@@ -81,9 +60,8 @@ def save_checkpoint(
 def new_checkpoint(folder: Path, step: int) -> Iterator[Path]:
     """Hidden directory that is renamed to `folder/checkpoint_<step>` when the block ends without an error.
 
-    Raises:
-        CheckpointError: a negative step, one that has a checkpoint, or a write error; earlier checkpoints
-            are untouched.
+    Raises CheckpointError for a negative step, one that has a checkpoint, or a write error; earlier checkpoints are
+    untouched.
     """
     folder = Path(folder)
     if step < 0:
@@ -115,8 +93,7 @@ def get_checkpoint_path(folder: Path, step: int) -> Path:
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint directory, checking every byte of it against its recorded digest.
 
-    Raises:
-        CheckpointError: missing, truncated, altered or unrelated files; nothing in them is ever executed.
+    Raises CheckpointError for missing, truncated, altered or unrelated files; nothing in them is ever executed.
     """
     path = Path(path)
     document = files.read_state(path)
@@ -125,11 +102,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """The JSON alone of a checkpoint directory.
-
-    Raises:
-        CheckpointError: missing, truncated, altered or unrelated.
-    """
+    """The JSON alone of a checkpoint directory; raises CheckpointError."""
     state: dict[str, Any] = files.read_state(Path(path))["state"]
     return state
 
@@ -155,11 +128,7 @@ def newest_complete_checkpoint(folder: Path) -> Path | None:
 
 
 def check_complete(path: Path, step: int) -> None:
-    """Compare all files of a checkpoint with their sizes and digests in its state.
-
-    Raises:
-        CheckpointError: it is damaged, unrelated, or of another step.
-    """
+    """Compare all files of a checkpoint with its state; raises CheckpointError if it is damaged or of another step."""
     document = files.read_state(path)
     if document["step"] != step:
         raise CheckpointError(f"{path} holds step {document['step']}; rename it to match")

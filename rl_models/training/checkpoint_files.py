@@ -41,13 +41,9 @@ class CheckpointError(ValueError):
 def write_group(
     folder: Path, group: str, arrays: Mapping[str, np.ndarray | torch.Tensor]
 ) -> tuple[str, dict[str, Any]]:
-    """Write `folder/<group>.safetensors`: returns its name and its entry of state.json.
+    """Write `folder/<group>.safetensors`: its name, and its entry (digest, bytes, names of NumPy arrays) of state.json.
 
-    An entry has the digest, the size in bytes and the names of the NumPy arrays.
-
-    Raises:
-        CheckpointError: a group that is no file name, or an array of objects or text.
-        OSError: the file cannot be written.
+    Raises CheckpointError for a group that is no file name, or an array of objects or text.
     """
     if not _GROUP_NAME.fullmatch(group):
         raise CheckpointError(f"group {group!r} cannot be a file name; use letters, digits, '_', '-' and '.'")
@@ -62,12 +58,7 @@ def write_group(
 
 
 def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapping[str, dict[str, Any]]) -> None:
-    """Write `folder/state.json`.
-
-    Raises:
-        CheckpointError: a state that JSON cannot represent.
-        OSError: the file cannot be written.
-    """
+    """Write `folder/state.json`; raises CheckpointError for a state that JSON cannot represent."""
     _check_keys(state, "state")
     body = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "step": int(step), "state": state, "files": entries}
     try:
@@ -128,11 +119,7 @@ def _write_durably(path: Path, content: bytes) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The contents of `path/state.json`, validated except for the files that it lists.
-
-    Raises:
-        CheckpointError: missing, torn, altered or unrelated.
-    """
+    """The contents of `path/state.json`, validated except for the files that it lists; raises CheckpointError."""
     state_file = path / STATE_FILE
     if not path.is_dir():
         raise CheckpointError(f"{path} is not a checkpoint directory; give the path of a checkpoint_<step> directory")
@@ -157,8 +144,7 @@ def read_state(path: Path) -> dict[str, Any]:
 def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[str, np.ndarray | torch.Tensor]]:
     """Read and check a group's file: its name, and name -> array [...] on the CPU, of the saved kind, dtype and shape.
 
-    Raises:
-        CheckpointError: missing, truncated, altered, or no safetensors.
+    Raises CheckpointError where it is missing, truncated, altered, or no safetensors.
     """
     file = path / name
     _check_size(file, entry["bytes"], MAX_GROUP_BYTES)
@@ -174,11 +160,7 @@ def read_group(path: Path, name: str, entry: dict[str, Any]) -> tuple[str, dict[
 
 
 def check_file(file: Path, entry: dict[str, Any]) -> None:
-    """Compare size and digest with the recorded ones, without holding the file in memory.
-
-    Raises:
-        CheckpointError: missing, truncated or altered.
-    """
+    """Compare size and digest with the recorded ones, without holding the file in memory; raises CheckpointError."""
     _check_size(file, entry["bytes"], MAX_GROUP_BYTES)
     try:
         found = file_sha256(file)

@@ -47,23 +47,10 @@ class _PendingActions:
 
 
 class Collector:
-    """Plays B worlds with one team policy, T steps at a time.
-
-    Attributes:
-        episodes: metric name -> list of arrays of the episodes that ended since `pop_episodes`.
-        device: device of the policy when episodes or the present fragment began.
-        graphed: CUDA graphs of the policy's steps; None until the device can capture any.
-    """
+    """Plays B worlds with one team policy, T steps at a time; CUDA graphs are captured where the device can."""
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
-        """Prepare the rollouts.
-
-        Args:
-            world: B worlds.
-            policy: policy that acts; observations are sent to its device.
-            fragment_length: T.
-            needs_values: record V of the observation after the last step (PPO); V-trace computes its own.
-        """
+        """Prepare fragments of T steps; with `needs_values` (PPO) they record V of the last observation."""
         self.world = world
         self.policy = policy
         self.fragment_length = fragment_length

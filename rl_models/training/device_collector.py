@@ -38,19 +38,13 @@ _STEP, _OBS, _EPISODE, _ENDED, _STOPS = "step", "obs/", "episode/", "ended", "st
 
 
 class DeviceRollout:
-    """Plays a world of tensors for a collector, whose policy acts.
-
-    Attributes:
-        obs: observation key -> [B, N, ...], present observations.
-        is_first: [B] bool, worlds in which an episode begins.
-        state: the policy's recurrent state, name -> [B, ...].
-    """
+    """Plays a world of tensors for a collector, whose policy acts; its attributes are the present step's."""
 
     def __init__(self, collector: Collector, obs: Tensors, is_first: Any, state: State) -> None:
         """Begin with copies of these observations, which the rollout then changes in place.
 
-        Raises:
-            ValueError: the team reads texts, sends messages or draws noise, or is on another device than the world.
+        Raises ValueError where the team reads texts, sends messages or draws noise, or is on another device than the
+        world.
         """
         self._collector = collector
         has_noise = collector._has_noise and noise_shape(collector.policy.network, obs) is not None
@@ -68,10 +62,8 @@ class DeviceRollout:
     def step(self) -> tuple[Tensors, Tensors, Tensors]:
         """Play one step; the present observations, `is_first` and state become those of the next.
 
-        Returns:
-            the policy's output and what the world returned, name -> [B, ...]; `episode/NAME` and `ended`, metrics of
-            the episodes that ended, name -> [B, ...]; final observations, key -> [B, N, ...]. The last two count where
-            an episode ended.
+        Returns the policy's output and what the world returned, name -> [B, ...]; `episode/NAME` and `ended`, metrics
+        of the episodes that ended; final observations, key -> [B, N, ...]. The last two count where an episode ended.
         """
         world: Any = self._collector.world
         said: Tensors = self._collector.compute_decision(self._inputs())
@@ -204,8 +196,7 @@ class DeviceCollector(Collector):
     def _keep_episodes(self) -> None:
         """Copy the metrics of all ended episodes to the host at once.
 
-        Raises:
-            ValueError: a world truncates episodes before its limit, so that final observations are missing.
+        Raises ValueError where a world truncates episodes before its limit, so that final observations are missing.
         """
         kept = {name: value for name, value in self._kept.items() if name == _ENDED or name.startswith(_EPISODE)}
         arrays = to_host(kept | {_STOPS: self._stops})
@@ -220,9 +211,8 @@ class DeviceCollector(Collector):
 def ended_episodes(metrics: Tensors, most: int | None = None) -> dict[str, Array]:
     """Metrics of the episodes that ended, in the order in which they did, name -> [K, ...]; empty if none did.
 
-    Args:
-        metrics: `ended` [B, T] bool and `episode/NAME` [B, T, ...], on the host.
-        most: number of first episodes of each world that count; None for all.
+    From `ended` [B, T] bool and `episode/NAME` [B, T, ...], on the host; the first `most` of each world count, None for
+    all.
     """
     arrays = {name: value.numpy() for name, value in metrics.items()}
     ended = arrays.pop(_ENDED)

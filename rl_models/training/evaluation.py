@@ -42,15 +42,8 @@ class Evaluation(Collector):
     ) -> None:
         """Set up the evaluation.
 
-        Args:
-            world: B worlds.
-            policy: policy that acts.
-            probe: further metrics.
-            is_greedy: take the most likely actions instead of sampling.
-            draws_noise: False makes a stochastic network take its most probable choices.
-
-        Raises:
-            ValueError: a probe for a world of tensors.
+        `is_greedy` takes the most likely actions, and without `draws_noise` a stochastic network its most probable
+        choices. Raises ValueError for a probe in a world of tensors.
         """
         if probe is not None and world.gives_tensors:
             raise ValueError("arrays='torch' has no metrics of the policy: leave it out of this evaluation")
@@ -63,14 +56,10 @@ class Evaluation(Collector):
     @torch.inference_mode()
     @fixed_weights()
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
-        """Play the first episodes of every world.
+        """Metrics of the first K episodes of every world, name -> [B * K] float64 (`return`: [B * K, N]).
 
-        Args:
-            seed: with the world's arguments it fixes every start, for any policy.
-            episodes_per_world: K.
-
-        Returns:
-            metric name -> [B * K] float64 (`return`: [B * K, N]), in the order in which episodes ended.
+        With the world's arguments the seed fixes every start, for any policy. Episodes are in the order in which they
+        ended.
         """
         if self.world.gives_tensors:
             self._begin_reading()

@@ -66,11 +66,7 @@ class GroupedCollector:
         return {name: np.concatenate([each[name] for each in ended]) for name in ended[0]} if ended else {}
 
     def snapshot(self) -> dict[str, Array]:
-        """Everything that the next fragment depends on besides the weights.
-
-        Returns:
-            `group_G/NAME` -> [B_g, ...] of each group, with the names and types of `Collector.snapshot`.
-        """
+        """Everything that the next fragment depends on besides the weights: `group_G/NAME` of each group."""
         return {
             f"group_{number}/{name}": value
             for number, group in enumerate(self.groups)
@@ -78,11 +74,7 @@ class GroupedCollector:
         }
 
     def restore(self, snapshot: dict[str, Array]) -> None:
-        """Continue exactly where `snapshot` was taken, with the same groups.
-
-        Args:
-            snapshot: result of `snapshot`: `group_G/NAME` -> [B_g, ...].
-        """
+        """Continue exactly where `snapshot` was taken, with the same groups."""
         for number, group in enumerate(self.groups):
             prefix = f"group_{number}/"
             own = {name.removeprefix(prefix): value for name, value in snapshot.items() if name.startswith(prefix)}
@@ -109,11 +101,7 @@ def make_groups(
 def make_collector(
     worlds: Sequence[TeamWorld], policy: TeamPolicy, fragment_length: int, needs_values: bool
 ) -> Collector | GroupedCollector:
-    """The collector of one group or of several.
-
-    Raises:
-        ValueError: several groups of worlds of tensors.
-    """
+    """The collector of one group or of several; raises ValueError for several groups of worlds of tensors."""
     if len(worlds) == 1:
         kind = DeviceCollector if worlds[0].gives_tensors else Collector
         return kind(worlds[0], policy, fragment_length, needs_values)

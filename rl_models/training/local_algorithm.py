@@ -39,14 +39,10 @@ class LocalAlgorithm:
         before_collect: BeforeCollect | None = None,
         updates_per_train: int = 1,
     ) -> None:
-        """Start the first episodes.
+        """Start the first episodes; the collector's policy is the learner's.
 
-        Args:
-            collector: collector that plays; its policy is the learner's.
-            learner: learner that learns from each fragment.
-            seed: seed of worlds and shuffles of minibatches.
-            before_collect: called before each fragment, with each group of worlds.
-            updates_per_train: fragments that one call of `train` collects and learns from.
+        `before_collect` is called before each fragment, with each group of worlds; one `train` collects and learns from
+        `updates_per_train` fragments.
         """
         self._collector, self.learner = collector, learner
         self._before_collect = before_collect

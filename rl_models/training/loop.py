@@ -57,16 +57,7 @@ _SHARES = ("share/steps", "share/decisions", "share/values")
 
 @dataclass
 class Learner:
-    """Updates a policy from fragments.
-
-    Attributes:
-        policy: policy that is trained.
-        objective: training objective.
-        settings: optimiser settings.
-        progress: counts of training, with the work of all learners; `counted_progress` adds skipped updates.
-        seed: seed of the shuffles of minibatches.
-        learners: group of learners that make each update together; each has a policy of its own with equal weights.
-    """
+    """Updates a policy from fragments, with the progress and weights of all learners of the group."""
 
     policy: TeamPolicy
     objective: Objective
@@ -95,11 +86,7 @@ class Learner:
         return self.learn(to_batch(Fragment.join(fragments), self.device))
 
     def learn(self, batch: Batch) -> Statistics:
-        """Run all epochs over a batch (of `to_batch`), this learner's worlds, perhaps none.
-
-        Returns:
-            the statistics of the last minibatch of which this learner held a part.
-        """
+        """Run all epochs over this learner's worlds, perhaps none; statistics of its last minibatch (`to_batch`)."""
         if devices.can_capture(self.device):
             self.graphed = self.graphed or Graphed(self.policy, leaves_gradients=True)
             self.graphed.refresh_weights(self.device)
@@ -120,12 +107,7 @@ class Learner:
         return replace(self.progress, skipped_updates=self.progress.skipped_updates + self.skipped.count())
 
     def restore_progress(self, progress: Progress, skipped: Mapping[str, Tensor]) -> None:
-        """Continue from a checkpoint, or begin a stage.
-
-        Args:
-            progress: result of `counted_progress`; a copy is kept.
-            skipped: result of `SkippedUpdates.tensors`.
-        """
+        """Continue from a checkpoint's `counted_progress` and `SkippedUpdates.tensors`, or begin a stage."""
         self.progress = replace(progress)
         self.skipped.load(skipped)
 
@@ -228,11 +210,8 @@ def parts(objective: Objective, minibatch: Batch) -> list[Batch]:
 class Divergence:
     """Mean approximate KL of the policy at the present minibatch to the sampling policy, over all parts and learners.
 
-    Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does
-    not depend on how the minibatch is cut.
-
-    Attributes:
-        is_too_large: whether the update ends without this step; set by `sum_over_learners`.
+    Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does not depend
+    on how the minibatch is cut.
     """
 
     def __init__(self, objective: Objective) -> None:

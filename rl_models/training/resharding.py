@@ -16,8 +16,6 @@ import torch
 from rl_models.algorithms.replay import NEXT
 from rl_models.fragment import Array
 
-__all__ = ["group_sizes", "in_order", "reshard_replays", "reshard_snapshots"]
-
 Snapshot = Mapping[str, Any]
 _OF_ALL = "version"
 _TABLES = "world/texts/"
@@ -29,12 +27,7 @@ def group_sizes(num_worlds: int, groups: int) -> list[int]:
 
 
 def in_order(tensors: Mapping[str, dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    """Groups of a checkpoint of one kind (`runner_0`, `runner_1`; `replay`, `replay_1`) in the order of their numbers.
-
-    Args:
-        tensors: group -> name -> array.
-        kind: prefix of their names, before a number; one without a number comes first.
-    """
+    """Groups of a checkpoint of a kind (`runner_0`, `runner_1`; `replay`, `replay_1`) in the order of their numbers."""
     numbered = {int(name.rpartition("_")[2]) if "_" in name else 0: name for name in tensors if _kind(name) == kind}
     return [tensors[numbered[number]] for number in sorted(numbered)]
 
@@ -45,15 +38,10 @@ def _kind(name: str) -> str:
 
 
 def reshard_snapshots(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[int]]) -> list[dict[str, Array]] | None:
-    """Redistribute the snapshots of all runners.
+    """Redistribute the snapshots of all runners over groups of these sizes, those of each present runner.
 
-    Args:
-        snapshots: snapshot of each runner, as `Collector.snapshot` or `GroupedCollector.snapshot` give them.
-        sizes: number of worlds of each group of each present runner.
-
-    Returns:
-        a snapshot for each of these runners; None where the total number of worlds differs, or where one would need
-        arrays of different shapes, or texts of several tables, whose rows only the worlds could renumber.
+    None where the total number of worlds differs, or where one would need arrays of different shapes, or texts of
+    several tables, whose rows only the worlds could renumber.
     """
     parts = [part for snapshot in snapshots for part in _parts(snapshot)]
     held = [len(part["is_first"]) for part in parts]
@@ -71,15 +59,9 @@ def reshard_snapshots(snapshots: Sequence[Snapshot], sizes: Sequence[Sequence[in
 
 
 def reshard_replays(replays: Sequence[Snapshot], learners: int, capacity: int) -> list[dict[str, torch.Tensor]]:
-    """Redistribute the replays of all learners, each with the oldest fragments first.
+    """Redistribute the replays of all learners, each with the oldest fragments first, of which the newest are kept.
 
-    Args:
-        replays: replay of each learner, as `Replay.tensors` gives them; all hold as many fragments or one more.
-        learners: number of learners now.
-        capacity: largest number of fragments that each of them keeps; the oldest are left out.
-
-    Returns:
-        a replay for each of them, for `Replay.load`.
+    Those of `Replay.tensors` all hold as many fragments or one more.
     """
     in_order = [_from_the_oldest(replay) for replay in replays if len(replay) > 1]
     if not in_order:

@@ -16,8 +16,6 @@ from torch import Tensor, nn
 
 from rl_models.policy import TeamPolicy
 
-__all__ = ["FrozenBuild", "WeightTransfer", "matching", "trainable_names", "transfer_optimiser", "transfer_weights"]
-
 Shape = tuple[int, ...]
 
 
@@ -52,15 +50,7 @@ class WeightTransfer:
 
 
 def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) -> WeightTransfer:
-    """Load the old team's weights that fit the new one.
-
-    Args:
-        there: the old team's weights.
-        here: the new team's, as built.
-
-    Raises:
-        ValueError: nothing fits.
-    """
+    """Load the old team's weights that fit the new one, as built; raises ValueError where nothing fits."""
     taken: dict[str, Tensor] = {}
     other_shape = {}
     common = [name for name in here if name in there]
@@ -85,16 +75,9 @@ def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) ->
 def transfer_optimiser(
     there: Mapping[str, Tensor], names_there: Sequence[str], names_here: Sequence[str], loaded: Collection[str]
 ) -> dict[str, Tensor]:
-    """The optimiser's state of the loaded parameters; the others start without one.
+    """The old team's `optimiser_tensors` of the loaded parameters for the new team; the others start without.
 
-    Args:
-        there: `optimiser.optimiser_tensors` of the old team.
-        names_there: `trainable_names` of the old team.
-        names_here: names of the new team.
-        loaded: names of the loaded weights.
-
-    Returns:
-        the same for `optimiser.load_optimiser` of the new team.
+    Names are `trainable_names` of both.
     """
     place = {name: index for index, name in enumerate(names_here) if name in loaded}
     found = {}
@@ -111,11 +94,7 @@ def trainable_names(policy: nn.Module) -> list[str]:
 
 
 def matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Names that fit any of the patterns, in order.
-
-    Raises:
-        ValueError: a pattern that fits none.
-    """
+    """Names that fit any of the patterns, in order; raises ValueError for a pattern that fits none."""
     names, patterns = list(names), list(patterns)
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
@@ -126,22 +105,13 @@ def matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class FrozenBuild:
-    """Builds a team and freezes some of its parameters.
-
-    Attributes:
-        build_policy: builds the team.
-        patterns: patterns of parameter names.
-    """
+    """Builds a team and freezes the parameters whose names fit patterns."""
 
     build_policy: Callable[[], TeamPolicy]
     patterns: tuple[str, ...]
 
     def __call__(self) -> TeamPolicy:
-        """Build.
-
-        Raises:
-            ValueError: a pattern that fits no parameter, or nothing left to train.
-        """
+        """Build; raises ValueError for a pattern that fits no parameter, or where nothing is left to train."""
         policy = self.build_policy()
         parameters = dict(policy.named_parameters())
         for name in matching(self.patterns, parameters):

@@ -57,7 +57,7 @@ def test_joint_policies_and_metrics_equal_the_authors(path, kind):
             "cordial_code": code.cordial(log_probabilities, which),
             "cordial_paper": coordination(headings.shape[1], "paper").cordial(log_probabilities, which),
             "invalid_prob": code.invalid_probability(log_probabilities, which),
-            "l1_to_product": policy.l1_to_own_product(),
+            "l1_to_product": 2 * policy.tvd(),
             "tvd": policy.tvd(),
             "entropy_joint": policy.component_entropy(),
             "entropy_marginal": policy.marginal_entropy(),

@@ -16,7 +16,7 @@ from rl_models.llm.scoring import build_trie
 from rl_models.llm.tokens import load_tokenizer
 from rl_models.networks.network_config import TextReaderConfig
 from rl_models.networks.role_team_config import RoleTeamConfig
-from rl_models.networks.text_readers import TextPart, TextReader, WordTable
+from rl_models.networks.text_readers import TextReader, WordTable
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.networks.visual import FrameConvolutions
 from rl_models.rllib.workers import Workers
@@ -75,7 +75,7 @@ REFUSED = {
         "channels",
     ),
     "one sentence for EMMA": (
-        lambda: TextReader(TextReaderConfig("emma"), [TextPart("manual", 1)], WordTable(50, 8), query=5),
+        lambda: TextReader(TextReaderConfig("emma"), {"manual": 1}, WordTable(50, 8), query=5),
         "--max-sentences",
     ),
     "frames too small": (lambda: FrameConvolutions((4,) * 5, 20), "20 x 20"),

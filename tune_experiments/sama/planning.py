@@ -158,7 +158,7 @@ def _caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
 
 def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
     """Caller of rules, scores, or their record; rules answer what is not in the record."""
-    transport: Transport = OfflineBackend(domain)
+    transport: Transport = OfflineBackend()
     name = MODEL
     prepare: Callable[[Sequence[ChatRequest]], None] | None = None
     if config.planner == "noisy":
@@ -167,7 +167,7 @@ def _local_caller(config: PlannerConfig, domain: Domain, seed: int) -> Caller:
     elif config.planner == "scored":
         name = f"{config.model.name} scored by {config.model.normalisation}"
         if not config.replay:
-            scored = ScoredBackend(domain, scorer(config.model.name, config.model.normalisation))
+            scored = ScoredBackend(scorer(config.model.name, config.model.normalisation))
             transport, prepare = scored, scored.prepare
     if config.replay:
         otherwise = None if config.planner == "scored" else transport  # the fallback is the rules

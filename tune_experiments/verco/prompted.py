@@ -80,7 +80,7 @@ class EndpointTeacher:
         prompts = [self._narrator.teacher_prompt(list(team), MAX_WORDS) for team in situations]
         new = {prompt: row for row, prompt in enumerate(prompts) if prompt not in self._known}
         taught = self._teacher.messages(list(new), [scripted[row] for row in new.values()])
-        self._known |= {prompt: one.values for prompt, one in zip(new, taught, strict=True)}
+        self._known |= {prompt: one.value for prompt, one in zip(new, taught, strict=True)}
         return [self._known[prompt] for prompt in prompts]
 
     def metrics(self) -> dict[str, float]:
@@ -137,7 +137,7 @@ class PromptedNetwork(AnsweringNetwork):
         if new:
             player = ChatPlayer(client(self._chat, self._concurrency), self._chat.model, _INSTRUCTION)
             answers = player.choose([text for text, _ in new], [some for _, some in new], [0] * len(new))
-            self._known |= {question: answer.values for question, answer in zip(new, answers, strict=True)}
+            self._known |= {question: answer.value for question, answer in zip(new, answers, strict=True)}
         return [some[self._known[question]] for question, some in zip(questions, choices, strict=True)]
 
 

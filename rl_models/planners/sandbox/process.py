@@ -47,9 +47,8 @@ class SandboxedReward:
     def __init__(self, source: str, limits: SandboxLimits | None = None) -> None:
         """Check the source, start the process and send it the source.
 
-        Raises:
-            UnsafeCodeError: the source is refused; nothing was started.
-            RewardFailedError: the source cannot be loaded.
+        Raises UnsafeCodeError where the source is refused and nothing was started, and RewardFailedError where it
+        cannot be loaded.
         """
         check_source(source)
         self.limits = limits or SandboxLimits()
@@ -75,11 +74,7 @@ class SandboxedReward:
     def evaluate(
         self, pairs: Sequence[tuple[Any, Any]], checks_arguments: bool = False, cpu_seconds: float | None = None
     ) -> list[int]:
-        """0 or 1 for each pair (previous, current) of JSON values.
-
-        Raises:
-            RewardFailedError: any of them fails; the process is gone.
-        """
+        """0 or 1 for each pair (previous, current) of JSON values; RewardFailedError, and the process is gone."""
         order = {
             "pairs": [list(pair) for pair in pairs],
             "checks_arguments": checks_arguments,

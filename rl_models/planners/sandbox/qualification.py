@@ -25,11 +25,8 @@ class KnownPairs:
 def qualify(source: str, pairs: KnownPairs) -> str:
     """Check a function in its own process: safe syntax, 0 or 1, deterministic, states unchanged, accurate enough.
 
-    Returns:
-        why it may not be used, a clause; empty if it may.
-
-    Raises:
-        ValueError: there are no pairs of one kind, so that a constant would pass.
+    Returns why it may not be used, a clause; empty if it may. Raises ValueError where there are no pairs of one kind,
+    so that a constant would pass.
     """
     if not pairs.positive or not pairs.negative:
         raise ValueError("a trial needs pairs that fulfil the sub-goal and pairs that do not: hand in both")

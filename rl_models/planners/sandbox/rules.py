@@ -49,11 +49,7 @@ class UnsafeCodeError(ValueError):
 
 
 def check_source(source: str) -> None:
-    """Refuse everything outside the allow-list.
-
-    Raises:
-        UnsafeCodeError: with the first reason found.
-    """
+    """Refuse everything outside the allow-list; raises UnsafeCodeError with the first reason found."""
     if len(source) > MAX_SOURCE:
         raise UnsafeCodeError(f"the code is longer than {MAX_SOURCE} characters")
     try:
@@ -163,11 +159,7 @@ def _check_product(node: ast.BinOp) -> None:
 
 
 def raise_unless(is_fine: bool, reason: str, node: ast.AST) -> None:
-    """Refuse with a reason and its line.
-
-    Raises:
-        UnsafeCodeError: the condition is False.
-    """
+    """Raise UnsafeCodeError with a reason and its line unless the condition holds."""
     if not is_fine:
         raise UnsafeCodeError(f"{reason}{_where(node)}")
 

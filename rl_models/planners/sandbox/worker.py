@@ -73,12 +73,7 @@ def load(source: str) -> Callable[..., object]:
 
 
 def evaluate(reward: Callable[..., object], pair: list, checks_arguments: bool) -> int:
-    """The reward of one pair of states.
-
-    Raises:
-        WrongAnswerError: with a reason in words.
-        Exception: whatever the function raises.
-    """
+    """The reward of one pair of states; raises WrongAnswerError, and whatever the function raises."""
     before = json.dumps(pair) if checks_arguments else ""
     value = reward(*pair)
     if not isinstance(value, int) or value not in (0, 1):

@@ -58,8 +58,8 @@ def test_a_hostile_server_is_survived_with_nothing_lost_and_replays_offline(tmp_
         endpoint = Endpoint(settings, Meter(Budget(calls_per_minute=1e9)))
         taught, counts = teach(Recorded(record, endpoint))
     said = ("take the tomato", "I fetch a bowl")
-    assert [one.values for one in taught] == [said if name in ANSWERED else SCRIPTED for name in SITUATIONS]
-    assert all(one.rejections for one in taught if one.values == SCRIPTED)
+    assert [one.value for one in taught] == [said if name in ANSWERED else SCRIPTED for name in SITUATIONS]
+    assert all(one.rejections for one in taught if one.value == SCRIPTED)
     assert len(taught[3].rejections) == 1 and "Alice" in taught[3].rejections[0]
     assert (counts["asked"], counts["answered"], counts["fallback"]) == (13, 3, 10)
     assert counts["rejected"] == 1 + 6 * 3
@@ -116,4 +116,4 @@ class Fixed:
 def test_a_player_may_only_do_what_its_mask_allows(reply, chosen):
     player = ChatPlayer(ChatClient(Fixed(reply)), "m", "You cook.")
     (answer,) = player.choose(["a board"], [["wait", "chop"]], [0])
-    assert (answer.values, bool(answer.rejections)) == (chosen, chosen == 0)
+    assert (answer.value, bool(answer.rejections)) == (chosen, chosen == 0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rl_models.networks.network_config import TextReaderConfig
-from rl_models.networks.text_readers import TextPart, TextReader, WordTable
+from rl_models.networks.text_readers import TextReader, WordTable
 from rl_models.text.pretrained import PretrainedEncoder
 from rl_models.text.token_states import ModelTokens, TokenStates, WordStates
 from tests.rl_models.text.small import save_bert
@@ -18,7 +18,7 @@ NAMES = ("film2", "emma", "matching", "words")
 def reader(name, sentences=3, words=None):
     torch.manual_seed(0)
     config = TextReaderConfig(name, word_features=8, features=12)
-    return TextReader(config, [TextPart("manual", sentences)], words or WordTable(50, 8), query=5)
+    return TextReader(config, {"manual": sentences}, words or WordTable(50, 8), query=5)
 
 
 def seen(padding=0):

@@ -12,7 +12,7 @@ from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals, first_sk
 from rl_models.planners.noisy import NOISES, Noise, NoisyBackend
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.plans import Failure, Memory
+from rl_models.planners.plans import FailedPlan, Failure, Memory, Plan
 from rl_models.planners.transcript import Transcript
 from tests.rl_models.planners.office import PostOffice, write
 
@@ -26,7 +26,7 @@ class Model:
     """A transport that gives each stage its replies in turn, the last one for ever; without any, the rules answer."""
 
     def __init__(self, **replies):
-        self.replies, self.asked, self.rules = replies, [], OfflineBackend(DOMAIN)
+        self.replies, self.asked, self.rules = replies, [], OfflineBackend()
 
     def complete(self, request):
         self.asked.append(request)
@@ -109,10 +109,8 @@ def test_a_reply_gets_better_when_asked_again():
 
 def fail(one, commands, memory):
     """A plan that gives these sub-goals to these chefs, reflected upon."""
-    from rl_models.planners.plans import Plan
-
     plan = Plan(STATE, "sort the mail", commands, (0, 1), commands)
-    return one.reflect([plan], [(False, False)], [memory])[0]
+    return one.revise([FailedPlan(plan, (False, False), memory)])[0]
 
 
 def test_reflection_mends_the_phase_that_was_at_fault():

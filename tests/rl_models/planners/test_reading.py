@@ -55,7 +55,7 @@ A box and a letter after the end of the document are not read by anybody.
 
 
 def caller(transport=None):
-    return Caller(ChatClient(transport or OfflineBackend(DOMAIN), concurrency=1), "m", Transcript())
+    return Caller(ChatClient(transport or OfflineBackend(), concurrency=1), "m", Transcript())
 
 
 def test_paragraphs_are_the_papers_prose():
@@ -192,7 +192,7 @@ def test_states_that_are_not_legal_are_left_out_or_asked_again():
 
 def test_seeds_share_no_states():
     """Those of seeds that are as far apart as portions are long did."""
-    offline = caller(OfflineBackend(DOMAIN))
+    offline = caller(OfflineBackend())
     some = [set(generate_states(offline, DOMAIN, "m", [], count=48, seed=seed)) for seed in (0, 8, 16)]
     assert [len(found) for found in some] == [48] * 3
     assert not (some[0] & some[1] or some[1] & some[2] or some[0] & some[2])

@@ -19,7 +19,7 @@ def planner(seed):
 
 def commands_after_failures(revision_seeds):
     retry = Retry([planner(seed) for seed in revision_seeds]) if revision_seeds else None
-    loop = PlanningLoop(planner(0), revision=retry)
+    loop = PlanningLoop(planner(0), retry=retry)
     commands = [loop.begin({5: STATES[0]})[5].commands]
     for _ in range(3):
         following = loop.end_rounds({5: RoundEnd(STATES[1], (True, False))})[5]
@@ -43,7 +43,7 @@ def test_a_retry_asks_nobody_what_was_wrong_and_remembers_nothing():
 
 
 def test_worlds_at_different_tries_have_different_planners():
-    loop = PlanningLoop(planner(0), revision=Retry([planner(seed) for seed in (1, 2, 3)]))
+    loop = PlanningLoop(planner(0), retry=Retry([planner(seed) for seed in (1, 2, 3)]))
     loop.begin({0: STATES[0], 1: STATES[0]})
     loop.end_rounds({0: RoundEnd(STATES[1], (False, False))})
     both = loop.end_rounds({world: RoundEnd(STATES[1], (False, False)) for world in (0, 1)})

@@ -19,7 +19,7 @@ STATES = DOMAIN.diverse_states(6, seed=11)
 
 
 def loop(**arguments):
-    caller = Caller(ChatClient(OfflineBackend(DOMAIN), concurrency=1), "m")
+    caller = Caller(ChatClient(OfflineBackend(), concurrency=1), "m")
     return PlanningLoop(Planner(caller, DOMAIN), **arguments)
 
 
@@ -121,7 +121,7 @@ class Revised:
 @pytest.mark.parametrize(("subgoals", "goal"), [(None, "goal 1"), (("a", "b"), "goal 2")])
 def test_a_round_is_of_the_goal_that_its_sub_goals_were_made_for(subgoals, goal):
     goals = Goals()
-    one = loop(goals=goals, revision=Revised(subgoals))
+    one = loop(goals=goals, retry=Revised(subgoals))
     one.begin({5: STATES[0]})
     one.end_rounds({5: RoundEnd(STATES[1], (True, False))})
     one.end_rounds({5: RoundEnd(STATES[1], (True, True))})
@@ -129,7 +129,7 @@ def test_a_round_is_of_the_goal_that_its_sub_goals_were_made_for(subgoals, goal)
 
 
 def test_deps_keeps_a_new_list_when_the_round_before_it_is_only_handed_out_anew():
-    caller = Caller(ChatClient(OfflineBackend(DOMAIN), concurrency=1), "m")
+    caller = Caller(ChatClient(OfflineBackend(), concurrency=1), "m")
     deps = DepsGoals(caller, DOMAIN)
     (old,) = deps.goals([5], [STATES[0]])
     deps.after_round(5, old, is_reached=False)

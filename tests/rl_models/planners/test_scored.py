@@ -6,7 +6,7 @@ from rl_models.chat.client import ChatClient
 from rl_models.chat.record import Recorded, Replay
 from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
-from rl_models.planners.plans import Memory
+from rl_models.planners.plans import FailedPlan, Memory
 from rl_models.planners.scored import Scored, ScoredBackend, ScoredPlanner
 from tests.rl_models.planners.office import PostOffice, write
 
@@ -27,7 +27,7 @@ class LongestFirst:
 
 
 def planner(scorer, transport=None):
-    backend = ScoredBackend(DOMAIN, scorer)
+    backend = ScoredBackend(scorer)
     return ScoredPlanner(Caller(ChatClient(transport or backend, 1), "m", prepare=backend.prepare), DOMAIN)
 
 
@@ -57,14 +57,14 @@ def test_a_plan_that_failed_is_told_and_not_made_again():
     found = planner(scorer)
     plans = found.plan([STATE])
     for _ in range(2):
-        plans += found.reflect(plans[-1:], [(True, False)], [memory])
+        plans += found.revise([FailedPlan(plans[-1], (True, False), memory)])
     assert len({plan.commands for plan in plans}) == 3
     assert plans[0].commands[1] in scorer.batches[-1][0][0][1].content
 
 
 def test_a_record_answers_in_the_place_of_the_model(tmp_path):
     path, states = tmp_path / "planner.jsonl", DOMAIN.diverse_states(4, seed=2)
-    recorded = planner(LongestFirst(), Recorded(path, ScoredBackend(DOMAIN, LongestFirst()))).plan(states)
+    recorded = planner(LongestFirst(), Recorded(path, ScoredBackend(LongestFirst()))).plan(states)
     replayed = ScoredPlanner(Caller(ChatClient(Replay(path), 1), "m"), DOMAIN)
     assert replayed.plan(states) == recorded
     assert replayed.caller.counts == {"asked": 8, "answered": 8, "prompt_tokens": 800}

@@ -25,7 +25,7 @@ from tune_experiments.sama.play import PlannedPlay
 def caller_of(layout, noise=None, seed=0, folder=None):
     """Rules, wrong on purpose with a noise; record and transcript are in the folder, if there is one."""
     domain = get_domain(layout)
-    backend = NoisyBackend(domain, NOISES[noise], seed) if noise else OfflineBackend(domain)
+    backend = NoisyBackend(domain, NOISES[noise], seed) if noise else OfflineBackend()
     model = backend.model if noise else MODEL
     if folder is None:
         return Caller(ChatClient(backend, 1), model, seed=seed)

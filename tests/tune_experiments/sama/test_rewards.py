@@ -40,7 +40,7 @@ def designer(layout, transport):
 @pytest.mark.parametrize("layout", ["coordination_ring", "counter_circuit_o_1order"])
 def test_the_offline_rewards_pass_their_trials(layout):
     _, domain, _ = roll(layout, worlds=1, steps=1)
-    made, domain, *_ = designer(layout, OfflineBackend(domain))
+    made, domain, *_ = designer(layout, OfflineBackend())
     designed = made.design(domain.subgoals)
     assert [one.source for one in designed] == ["code"] * len(domain.subgoals)
     assert not any(one.rejections or one.fell_back for one in designed)
@@ -82,7 +82,7 @@ def test_code_and_built_in_tests_give_the_same_rewards():
     def describe_rows(state):
         return [describe(kitchen, state, b) for b in range(len(state["held"]))]
 
-    made, domain, play = designer("forced_coordination", OfflineBackend(domain))
+    made, domain, play = designer("forced_coordination", OfflineBackend())
     names = domain.subgoals[::3]
     rows = slice(0, 400)
     previous, current = ({name: value[rows] for name, value in one.items()} for one in (play.previous, play.current))

@@ -1,14 +1,15 @@
 """Rewards that a model wrote: their processes end with whoever owns them, and results say which were done without."""
 
 import dataclasses
+import json
 
 import pytest
 
 from rl_models.chat.client import ChatClient
+from rl_models.chat.exchange import ChatReply
 from rl_models.planners.calling import Caller
 from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
-from rl_models.planners.replies import AskReward, CodeReply
 from rl_models.planners.rewards import DesignedReward, builtin_rewards
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
 from rl_models.rllib.workers import Workers
@@ -52,14 +53,15 @@ FAILING = "def reward(previous, current):\n    return 1 // 0\n"
 class Careless(OfflineBackend):
     """Writes code that is refused for two sub-goals, and honest code for the others."""
 
-    def reply(self, ask):
-        if isinstance(ask, AskReward) and ask.subgoal in (ONION, SOUP):
-            return CodeReply(code="import os\n" + DOMAIN.code(ask.subgoal))
-        return super().reply(ask)
+    def complete(self, request):
+        outcome = super().complete(request)
+        if request.stage != "code" or not request.messages[-1].content.endswith((ONION, SOUP)):
+            return outcome
+        return ChatReply(json.dumps({"code": "import os\n" + json.loads(outcome.text)["code"]}))
 
 
 def careless_planner(config, layout, seed, trial_folder=None):
-    return Planner(Caller(ChatClient(Careless(DOMAIN), 1), "careless"), DOMAIN)
+    return Planner(Caller(ChatClient(Careless(), 1), "careless"), DOMAIN)
 
 
 def rewards(*written):

@@ -92,4 +92,4 @@ def random_play(layout: str, seed: int) -> Transitions:
 def offline_planner(layout: str) -> Planner:
     """The offline planner."""
     domain = get_domain(layout)
-    return Planner(Caller(ChatClient(OfflineBackend(domain), 1), MODEL), domain)
+    return Planner(Caller(ChatClient(OfflineBackend(), 1), MODEL), domain)
