@@ -104,7 +104,7 @@ class StageTraining:
             "progress/episodes": total.episodes,
             OPTIMISER_STEPS: total.updates,
             SKIPPED_COUNT: total.skipped_updates,
-            SPEED: clock.speed(total.env_steps),
+            SPEED: clock.speed(total.env_steps) if self._plan.learns else None,
             CPU_SECONDS: self._cpu.seconds(),
             **statistics,
         }
