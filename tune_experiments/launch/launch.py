@@ -37,10 +37,16 @@ from tune_experiments.run.final_evaluation import is_tested_with, read_test_resu
 from tune_experiments.run.placement import min_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
-from tune_experiments.run.request import Request, make_plan, make_request
+from tune_experiments.run.request import (
+    Request,
+    Slice,
+    get_checkpoint_step,
+    make_plan,
+    make_request,
+    trained_env_steps,
+)
 from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
 from tune_experiments.run.session_notes import MODELS
-from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
@@ -330,7 +336,7 @@ class Session(Generic[Config]):
                 **self._display({request["name"]: plans[request["name"]] for request in requests}),
                 uri=self.sync.uri if self.sync else None,
                 has_gpus=has_gpus,
-                scheduler=session.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
+                searcher=session.searcher if self.slice is None else self.slice.searcher(requests),
                 tune_scheduler=session.tune_scheduler,
                 watch=watch,
             )

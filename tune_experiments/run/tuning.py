@@ -24,8 +24,7 @@ from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, report_and_upload, with_scores
-from tune_experiments.run.request import Request, SearchScheduler, as_searcher, make_plan
-from tune_experiments.run.slices import is_past
+from tune_experiments.run.request import Request, is_past, make_plan
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure
@@ -112,7 +111,7 @@ def run_trials(
     columns: Mapping[str, str],
     uri: str | None = None,
     has_gpus: float = 0.0,
-    scheduler: SearchScheduler | None = None,
+    searcher: Any = None,
     tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
@@ -126,7 +125,7 @@ def run_trials(
         columns: Columns of the progress line, heading -> key of the log.
         uri: URI of the run in an object store; its trials work in temporary folders.
         has_gpus: GPUs of the cluster that trials may use.
-        scheduler: Provides the requests one at a time.
+        searcher: Searcher of Ray Tune that provides the requests one at a time (`as_searcher`).
         tune_scheduler: Scheduler of Ray Tune, which stops trials or exploits others.
         watch: Calls the callbacks.
 
@@ -138,12 +137,11 @@ def run_trials(
 
     if uri is not None:
         requests = [request | {"uri": join_path(uri, f"trials/{request['name']}")} for request in requests]
-    searcher = None if scheduler is None else as_searcher(scheduler)
     is_population = any("ends" in request for request in requests)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             _trainable(has_gpus, concurrent),
-            param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
+            param_space={"request": tune.grid_search(list(requests))} if searcher is None else {},
             tune_config=tune.TuneConfig(
                 # A population is judged as a whole, so Tune must have all members; they alternate on the CPUs.
                 max_concurrent_trials=None if is_population else concurrent,
@@ -152,7 +150,7 @@ def run_trials(
                 trial_dirname_creator=_trial_name,
                 search_alg=searcher,
                 scheduler=tune_scheduler,
-                num_samples=1 if scheduler is None else -1,
+                num_samples=1 if searcher is None else -1,
             ),
             run_config=_run_config(out, progress, watch, is_population),
         ).fit()

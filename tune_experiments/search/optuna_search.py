@@ -34,7 +34,7 @@ _SETTING = "setting"
 
 
 class OptunaSearch:
-    """A `SearchScheduler` of settings drawn by TPE from the scores of earlier ones."""
+    """Settings drawn by TPE from the scores of earlier ones."""
 
     def __init__(
         self,
@@ -62,9 +62,6 @@ class OptunaSearch:
                 f"{journal} is not a journal of this search ({error!r}); restore it or use another --out folder"
             ) from error
 
-    def __reduce__(self) -> Any:
-        return (object, ())  # Tune pickles its searcher into its bookkeeping; this one stays with its process
-
     def settings(self, method: str) -> list[Setting]:
         """Settings so far, by number."""
         found = self._settings[method]
@@ -91,7 +88,7 @@ class OptunaSearch:
                 return self.next_request()
         return None
 
-    def on_request_end(self, request: Request, failed: bool) -> None:
+    def on_request_end(self, request: Request) -> None:
         """Report a setting to the study when all of its seeds have finished."""
         self._tell(request["method"])
 

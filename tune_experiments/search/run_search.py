@@ -28,7 +28,7 @@ from tune_experiments.results.score import score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, member_values
 from tune_experiments.run.ray_cluster import check_this_machine
-from tune_experiments.run.request import Request, SearchScheduler, make_request
+from tune_experiments.run.request import Request, as_searcher, make_request
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.search.figure import draw_scores, write_hparams
 from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, write_ranking
@@ -57,13 +57,13 @@ class TuneSession:
 
     Attributes:
         requests: Requests of its trials.
-        scheduler: Scheduler of requests that depend on the results of earlier ones.
+        searcher: Ray Tune's searcher of requests that depend on the results of earlier ones.
         tune_scheduler: Scheduler of Ray Tune.
         dropped: Failed trials -> names of the trials that are not trained to their end.
     """
 
     requests: Sequence[Request]
-    scheduler: SearchScheduler | None = None
+    searcher: Any = None
     tune_scheduler: Any = None
     dropped: Callable[[Collection[str]], Collection[str]] = lambda failed: ()
 
@@ -180,7 +180,7 @@ class Search:
             pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
             return [_name(method, number, seed) for method, number in pairs for seed in options.seeds]
 
-        return TuneSession(requests, search, None, dropped)
+        return TuneSession(requests, as_searcher(search.next_request, search.on_request_end), None, dropped)
 
     def show(self, folder: RunFolder, console: Console) -> None:
         """Rank finished settings, write the report and print the best setting of each method."""

@@ -24,8 +24,7 @@ from tune_experiments.experiment.finding import read_configuration
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.score import SCORE
 from tune_experiments.run.population import GENERATION, GENERATIONS, generation_ends, member_values
-from tune_experiments.run.request import Request
-from tune_experiments.run.slices import trained_env_steps
+from tune_experiments.run.request import Request, trained_env_steps
 from tune_experiments.search.folder import complete_lines
 from tune_experiments.search.settings import finite_choices, rounded
 
