@@ -40,9 +40,8 @@ from tune_experiments.experiment.config_file import read_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
-from tune_experiments.launch.export import Export, export
+from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
 from tune_experiments.launch.models import Models, models
-from tune_experiments.launch.run_results import check_metrics, describe_differences, name_runs, read_run
 from tune_experiments.play.team_commands import (
     DeviceArgs,
     Doctor,

@@ -22,20 +22,20 @@ from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.config_file import CONFIG_YAML, write_config_file
+from tune_experiments.experiment.config_file import CONFIG_YAML, check_for_secrets, write_config_file
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
+from tune_experiments.experiment.plan import Stage
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.report import show_results
-from tune_experiments.launch.run_checks import check_run
 from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.cost import cost
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.placement import min_gpus, trials_that_fit
-from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
+from tune_experiments.run.placement import checked_device, min_gpus, trials_that_fit
+from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster, usable_gpus
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import (
     Request,
@@ -45,12 +45,13 @@ from tune_experiments.run.request import (
     make_request,
     trained_env_steps,
 )
-from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
+from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, RunFolder, read_config
 from tune_experiments.run.session_notes import MODELS
 from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
+from tune_experiments.run.weight_transfer import check_transfers
 from tune_experiments.search.folder import check_not_search_folder
 from tune_experiments.search.run_search import Search, TuneSession
 
@@ -362,3 +363,51 @@ def trial_requests(
         make_request(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
         for method, seed in dict.fromkeys(trials)
     ]
+
+
+def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions, out: Path) -> Config:
+    """Build the environments of the run, and count this machine's CPUs if it will run here.
+
+    Returns:
+        The configuration, adapted to its environment.
+
+    Raises:
+        UserError: An invalid argument of an environment, a seed of the test, too many processes, or a secret.
+    """
+    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
+        raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
+    check_for_secrets(config)
+    try:
+        stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
+        config = experiment.inspect(config, Terminal().print, stored)
+        experiment.check(config)
+        for method in experiment.methods(config):
+            plan = experiment.plan(config, method, options.seeds[0], None)
+            if options.local:
+                checked_device(options.device)
+            else:
+                check_this_machine(plan.workers.cpus, options.device)
+            for stage in plan.stages:
+                with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
+                    world.reset(options.seeds[0])
+            if plan.is_staged:
+                _check_curriculum(method, plan.stages, options)
+        if (valid_world := experiment.valid_world(config, 1)) is not None:
+            with contextlib.closing(valid_world):
+                valid_world.reset(0)
+        if not options.is_search:
+            with contextlib.closing(experiment.test_world(config, 1)) as test_world:
+                test_world.reset(0)
+    except ValueError as error:
+        raise UserError(with_flags(one_line(error), config)) from error
+    return config
+
+
+def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
+    """Check later stages of a curriculum, whose errors would appear only after earlier stages."""
+    if options.is_search:
+        raise UserError(
+            f"--search cannot rank {method}, which trains in stages: "
+            f"a setting that stays in an easy stage would win; vary its flags yourself"
+        )
+    check_transfers(stages)
