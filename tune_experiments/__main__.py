@@ -1,14 +1,7 @@
-"""`concord`: train, run a paper's experiment, and evaluate, show or export the results.
+"""`concord`, also `python -m tune_experiments`: `PAGE` lists its commands.
 
-    concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
-    concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME
-    concord envs | methods | models         # lists for train
-    concord evaluate|show|play|render|table|compare|export|doctor|export-adapters|pack PATH
-
-PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
-and documents (`launch/saved_results.py`). These start no Ray. A run of a custom experiment or
-environment is opened only with --allow MODULE, because this runs that module's code. `python -m tune_experiments` is
-the same command.
+Only `train` and `run` start Ray. A run of a custom experiment or environment is opened only with --allow MODULE,
+because this runs that module's code.
 """
 
 from __future__ import annotations

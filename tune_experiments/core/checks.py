@@ -40,9 +40,6 @@ def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = F
         config: A dataclass.
         path: Prefix of its fields' names: empty, or a dotted path that ends with a dot.
         also_types: Whether types are checked, too.
-
-    Raises:
-        UserError: The flag, and what it must be.
     """
     hints = typing.get_type_hints(type(config), include_extras=True) if also_types else _ranged_fields(type(config))
     for name in config.__dataclass_fields__:

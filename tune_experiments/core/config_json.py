@@ -60,7 +60,7 @@ def config_from_json(
     has_all: bool = True,
     name_path: Callable[[str], str] | None = None,
 ) -> Config:
-    """Build `cls` from JSON.
+    """Build a dataclass from JSON; an error names a missing, unknown or ill-typed field by its dotted path.
 
     Args:
         cls: A dataclass.
@@ -68,9 +68,6 @@ def config_from_json(
         where: Name of the data in errors, e.g. the path of the file.
         has_all: Whether a missing field is an error although it has a default.
         name_path: Name in errors of the field at a dotted path; by default `where` and the path.
-
-    Raises:
-        UserError: A missing, unknown or ill-typed field, by its dotted path.
     """
     name_path = name_path or (lambda path: f"{where}.{path}".removesuffix("."))
     try:

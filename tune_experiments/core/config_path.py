@@ -29,15 +29,9 @@ def value_at(config: object, path: str) -> Any:
 
 
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
-    """Copy of a configuration with other values, each checked against its field's type.
+    """Copy of a configuration with other values by dotted path, each checked against its field's type.
 
-    Args:
-        config: A (nested) frozen dataclass.
-        overrides: Dotted path -> value. A group of fields may be a mapping of some of them, or its name if it has one;
-            a field with JSON text may be a mapping.
-
-    Raises:
-        UserError: No such field (with the nearest one), or a value that it cannot have.
+    A group of fields may be given as a mapping of some of them, or by its name if it has one; JSON text as a mapping.
     """
     data = config_to_json(config)
     for path, value in _one_by_one(config, overrides):
@@ -80,11 +74,7 @@ def with_flags(sentence: str, config: object) -> str:
 
 
 def checked_path(config: object, name: str) -> str:
-    """Dotted path of a field, which may be given as a flag.
-
-    Raises:
-        UserError: No such field (with the nearest one).
-    """
+    """Dotted path of a field, which may be given as a flag; an error suggests the nearest field."""
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):

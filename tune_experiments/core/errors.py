@@ -39,8 +39,7 @@ def one_line(text: object) -> str:
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     """Wrap a script's `main`: a `UserError` becomes `error: <sentence>` on stderr and exit code 2.
 
-    Control-C becomes exit code 130, and a broken pipe (`| head`) 141, as shells expect, without a
-    traceback.
+    Control-C becomes exit code 130, and a broken pipe (`| head`) 141, as shells expect, without a traceback.
     """
 
     @functools.wraps(main)

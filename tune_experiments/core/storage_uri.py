@@ -1,7 +1,4 @@
-"""Folders and URIs of object stores on the command line.
-
-URIs of unknown schemes are refused everywhere: `az://...` is not a folder `az:`.
-"""
+"""Folders and URIs of object stores on the command line; `az://...`, of an unknown scheme, is not a folder `az:`."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter
 def parse_uri(out: Path | str) -> str | None:
     """The URI in `--out`, or None for a folder; `Path` has merged its two slashes.
 
-    Raises:
-        UserError: It looks like a URI but has an unknown scheme, or names nothing in its store.
+    UserError if it looks like a URI but has an unknown scheme, or names nothing in its store.
     """
     text = str(out)
     found = _URI.fullmatch(text)
@@ -43,11 +39,7 @@ def join_path(place: str, path: str) -> str:
 
 
 def check_folders(command: object) -> None:
-    """Check that a command on local folders got no URI.
-
-    Raises:
-        UserError: The flag that names one, or an impossible file name.
-    """
+    """Check that a command on local folders got no URI, and no impossible file name."""
     for field in dataclasses.fields(command):  # type: ignore[arg-type]
         value = getattr(command, field.name)
         for place in value if isinstance(value, tuple) else (value,):

@@ -104,11 +104,6 @@ class BaseExperiment(ABC, Generic[Config]):
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test a trained policy; by default in `--test-episodes` episodes of `test_world`.
 
-        Args:
-            config: Configuration of the run.
-            method: Method of the policy.
-            policy: Trained policy.
-
         Returns:
             Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` instead of the name adds
             a condition of the test, or another player.
@@ -235,31 +230,20 @@ class BaseExperiment(ABC, Generic[Config]):
         """Inspect requirements, such as the environment, before the run; returns the adapted configuration.
 
         Args:
-            config: Configuration of the user.
+            config: Configuration of the user; ValueError if a requirement is unusable.
             print_fn: Prints a line.
             stored: Configuration of the run that is continued, as JSON.
-
-        Raises:
-            ValueError: An unusable requirement.
         """
         return config
 
     def check(self, config: Config) -> None:
-        """Check before a run that its requirements are met, such as the key of an endpoint.
-
-        Raises:
-            UserError: A missing requirement.
-        """
+        """Check before a run that its requirements are met, such as the key of an endpoint; UserError if not."""
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Write files that a policy needs beside its checkpoints; called whenever a trial starts."""
 
     def export(self, loaded: Any, folder: Path) -> Sequence[Path]:
-        """Export a `LoadedPolicy` to another library's format; the written files.
-
-        Raises:
-            UserError: There is no such format.
-        """
+        """Export a `LoadedPolicy` to another library's format; the written files, or a UserError if there is none."""
         raise UserError(f"{self.name} has no export: open its policies with load_policy")
 
     def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
@@ -291,8 +275,7 @@ class BaseExperiment(ABC, Generic[Config]):
     def entry_point(self) -> str:
         """Name by which workers import this object: its script's, or `package.module:NAME`.
 
-        Raises:
-            UserError: A worker could not find it.
+        UserError if a worker could not find it.
         """
         package, _, script = self.module.rpartition(".")
         if package == PACKAGE:

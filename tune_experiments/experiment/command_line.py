@@ -1,8 +1,5 @@
 """An experiment's command line: its frozen dataclass is the list of flags, and tyro reads them.
 
-    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--config FILE.yaml] [--out DIR] [--seeds 0 1 2]
-        [--search 12] [--any.field value ...]
-
 `--help` prints a page of our own with the most used flags, `--help-all` is tyro's with all flags. tyro reports its own
 errors and exits with code 2.
 """
@@ -112,16 +109,11 @@ def parse(
 
     Args:
         experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
-            Its `__post_init__` may raise UserError.
         arguments: Command line without the program's name.
         description: First lines of the help.
         seeds: Default of `--seeds`.
         prog: Name of the program in its help; by default the script's.
         experiment: Name of the experiment; a configuration file of another one is refused.
-
-    Raises:
-        UserError: An invalid value.
-        SystemExit: Help was printed (code 0), or tyro reported an error (code 2).
     """
     file = _config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)
@@ -136,11 +128,7 @@ def parse(
 
 
 def check_options(options: RunOptions) -> None:
-    """Check the ranges and combinations of options.
-
-    Raises:
-        UserError: The flag, and what it must be.
-    """
+    """Check the ranges and combinations of options; an error names the flag, and what it must be."""
     check_ranges(options, also_types=True)
     check_distinct(options, "seeds")
     if options.out is not None:

@@ -33,12 +33,9 @@ _FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """Contents of a configuration file; keys are flags without dashes, nested or dotted.
+    """Contents of a configuration file for one experiment, or for any if that is empty.
 
-    Attributes:
-        path: the file.
-        values: its keys and values.
-        experiment: experiment that it belongs to; empty for any.
+    `values` has flags without dashes as keys, nested or dotted.
     """
 
     path: Path
@@ -46,11 +43,7 @@ class ConfigFile:
     experiment: str = ""
 
     def apply(self, options: Options, config: Config) -> tuple[Options, Config]:
-        """Options and configuration with the values of the file.
-
-        Raises:
-            UserError: an unknown key, or a value that it cannot have.
-        """
+        """Options and configuration with the values of the file; UserError for an unknown key or a wrong value."""
         names = [option.name for option in dataclasses.fields(options) if option.name != "config"]
         given = {name.replace("-", "_"): value for name, value in self.values.items()}
         chosen = {name: value for name, value in given.items() if name in names}
@@ -63,11 +56,7 @@ class ConfigFile:
 
 
 def read_config_file(path: Path) -> ConfigFile:
-    """Read a configuration file.
-
-    Raises:
-        UserError: no such file, or one that is not a YAML mapping.
-    """
+    """Read a configuration file; UserError if it is missing or not a YAML mapping."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -134,11 +123,7 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
 
 
 def check_for_secrets(config: DataclassInstance) -> None:
-    """Check that the configuration, which is written into files, holds no key or token.
-
-    Raises:
-        UserError: a field holds one.
-    """
+    """Check that the configuration, which is written into files, holds no key or token."""
     for path, value in leaves(config):
         named = [(path.rpartition(".")[2], value), *_IN_JSON.findall(str(value))]
         if any(isinstance(text, str) and text and _SECRET.search(name) for name, text in named):

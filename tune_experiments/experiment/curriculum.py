@@ -1,7 +1,9 @@
 """Training in stages: the same policy learns in one environment after another.
 
-    Curriculum(( Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)), Stage(name="moving",
-    plan=..., frozen=("network.attention.*",)), ))
+    Curriculum((
+        Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)),
+        Stage(name="moving", plan=..., frozen=("network.attention.*",)),
+    ))
 
 Budgets, schedules and intervals count the stage's own env steps; the log counts all. The next stage starts with the
 weights (by name and shape), new environments, a new recurrent state and, by default, a new optimiser.
@@ -29,11 +31,7 @@ class Curriculum:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        """Check the stages.
-
-        Raises:
-            ValueError: An invalid stage, by name.
-        """
+        """Check the stages; a ValueError names the invalid one."""
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"a curriculum needs one or more stages with different names, not {names}")

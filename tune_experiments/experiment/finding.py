@@ -38,11 +38,7 @@ def known_experiments() -> list[str]:
 
 
 def find_experiment(name: str) -> BaseExperiment:
-    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module.
-
-    Raises:
-        UserError: There is no such experiment.
-    """
+    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module."""
     known = known_experiments()
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _import_experiment(*found.groups())
@@ -70,10 +66,8 @@ def _import_experiment(module: str, name: str) -> BaseExperiment:
 def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
     """Experiment and configuration from a file, for a run that is not continued.
 
-    It is adapted by `as_loaded`, except in `trusting`.
-
-    Raises:
-        UserError: An external module that is not in `allow` (it was not imported), or no such experiment.
+    UserError for an external module that is not in `allow`, which is not imported. `as_loaded` adapts the
+    configuration, except in `trusting`.
     """
     found = ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
     if found is not None:

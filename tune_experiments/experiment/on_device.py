@@ -17,9 +17,9 @@ def build_on_device(world: type[World], build: Callable[..., _World]) -> _World:
     """Training environments on the device of the policy (`building_for`) if they can be there, else in NumPy.
 
     Args:
-        world: their class, which declares `array_libraries` itself: a subclass may compute in NumPy.
-        build: `(**place) -> environments`, where `place` is empty or an array library and a device. With the latter it
-            raises `ArraysError` where they cannot be there, such as for frames, which are drawn on the CPU.
+        world: Their class, which declares `array_libraries` itself: a subclass may compute in NumPy.
+        build: `(**place) -> environments`, where `place` is empty or an array library and a device, with which it may
+            raise `ArraysError`.
     """
     device = building_device()
     if device.type != "cpu" and "torch" in vars(world).get("array_libraries", ()):

@@ -30,10 +30,8 @@ RANDOM = "random"
 class Tested:
     """Name of a test beyond the name of its environment.
 
-    Attributes:
-        world: Name of the environment.
-        condition: Difference from the plain test, such as "in silence"; empty for the plain test.
-        method: Another policy that was tested, such as `RANDOM`; empty for the trained policy.
+    `condition` is the difference from the plain test, such as "in silence"; `method` another policy that was tested,
+    such as `RANDOM`. Both are empty for the plain test of the trained policy.
     """
 
     world: str

@@ -48,11 +48,7 @@ class TrainingConfig:
     """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __init_subclass__(cls, **defaults: Any) -> None:
-        """Set defaults of inherited fields.
-
-        Raises:
-            TypeError: A field that is not inherited.
-        """
+        """Set defaults of inherited fields; TypeError for a field that is not inherited."""
         super().__init_subclass__()
         hints: dict[str, Any] = {}
         for base in reversed(cls.__bases__):

@@ -172,10 +172,9 @@ def _as_tuple(seeds: Any) -> tuple[Any, ...]:
 
 @exits_with_one_sentence
 def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, prog: str = "") -> int:
-    """Train every method with every seed, evaluate it, and write tables, plots and videos into the run folder.
+    """Train every method with every seed, evaluate it, and write tables, plots and videos; or search.
 
-    With `--search` instead: try settings of every method and write their ranking. `arguments` and `prog` are by default
-    those of this process.
+    `arguments` and `prog` are by default those of this process.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     append_current_folder()

@@ -85,11 +85,7 @@ def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequ
 
 
 def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
-    """Run folders and saved files by their names, or by their paths where two have the same name.
-
-    Raises:
-        UserError: a run that is named twice.
-    """
+    """Run folders and saved files by their names, or by their paths where two have the same name."""
     whole = [path.resolve() for path in paths]
     if twice := [path for path, other in zip(paths, whole, strict=True) if whole.count(other) > 1]:
         raise UserError(f"{twice[0]} is named twice, and its seeds would count twice; name each run once")
@@ -98,11 +94,7 @@ def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def read_run(path: Path) -> Sequence[Result]:
-    """Results of a run folder, or of a file that `table --save` has written.
-
-    Raises:
-        UserError: there are none, or they are damaged.
-    """
+    """Results of a run folder, or of a file that `table --save` has written; UserError if there are none."""
     if path.name.endswith(saved_results.SUFFIX):
         return saved_results.read_saved(path).results
     if not (results := read_results(path)):
@@ -111,12 +103,9 @@ def read_run(path: Path) -> Sequence[Result]:
 
 
 def describe_differences(paths: Mapping[str, Path]) -> list[str]:
-    """For each run folder, the settings that differ from those of the first folder of its experiment, as one sentence.
+    """For each run folder, a sentence on settings that differ from the first folder of its experiment.
 
     Methods and seeds are left out.
-
-    Raises:
-        UserError: a folder is damaged.
     """
     first: dict[str, tuple[str, Any]] = {}
     sentences = []
@@ -131,11 +120,7 @@ def describe_differences(paths: Mapping[str, Path]) -> list[str]:
 
 
 def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
-    """Check that every metric is in a run.
-
-    Raises:
-        UserError: the first of them.
-    """
+    """Check that every metric is in a run."""
     for metric in metrics:
         if metric not in known:
             hint = did_you_mean(metric, known, f"there are {', '.join(dict.fromkeys(known))}")

@@ -47,11 +47,7 @@ class Run(Generic[Config]):
 
     @property
     def folder(self) -> Path:
-        """The run folder.
-
-        Raises:
-            UserError: The run is in an object store.
-        """
+        """The run folder; UserError if the run is in an object store."""
         if "://" in self.out:
             raise UserError(f"{self.out} is in an object store: fetch it, as by `aws s3 sync {self.out} FOLDER`")
         return Path(self.out)
@@ -72,11 +68,7 @@ class Run(Generic[Config]):
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
-        """A trained policy: by default of the first trained method with its lowest seed.
-
-        Raises:
-            UserError: There is no such trial.
-        """
+        """A trained policy: by default of the first trained method with its lowest seed."""
         there = self.trials
         row = method or next(iter(there), None)
         seeds = there.get(row, {}) if row is not None else {}

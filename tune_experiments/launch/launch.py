@@ -61,12 +61,7 @@ DEFAULT_OUT = "runs"
 def launch(
     experiment: BaseExperiment[Config], config: Config, options: RunOptions, callbacks: Sequence[Callback] = ()
 ) -> Run[Config]:
-    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search.
-
-    Raises:
-        UserError: An error, found before training.
-        KeyboardInterrupt: The run was stopped; the same call continues it.
-    """
+    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search."""
     # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
     kind = "_search" if options.is_search else ""
@@ -312,10 +307,7 @@ class Session(Generic[Config]):
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run sessions of Ray Tune on the cluster, each with as many trials as fit.
-
-        In a session, started trials come first.
-        """
+        """Run sessions of Ray Tune on the cluster, each with as many trials as fit; started trials come first."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
         gpus = max(min_gpus(one, has_gpus) for one in workers)
@@ -366,14 +358,7 @@ def trial_requests(
 
 
 def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions, out: Path) -> Config:
-    """Build the environments of the run, and count this machine's CPUs if it will run here.
-
-    Returns:
-        The configuration, adapted to its environment.
-
-    Raises:
-        UserError: An invalid argument of an environment, a seed of the test, too many processes, or a secret.
-    """
+    """Build the environments of the run, count this machine's CPUs if it runs here, and adapt the configuration."""
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     check_for_secrets(config)

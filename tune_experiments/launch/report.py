@@ -21,11 +21,7 @@ from tune_experiments.run.session_notes import changed_flags, describe_models, w
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Write and print tables and figures of a run folder, which may be a temporary copy of an object store.
-
-    Returns:
-        The rows, and the tables made of them.
-    """
+    """Write and print tables and figures of a run folder, perhaps a temporary copy of a store; rows and tables."""
     results = read_results(out)
     if not results:
         return [], []

@@ -1,12 +1,11 @@
 """Results that are saved in the repository, and tables in documents that are made from them.
 
     python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
-    python -m tune_experiments table docs/results/NAME.jsonl.gz
     python -m tune_experiments table --document docs/results/*.md [--check]
 
-The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and comparisons with
-their dates. All other lines are those of results.jsonl. In a document such a table stands between `<!-- table: NAME
--->` and `<!-- end -->`, so that its numbers are always those of the saved file beside the document.
+The first line of a saved file says where its rows come from (`SavedRun`). All other lines are those of results.jsonl.
+In a document such a table stands between `<!-- table: NAME -->` and `<!-- end -->`, so that its numbers are always
+those of the saved file beside the document.
 """
 
 from __future__ import annotations
@@ -65,12 +64,8 @@ class SavedRun:
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.
 
-        Args:
-            chosen: Numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show; then a caption does
-                not repeat earlier ones.
-
-        Raises:
-            UserError: A choice that is not in the tables.
+        `chosen` has numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show, and then a caption
+        does not repeat earlier ones; UserError for a choice that is not in the tables.
         """
         tables = self.tables() if chosen is None else _choose(self.tables(), chosen)
         return "\n".join([*(table.markdown() for table in tables), self.source(), ""])
@@ -91,8 +86,7 @@ def save(
 ) -> None:
     """Write the saved file of a run, in which trials named in `untested` have no results.
 
-    Raises:
-        UserError: A custom experiment, a wrong name, another file of that name, or too many bytes.
+    UserError for a custom experiment, a wrong name, another file of that name, or too many bytes.
     """
     from tune_experiments.run.run_folder import with_announcement_times
 
@@ -121,11 +115,7 @@ def save(
 
 
 def check_save_path(path: Path) -> None:
-    """Check the name of a saved file before its run is read.
-
-    Raises:
-        UserError: A wrong name, or a file of this name that is not from `save`.
-    """
+    """Check the name of a saved file, before its run is read; a file that is not from `save` is not replaced."""
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
     if path.exists():
@@ -136,11 +126,7 @@ def check_save_path(path: Path) -> None:
 
 
 def read_saved(path: Path) -> SavedRun:
-    """Read a file of `save`.
-
-    Raises:
-        UserError: No such file, or a damaged one.
-    """
+    """Read a file of `save`; UserError if it is missing or damaged."""
     try:
         head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         first, rest = json.loads(head), [json.loads(line) for line in lines]
@@ -158,11 +144,7 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def update_document(document: Path, only_check: bool) -> str:
-    """Rewrite the marked tables of a document, or only compare them; returns a message.
-
-    Raises:
-        UserError: No such document, as `render_document`, or a stale table where it is only compared.
-    """
+    """Rewrite the marked tables of a document, or only compare them, where a stale one is an error; a message."""
     if not document.is_file():
         raise UserError(f"{document} does not exist; name a document with --document")
     text = render_document(document)
@@ -179,9 +161,6 @@ def render_document(document: Path) -> str:
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
     -->`. A table's title becomes a caption; docs/results.md explains ranges over seeds.
-
-    Raises:
-        UserError: A marker without its end, or without its saved file.
     """
     text = document.read_text(encoding="utf-8")
     if text.count(_BEGIN) != len(_BLOCK.findall(text)):
