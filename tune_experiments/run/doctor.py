@@ -84,11 +84,7 @@ def sampling_and_learning(sampling: float, learning: float, takes_turns: bool) -
 
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
-    """Diagnosis from the newest rows of a trial's log.
-
-    Raises:
-        UserError: The log lacks these numbers.
-    """
+    """Diagnosis from the newest rows of a trial's log; UserError if it lacks these numbers."""
     measured = [row for row in rows if _has_speeds(row)][-_ROWS:]
     if not measured:
         raise UserError(
@@ -167,9 +163,6 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
 
     An environment whose module is not in `allow` is not played. A log without speeds, as of a trial without RLlib, is
     only an error if there is nothing to report on an environment.
-
-    Raises:
-        UserError: A damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
     """
     try:
         state = load_state(checkpoint)

@@ -278,10 +278,8 @@ class _CheckedWorld:
 def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
     """Play random legal actions until the first copy's episode ends, with all checks, or the time limit is reached.
 
-    If agents could leave and none does, or all rewards sum to 0, more episodes are played.
-
-    Raises:
-        CustomEnvError: What the environment returns does not match its spaces.
+    CustomEnvError if what the environment returns does not match its spaces. If agents could leave and none does, or
+    all rewards sum to 0, more episodes are played.
     """
     with contextlib.ExitStack() as stack:
 

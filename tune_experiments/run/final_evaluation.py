@@ -137,11 +137,7 @@ def _make_result(experiment: BaseExperiment, metric: str, interval: Interval, **
 
 
 def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:
-    """Write the test results of a finished trial.
-
-    Raises:
-        UserError: A result is not finite; the trial can be tested again.
-    """
+    """Write the test results of a finished trial; UserError for a number that is not finite."""
     for one in results:
         numbers = [number for number in (one.value, one.ci_low, one.ci_high) if number is not None]
         if not all(map(math.isfinite, numbers)):
@@ -161,11 +157,7 @@ def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
-    """Test results of a finished trial (an empty list if it has no test), else None.
-
-    Raises:
-        UserError: The file holds no test results.
-    """
+    """Test results of a finished trial (an empty list if it has no test), else None."""
     path = folder / TEST_RESULTS_FILE
     if not path.exists():
         return None

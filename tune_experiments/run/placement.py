@@ -76,11 +76,7 @@ def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
 
 
 def min_gpus(workers: Workers, has_gpus: float) -> float:
-    """Smallest number of GPUs that a trial needs.
-
-    Raises:
-        UserError: Several learners would share a GPU, which NCCL refuses.
-    """
+    """Smallest number of GPUs that a trial needs; several learners cannot share one, which NCCL refuses."""
     if not has_gpus:
         return workers.gpus
     if workers.learners > 1 and 0 < workers.gpus_per_learner <= 1 / 2:
@@ -94,11 +90,7 @@ def min_gpus(workers: Workers, has_gpus: float) -> float:
 
 
 def checked_device(choice: DeviceChoice) -> torch.device:
-    """Device of the networks of this process.
-
-    Raises:
-        UserError: A GPU is required and there is none.
-    """
+    """Device of the networks of this process; UserError if a GPU is required and there is none."""
     try:
         return chosen_device(choice)
     except ValueError as error:

@@ -93,7 +93,7 @@ def train_member(
 
 
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
-    """Replace all checkpoints of the target by the source's newest and those that it needs; returns its env steps.
+    """Replace the target's checkpoints by the source's newest and those that it needs; returns its env steps.
 
     They get the target's configuration.
     """

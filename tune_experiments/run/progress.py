@@ -1,7 +1,4 @@
-"""One live line per trial while a run trains; plain lines at intervals if the output is no terminal.
-
-Updates are plain dicts, the rows of a trial's log.
-"""
+"""One live line per trial while a run trains; plain lines at intervals if the output is no terminal."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ class Progress:
         self._tasks = {task.description: task for task in self._live.tasks}
 
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
-        """Take a row with `env_steps` and, if known, `SPEED` and the keys of the columns.
+        """Take a row of the trial's log with `env_steps` and, if known, `SPEED` and the keys of the columns.
 
         A row may also correct `budget_env_steps`, and hold a `notice`, a sentence.
         """

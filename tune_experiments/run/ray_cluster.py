@@ -31,11 +31,7 @@ _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     """The `ray` module, connected, and disconnected afterwards unless the caller had connected it.
 
-    Args:
-        num_cpus: Number of CPUs of a new cluster, by default those of this machine.
-
-    Raises:
-        UserError: RAY_ADDRESS names a cluster that cannot be joined, or no cluster can start here.
+    UserError if RAY_ADDRESS names a cluster that cannot be joined, or none can start here, with by default all CPUs.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
         yield sys.modules["ray"]
@@ -130,22 +126,14 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
 
 
 def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
-    """Check, before Ray starts, that a cluster on this machine could run one trial.
-
-    Raises:
-        UserError: It could not, and RAY_ADDRESS names no other.
-    """
+    """Check, before Ray starts, that a cluster on this machine could run one trial, if RAY_ADDRESS names none."""
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
         checked_device(device)
 
 
 def usable_gpus(ray: Any, device: DeviceChoice) -> float:
-    """Number of GPUs of the cluster that may be used.
-
-    Raises:
-        UserError: A GPU is required and the cluster has none.
-    """
+    """Number of GPUs of the cluster that may be used; UserError if one is required and there is none."""
     has_gpus = float(ray.cluster_resources().get("GPU", 0))
     if device == "cuda" and not has_gpus:
         raise UserError(f"this cluster has no GPU: {NO_GPU}")
@@ -153,11 +141,7 @@ def usable_gpus(ray: Any, device: DeviceChoice) -> float:
 
 
 def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "auto") -> int:
-    """Number of trials that the cluster can run at once.
-
-    Raises:
-        UserError: Not even one fits.
-    """
+    """Number of trials that the cluster can run at once; UserError if not even one fits."""
     has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), usable_gpus(ray, device)
     _check_cpus(cpus, has_cpus, "this cluster")
     gpus = 0.0 if device == "cpu" else gpus

@@ -32,9 +32,8 @@ _TRIES = 10
 class Claim:
     """Lock of a store, renewed while its run lives; a context manager.
 
-    Raises:
-        UserError: On entering, another run has the claim, or another file has its name.
-        OSError: On entering, the store cannot be read or written.
+    Entering raises UserError if another run has the claim or another file has its name, and OSError if the store cannot
+    be used.
     """
 
     def __init__(self, read: Callable[[str], bytes], write: Callable[[str, bytes], None], uri: str) -> None:
@@ -46,11 +45,7 @@ class Claim:
         self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
-        """Check that no other run has replaced the claim.
-
-        Raises:
-            UserError: Another run has.
-        """
+        """Check that no other run has replaced the claim."""
         if self._lost is not None:
             raise self._lost
 

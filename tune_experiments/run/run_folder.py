@@ -71,11 +71,8 @@ class RunFolder(AbstractContextManager["RunFolder"]):
     ) -> RunFolder:
         """Create the folder of a run, or continue it.
 
-        A run without checkpoints accepts any configuration; the files of its trials are moved aside.
-
-        Raises:
-            UserError: The folder is not writable, in use, or not of a run of this experiment; or a change is not
-            allowed.
+        UserError if the folder is not writable, in use, or not of this experiment, or if a change is not allowed. A run
+        without checkpoints accepts any configuration; the files of its trials are moved aside.
         """
         out = Path(out)
         try:
@@ -122,11 +119,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
 
 
 def read_config(out: Path) -> tuple[str, dict[str, Any]]:
-    """Entry point of the experiment, and its configuration as JSON.
-
-    Raises:
-        UserError: It is not a run folder, or it is damaged.
-    """
+    """Entry point of the experiment, and its configuration as JSON; UserError if it is no run folder."""
     path = Path(out) / CONFIG_FILE
     if not path.is_file():
         fault = f"is not a run folder: it has no {CONFIG_FILE}" if Path(out).exists() else "does not exist"
@@ -140,11 +133,7 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 
 
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
-    """Check the schema version of files.
-
-    Raises:
-        UserError: The version that wrote them.
-    """
+    """Check the schema version of files; an error names the version that wrote them."""
     schema = written_by.get("schema_version")
     if schema != SCHEMA_VERSION:
         version = written_by.get("concord_version", "of an unknown version")
@@ -155,11 +144,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
-    """Check that a folder is a run folder or holds no visible files.
-
-    Raises:
-        UserError: There are such files.
-    """
+    """Check that a folder is a run folder or holds no visible files."""
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
         raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); use a new --out folder")
@@ -168,11 +153,7 @@ def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
 def check_config(
     out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
 ) -> list[Difference]:
-    """Differences to the stored configuration, if the run can be continued with them.
-
-    Raises:
-        UserError: The file is damaged or of another experiment, or a change is not allowed.
-    """
+    """Differences to the stored configuration, if the run can be continued with them."""
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; use another --out folder")
@@ -214,9 +195,7 @@ def with_announcement_times(
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
     """Sessions of a run from manifest.json, the oldest first.
 
-    Raises:
-        UserError: The file is missing or damaged; with `may_be_missing` a missing file has no sessions, and none need
-            provenance.
+    With `may_be_missing` a missing file has no sessions, and none need provenance.
     """
     path = out / MANIFEST_FILE
     if not path.exists():

@@ -48,10 +48,7 @@ class StageTraining:
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, to `until_env_steps` or until time is up, at least until the next row.
 
-        The last checkpoint is complete when this returns.
-
-        Raises:
-            UserError: Most updates are skipped, so it learns nothing.
+        The last checkpoint is complete when this returns. UserError if most updates are skipped, so it learns nothing.
         """
         curriculum, self._until = self._curriculum, until_env_steps
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)

@@ -36,8 +36,7 @@ class Callback:
 class TrialWatch:
     """Calls callbacks for new rows and checkpoints of trials, once each.
 
-    Attributes:
-        failure: The error that a callback has raised; no callback is called after it.
+    `failure` is the error that a callback has raised; no callback is called after it.
     """
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:

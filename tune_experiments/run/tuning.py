@@ -78,11 +78,7 @@ def _train_member(request: Request, gpus: Gpus) -> None:
 
 
 def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
-    """Train one trial in this process.
-
-    Raises:
-        UserError: An invalid input of the trial.
-    """
+    """Train one trial in this process; UserError for an invalid input."""
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
     folder = Path(request["folder"])
@@ -115,7 +111,7 @@ def run_trials(
     tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
-    """Run trials until each has finished or failed permanently.
+    """Run trials until each has finished or failed permanently; trial name -> cause, for those that failed.
 
     Args:
         requests: Trials to run.
@@ -128,9 +124,6 @@ def run_trials(
         searcher: Searcher of Ray Tune that provides the requests one at a time (`as_searcher`).
         tune_scheduler: Scheduler of Ray Tune, which stops trials or exploits others.
         watch: Calls the callbacks.
-
-    Returns:
-        Trial name -> cause, for those that failed.
     """
     _keep_tune_quiet()
     from ray import tune

@@ -20,10 +20,7 @@ Tensors = dict[str, dict[str, Any]]
 
 
 def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
-    """Weights and optimiser state for the current stage, and a sentence on the transfer.
-
-    A report is written to the stage's folder.
-    """
+    """Weights and optimiser state for the current stage, and a sentence; a report goes to the stage's folder."""
     team = curriculum.plan.build_policy()
     weights = with_present_names(team, tensors["weights"])
     transfer = transfer_weights(weights, team.state_dict())
@@ -44,8 +41,7 @@ def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -
 def check_transfers(stages: Sequence[Stage]) -> None:
     """Build every stage's policy and transfer weights, before the first stage is trained.
 
-    Raises:
-        ValueError: A pattern that matches no parameter, or policies without a common weight.
+    ValueError for a pattern that matches no parameter, or policies without a common weight.
     """
     old: dict[str, Any] = {}
     for index, stage in enumerate(stages):

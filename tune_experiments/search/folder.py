@@ -48,11 +48,7 @@ Ranking = Mapping[str, Sequence[Ranked]]
 
 
 def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
-    """Record a new search, or check that the folder holds the same one.
-
-    Raises:
-        UserError: The folder is that of a run, or of another search.
-    """
+    """Record a new search, or check that the folder holds the same one."""
     path = out / SEARCH_FILE
     if path.exists():
         before = read_json(path)
@@ -67,11 +63,7 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
 
 
 def check_not_search_folder(out: Path) -> None:
-    """Check that a folder is not of a search.
-
-    Raises:
-        UserError: It is a search's.
-    """
+    """Check that a folder is not of a search."""
     if (out / SEARCH_FILE).exists():
         raise UserError(f"{out} holds a search; repeat its --search to continue it or use another --out folder")
 

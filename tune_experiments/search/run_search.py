@@ -69,11 +69,7 @@ class TuneSession:
 
 
 class Search:
-    """A search and its settings.
-
-    Raises:
-        UserError: The experiment has no search space, or one with fewer settings.
-    """
+    """A search and its settings; UserError if the experiment has no search space, or one with fewer settings."""
 
     def __init__(self, experiment: BaseExperiment, config: DataclassInstance, options: RunOptions) -> None:
         self._experiment, self._config, self._options = experiment, config, options
@@ -108,11 +104,7 @@ class Search:
                 check_this_machine(cpus)
 
     def claim(self, out: Path) -> None:
-        """Record the search in its folder, or check that the folder is of this search.
-
-        Raises:
-            UserError: It is of another one.
-        """
+        """Record the search in its folder, or check that the folder is of this search."""
         options, document = self._options, dict[str, Any]()
         domains = {path: _words(domain) for path, domain in self.space.domains.items()}
         # The configuration as well: scores are kept when trials without a checkpoint are reset.

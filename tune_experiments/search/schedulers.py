@@ -34,13 +34,7 @@ _FACTOR = 3
 class Asha(ASHAScheduler):  # type: ignore[misc]
     """Tune's ASHA with rungs at a ninth and a third of the budget; reported validations are recorded in a file.
 
-    Trials that pass both rungs train to their end.
-
-    Attributes:
-        stopped: Names of the trials that it has stopped.
-
-    Raises:
-        UserError: The file is not of an ASHA search.
+    Trials that pass both rungs train to their end; `stopped` names those that it has stopped.
     """
 
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:

@@ -46,11 +46,7 @@ class Setting(Generic[Config]):
 
 
 def draw_settings(space: SearchSpace, config: Config, method: str, count: int, seed: int) -> list[Setting[Config]]:
-    """The configuration itself and `count - 1` different others.
-
-    Raises:
-        UserError: The space has fewer settings, or a draw is invalid for the configuration.
-    """
+    """The configuration itself and `count - 1` different others; UserError if the space has fewer settings."""
     configs = [config]
     for number in range(1, count * DRAWS_PER_SETTING):
         if len(configs) == count:
@@ -67,11 +63,7 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
 
 
 def all_settings(space: SearchSpace, config: Config, method: str) -> list[Setting[Config]]:
-    """The configuration itself and every combination of the values of a finite space, each once.
-
-    Raises:
-        UserError: A continuous range, or a combination that is invalid for the configuration.
-    """
+    """The configuration itself and every combination of the values of a finite space, each once."""
     configs = [config]
     for combination in itertools.product(*(_finite_values(path, domain) for path, domain in space.domains.items())):
         changed = config
@@ -128,11 +120,7 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
-    """Search space from the command line, with objective and `uses` of the declared one.
-
-    Raises:
-        UserError: No such field or kind, or a value that the field cannot take.
-    """
+    """Search space from the command line, with objective and `uses` of the declared one."""
     domains = dict(_domain(word, config) for word in words)
     if len(domains) < len(words):
         raise UserError("--search-over names a field twice; give each field one domain")
