@@ -26,14 +26,7 @@ _MAX_LENGTH = 600
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention of an agent.
-
-    Attributes:
-        name: name of the map, without its prefix.
-        rows: names of the R queries.
-        words: names of the C keys.
-        weights: [R, C] float32 in [0, 1].
-    """
+    """Attention of an agent: weights [R, C] float32 in [0, 1], with names of the R queries and the C keys."""
 
     name: str
     rows: tuple[str, ...]
@@ -50,14 +43,9 @@ def get_texts(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
 def attention_maps(
     world: Any, obs: Arrays, extras: Mapping[str, Tensor], index: int, agent: int
 ) -> tuple[AttentionMap, ...]:
-    """All maps of one agent at the last choice.
+    """All maps of one agent at the last choice, from observations of one world, name -> [N, ...].
 
-    Args:
-        world: world of the team.
-        obs: observations of one world, name -> [N, ...].
-        extras: extras of the network, name -> [B, 1, N, ...].
-        index: index of the world.
-        agent: index of the agent.
+    The network's extras are name -> [B, 1, N, ...]; `index` is that of the world.
     """
     maps = {name: value for name, value in extras.items() if name.startswith(ATTENTION) and value.is_floating_point()}
     if not maps:

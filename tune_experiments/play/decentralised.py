@@ -46,14 +46,9 @@ _CONNECTION_LOST = 3
 
 @dataclass(frozen=True)
 class PlayedEpisode:
-    """Arguments of the agents' processes.
+    """Arguments of the agents' processes, each of which loads the checkpoint.
 
-    Attributes:
-        checkpoint: folder of the checkpoint, which each process loads.
-        seed, world: seed and index of the world; they fix the random stream that all agents share.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        device: device of the agents' networks; several agents may share a GPU.
-        timeout_seconds: timeout in seconds of each wait.
+    `seed` and `world` (its index) fix the random stream that all agents share; several agents may share a GPU.
     """
 
     checkpoint: Path
@@ -76,11 +71,7 @@ class MessageStats:
 
 
 class MessageChannel:
-    """An agent's end of the pipes to all others.
-
-    Attributes:
-        traffic: statistics of the messages sent so far.
-    """
+    """An agent's end of the pipes to all others; `traffic` counts the messages sent so far."""
 
     def __init__(self, agent: int, pipes: Mapping[int, Connection], timeout_seconds: float) -> None:
         self.traffic = MessageStats()
@@ -137,12 +128,7 @@ def _act_loop(episode: PlayedEpisode, number: int, coordinator: Connection, othe
 
 
 class SeparateAgents:
-    """The coordinator's view of the agents' processes: one pipe each, for observations and actions.
-
-    Attributes:
-        processes: process of each agent.
-        timeout_seconds: timeout in seconds of each wait.
-    """
+    """The coordinator's view of the agents' processes: one pipe each, for observations and actions."""
 
     def __init__(self, observation_keys: Sequence[str], timeout_seconds: float) -> None:
         self.processes: list[SpawnProcess] = []
@@ -153,8 +139,7 @@ class SeparateAgents:
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
         """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
 
-        Raises:
-            UserError: an agent failed, died or does not answer.
+        UserError if an agent failed, died or does not answer.
         """
         self._send_all([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         actions = self._collect()
@@ -162,11 +147,7 @@ class SeparateAgents:
         return np.array([actions], np.int64)
 
     def end_episode(self) -> MessageStats:
-        """End the episode and return the statistics of all messages.
-
-        Raises:
-            UserError: as for `act`.
-        """
+        """End the episode and return the statistics of all messages."""
         self._send_all([None] * len(self.pipes))
         return sum(self._collect(), MessageStats())
 

@@ -39,12 +39,11 @@ class AgentStep:
     """Record of one agent at one step.
 
     Attributes:
-        action: name of its action; "" while it is busy with an earlier one.
-        likely: its most probable actions with their probabilities, the most probable first; empty if the policy has no
-            marginals.
-        message: text that it wrote to the others; "" for none.
-        attention: maps over what it reads.
-        entities: names of the entities that its mask keeps; None without an entity divider.
+        action: Name of its action; "" while it is busy with an earlier one.
+        likely: Its most probable actions with their probabilities; empty if the policy has no marginals.
+        message: Text that it wrote to the others; "" for none.
+        attention: Maps over what it reads.
+        entities: Names of the entities that its mask keeps; None without an entity divider.
     """
 
     action: str
@@ -59,13 +58,12 @@ class Step:
     """One env step.
 
     Attributes:
-        picture: picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
-        agents: records of the N agents.
-        joint: joint policy of two agents, [A, A] float32, or None.
-        weights: weights of the M components of a mixture; empty for one component.
-        texts: observation key -> text that the first agent reads.
-        notes: further notes, such as a planner's goals.
-        rewards: rewards of each agent for this step.
+        picture: Picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
+        joint: Joint policy of two agents, [A, A] float32, or None.
+        weights: Weights of the M components of a mixture; empty for one component.
+        texts: Observation key -> text that the first agent reads.
+        notes: Further notes, such as a planner's goals.
+        rewards: Reward of each agent for this step.
     """
 
     picture: Array | None
@@ -82,19 +80,15 @@ class Episode:
     """A recorded episode.
 
     Attributes:
-        title: seed and world of the start.
-        start: digest of the world's state at the start.
-        agents: names of the agents.
-        actions: names of the actions; empty where they have none.
-        steps: T env steps.
-        last_picture: picture of the world after the last step.
-        last_notes: notes after the last step.
-        metrics: metrics of the episode; empty if it was cut.
-        colours: colours of the agents in the pictures, as CSS writes them; empty where they have none.
-        story: what the agents must do and how they win.
-        legend: what is in the pictures, each with its colour.
-        ending: why the episode ended, and whether the team won; empty where that is unknown.
-        missing: part that cannot be shown, such as "pictures" -> cause.
+        title: Seed and world of the start.
+        start: Digest of the world's state at the start.
+        last_picture, last_notes: Picture of the world, and notes, after the last step.
+        metrics: Metrics of the episode; empty if it was cut.
+        colours: Colours of the agents in the pictures, as CSS writes them; empty where they have none.
+        story: What the agents must do and how they win.
+        legend: What is in the pictures, each with its colour.
+        ending: Why the episode ended, and whether the team won; empty where that is unknown.
+        missing: Part that cannot be shown, such as "pictures" -> cause.
     """
 
     title: str
@@ -133,7 +127,7 @@ class EpisodeRecorder:
         """Record the team's actions, before the world is stepped.
 
         Args:
-            obs: name -> [B, N, ...], as the team got them.
+            obs: Name -> [B, N, ...], as the team got them.
             actions: [B, N] int, or factor -> such an array.
         """
         from tune_experiments.play.attention_maps import attention_maps, get_texts, own_entities
@@ -176,8 +170,8 @@ class EpisodeRecorder:
         """The finished episode; the world still shows the last state.
 
         Args:
-            metrics: metrics of the episode; empty if it was cut.
-            terminated: whether its rules ended it, else the time limit; None if that is unknown.
+            metrics: Metrics of the episode; empty if it was cut.
+            terminated: Whether its rules ended it, else the time limit; None if that is unknown.
         """
         shown, world, index = functools.partial(attempt_part, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture

@@ -56,16 +56,15 @@ class LoadedPolicy:
     """A recurrent policy, batched over B worlds.
 
     Attributes:
-        experiment, config, method, seed: experiment, configuration, method and seed of its training.
-        policy: torch module.
-        device: device of the policy.
-        env_steps: env steps of its training.
-        curriculum: state of its curriculum; one stage where there is none.
-        is_greedy: whether it takes the most probable actions, as in its experiment's test, or samples.
-        trial_folder: folder of its trial; None where it was not loaded from one.
-        allow: modules outside Concord that it was loaded with.
-        draws_noise: whether a stochastic network samples, as in the test, or takes the most likely value.
-        last_output: output of the policy at the last `act`.
+        experiment, config, method, seed: Experiment, configuration, method and seed of its training.
+        policy, device: Torch module, and its device.
+        env_steps: Env steps of its training.
+        curriculum: State of its curriculum; one stage where there is none.
+        is_greedy: Whether it takes the most probable actions, as in its experiment's test, or samples.
+        trial_folder: Folder of its trial; None where it was not loaded from one.
+        allow: Modules outside Concord that it was loaded with.
+        draws_noise: Whether a stochastic network samples, as in the test, or takes the most likely value.
+        last_output: Output of the policy at the last `act`.
     """
 
     def __init__(
@@ -217,13 +216,10 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
-    """Find the checkpoint of a checkpoint, trial or run folder.
+    """Find the checkpoint of a checkpoint, trial or run folder; UserError if there is none.
 
     For a run folder it is that of the first method, for which the experiment is imported, or of the first trial folder
     without `imports`.
-
-    Raises:
-        UserError: there is no checkpoint.
     """
     named = in_package(path)
     if not named.is_dir():

@@ -39,20 +39,12 @@ _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
 def read_card(name: str) -> dict[str, Any]:
-    """The card of a team in the package.
-
-    Raises:
-        UserError: it is not JSON.
-    """
+    """The card of a team in the package."""
     return read_json(PRETRAINED / name / CARD)
 
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
-    """Joint actions of the first 24 env steps in one world, `[steps][N]`.
-
-    Raises:
-        UserError: actions with factors.
-    """
+    """Joint actions of the first 24 env steps in one world, `[steps][N]`; UserError for actions with factors."""
     world, found = loaded.make_world(1), []
     obs, first = world.reset(seed), None
     loaded.reset(seed, world.texts)
@@ -69,9 +61,8 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
 def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", folder: Path = PRETRAINED) -> Path:
     """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
-    Raises:
-        UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
-            become too large.
+    UserError if the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
+    become too large.
     """
     if not given.strip():
         raise UserError("--given is empty: write a sentence on the team's extra inputs, or `Nothing.`")

@@ -46,10 +46,8 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
     """The episode of `describe_episode`, played by one process per agent, with the size and number of their messages.
 
-    The processes load `checkpoint`; the team itself chooses the episode.
-
-    Raises:
-        UserError: the team cannot act decentralised, or a process fails.
+    The processes load `checkpoint`; the team itself chooses the episode. UserError if the team cannot act
+    decentralised, or a process fails.
     """
     from rl_models.teams.decentralised import AgentPolicy
     from tune_experiments.play.decentralised import PlayedEpisode, separate_agents
@@ -246,12 +244,7 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
 
 
 def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The states of the first episode of world 0.
-
-    Returns:
-        states: the world's `state` at the start and after each of the T env steps, T + 1 in all.
-        metrics: metrics of the episode.
-    """
+    """The world's `state` at the start of world 0's first episode and after each of T env steps, and its metrics."""
     steps = steps_of_episode(policy, world, seed, 0)
     info: dict[str, Any] = {}
     states = [_state_of_first(world)]

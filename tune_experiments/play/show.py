@@ -1,7 +1,4 @@
-"""The page of a run or of teams: written by the command `show` and at the end of every run.
-
-All teams play the same starts, so that two of them can be seen side by side.
-"""
+"""The page of a run or of teams, which all play the same starts: written by `show` and at the end of every run."""
 
 from __future__ import annotations
 
@@ -87,11 +84,7 @@ def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def check_page_path(out: Path) -> None:
-    """Refuse to overwrite a file that is not a page of episodes.
-
-    Raises:
-        UserError: the file is not a page of episodes.
-    """
+    """Refuse to overwrite a file that is not a page of episodes."""
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
         raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
 
@@ -104,12 +97,10 @@ def write_page(
     beside: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[Drawn]:
-    """Let each team play from the same starts and write the page; if no team can be recorded, raise the first error.
+    """Let each team play from the same starts and write the page: its path, and what is missing in it.
 
-    With `beside` the second team is shown beside the first one from the beginning.
-
-    Returns:
-        the page, and what is missing in it.
+    If no team can be recorded, the first error is raised. With `beside` the second team is shown beside the first one
+    from the beginning.
     """
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []

@@ -17,12 +17,7 @@ from rl_envs.core.spec import Array, checked_picture
 
 @dataclass(frozen=True)
 class Note:
-    """A note on a step.
-
-    Attributes:
-        title: short title.
-        text: text, shown as it is, also if a model wrote it.
-    """
+    """A note on a step; its text is shown as it is, also if a model wrote it."""
 
     title: str
     text: str

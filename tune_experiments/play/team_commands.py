@@ -305,12 +305,7 @@ def doctor(command: Doctor, console: Console) -> None:
 
 
 def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, scale: int = 1) -> Path:
-    """Play a match and write it as a video.
-
-    Raises:
-        UserError: no such world, one without matches, or policies that it does not know.
-        OSError: the file cannot be written.
-    """
+    """Play a match and write it as a video; UserError for an unknown world or policy, or one without matches."""
     from tune_experiments.play.video import write_video
 
     try:
@@ -323,11 +318,7 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, sc
 
 
 def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
-    """Refuse flags of `play` that cannot be combined.
-
-    Raises:
-        UserError: two flags cannot be combined.
-    """
+    """Refuse flags of `play` that cannot be combined."""
     if human and decentralised:
         raise UserError("--decentralised cannot be combined with --human: remove one of them")
     if of_game and not human:
@@ -337,11 +328,7 @@ def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) ->
 def play_in_browser(
     loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, print_fn: Callable[[str], None]
 ) -> None:
-    """Serve a game with a person and keep its episodes; port 0 takes any free one.
-
-    Raises:
-        UserError: no such agent or port, or aiohttp is not installed.
-    """
+    """Serve a game with a person and keep its episodes; port 0 takes any free one."""
     from tune_experiments.play.game.human_game import HumanGame
 
     try:

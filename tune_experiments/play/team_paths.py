@@ -17,11 +17,7 @@ def pretrained_names() -> list[str]:
 
 
 def in_package(path: Path) -> Path:
-    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path.
-
-    Raises:
-        UserError: the package has no such team.
-    """
+    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path."""
     if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
         return path
     if path.name not in pretrained_names():

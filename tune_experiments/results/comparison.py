@@ -1,9 +1,7 @@
 """Comparison of methods from `results.jsonl` alone: means and differences, and the measures of rliable.
 
-    python -m tune_experiments compare RUN [RUN ...]
-
-All methods are compared with the first of a table; such comparisons are exploratory. In one task a mean has Student's
-t interval over seeds, a difference Welch's. Interquartile mean, probability of improvement, and mean and median over
+All methods are compared with the first of a table; such comparisons are exploratory. In one task a mean has Student's t
+interval over seeds, a difference Welch's. Interquartile mean, probability of improvement, and mean and median over
 several tasks are those of Agarwal et al. (2021), with their stratified bootstrap over seeds.
 """
 
@@ -35,15 +33,14 @@ class Row:
     """One method.
 
     Attributes:
-        method: its name.
-        scores: for each task one number per seed; one number of a baseline without seeds, such as random play.
-        seeds: smallest number of seeds of a task.
-        mean: mean over tasks and seeds.
-        median: median over tasks of the means over seeds; None for one task, where it is the mean.
-        difference: difference of its mean and that of the first row, with Welch's interval; None for the first row and
-            for several tasks.
-        iqm: interquartile mean.
-        improvement: probability of improvement over the first row; None for that row.
+        scores: For each task one number per seed; one number of a baseline without seeds, such as random play.
+        seeds: Smallest number of seeds of a task.
+        mean: Mean over tasks and seeds.
+        median: Median over tasks of the means over seeds; None for one task, where it is the mean.
+        difference: Its mean minus that of the first row, with Welch's interval; None for the first row and for several
+            tasks.
+        iqm: Interquartile mean.
+        improvement: Probability of improvement over the first row; None for that row.
     """
 
     method: str
@@ -70,11 +67,9 @@ class Comparison:
     """All methods, in order of appearance, in one metric of one or several tasks.
 
     Attributes:
-        title: experiment, environment and split, or the tasks.
-        metric: as in results.jsonl.
-        rows: one for each method.
-        bounds: smallest and largest value that the metric can have; None for no limit.
-        budgets: env steps of each method's tested weights, where they differ by more than 5 %; else empty.
+        title: Experiment, environment and split, or the tasks.
+        bounds: Smallest and largest value that the metric can have; None for no limit.
+        budgets: Env steps of each method's tested weights, where they differ by more than 5 %; else empty.
     """
 
     title: str
@@ -99,16 +94,9 @@ class Comparison:
 
 
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
-    """Every metric of every environment and condition with at least two methods, then across tasks.
+    """Every metric (or those named) of every environment and condition with at least two methods, then across tasks.
 
     Baselines without seeds, such as random play, come last: the others are compared with a trained method.
-
-    Args:
-        runs: name of a run -> its results.
-        metrics: metrics to compare; by default all.
-
-    Raises:
-        UserError: there is no such metric.
     """
     runs = _with_run_names(runs)
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
@@ -249,10 +237,7 @@ def share_above(*tasks: np.ndarray, axis: int = -1) -> Any:
 
 
 def improvement(scores: Scores, others: Scores) -> Interval | None:
-    """Probability that a seed of a method is above one of another, in a task drawn at random.
-
-    None where no task has two seeds.
-    """
+    """Probability that a seed of a method is above one of another, in a random task; None where no task has two."""
     if max(map(len, [*scores, *others])) < 2:
         return None
     return with_bootstrap(share_above, [*scores, *others])

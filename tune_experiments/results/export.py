@@ -26,16 +26,9 @@ _ESCAPED = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 
 def trial_columns(runs: Mapping[str, Sequence[Result]], metrics: Sequence[str] = ()) -> dict[str, list[Any]]:
-    """One row for each test of a trial, as columns.
+    """One row for each test of a trial, as columns: metrics by name, None where a row has none; by default all metrics.
 
-    Args:
-        runs: name of a run -> its results.
-        metrics: metrics to include; by default all.
-
-    Returns:
-        run, experiment, method, task (the environment), condition, split, seed, env_steps, episodes (of the metric with
-        the most) and cpu_seconds, then each metric; None where a row has none. A metric with the name of one of these
-        columns is `metric.NAME`.
+    `episodes` are those of the metric with the most. A metric with the name of another column is `metric.NAME`.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for run, results in runs.items():
@@ -81,14 +74,11 @@ def to_parquet(columns: Mapping[str, Sequence[Any]]) -> bytes:
 
 
 def to_latex(runs: Mapping[str, Sequence[PaperTable]], metrics: Sequence[str] = ()) -> str:
-    r"""Tables for LaTeX's package booktabs, one `table` environment for each title.
+    r"""Tables for LaTeX's package booktabs, one `table` environment for each title, with captions of runs as comments.
 
     Args:
-        runs: name of a run -> its tables; the tables of several runs have a column that names the run.
-        metrics: columns to include; by default all. A table without any of them is left out.
-
-    Returns:
-        LaTeX, with the caption of each run's table, which says what its intervals are, as a comment.
+        runs: Name of a run -> its tables; the tables of several runs have a column that names the run.
+        metrics: Columns to include; by default all. A table without any of them is left out.
     """
     by_title: dict[str, list[tuple[str, PaperTable]]] = {}
     for run, tables in runs.items():

@@ -34,11 +34,9 @@ class Interval:
     """A value with its 95 % interval.
 
     Attributes:
-        value: the mean.
-        low: lower end; None without an interval.
-        high: upper end.
-        kind: name of the rule, one of this file's; `NONE` without an interval.
-        seeds: if seeds give no interval, each seed with its interval over episodes; otherwise empty.
+        low, high: Its ends; None without an interval.
+        kind: Name of the rule, one of this file's; `NONE` without an interval.
+        seeds: If seeds give no interval, each seed with its interval over episodes; otherwise empty.
     """
 
     value: float
@@ -67,13 +65,8 @@ class Interval:
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
     """Mean of `[n]` episodes of one seed.
 
-    Args:
-        values: one per episode.
-        is_share: whether the metric is a share. One that was computed as probabilities, not 0 or 1, is a mean.
-
-    Returns:
-        Wilson's interval for a share, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1); none for one number or
-        equal numbers.
+    Wilson's interval for a share, whose episodes are 0 or 1, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1);
+    none for one number or equal numbers.
     """
     sample = _sample(values)
     mean = float(sample.mean())
@@ -93,8 +86,8 @@ def interval_over_seeds(
     """Mean of `[n]` seeds with Student's t interval.
 
     Args:
-        values: one per seed, with its interval over episodes where there is one.
-        bounds: smallest and largest value that the metric can have; None for no limit.
+        values: One per seed, with its interval over episodes where there is one.
+        bounds: Smallest and largest value that the metric can have; None for no limit.
 
     Returns:
         One seed: its own interval if that is within the bounds. If all seeds are equal, or if only the t interval

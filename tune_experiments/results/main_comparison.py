@@ -25,14 +25,12 @@ class MainComparison:
     """Two methods in one metric, over seeds.
 
     Attributes:
-        method: method whose mean is expected to be higher.
-        against: method whose mean is expected to be lower.
-        metric: metric, as in results.jsonl.
-        world: test environment, as in results.jsonl; empty if there is one.
-        condition: condition of the test of `method`; empty for the plain test.
-        against_condition: condition of the test of `against`.
-        table: title of the table above the verdict; empty for the first.
-        named: when the comparison was named. Only the record of the run's sessions can say `BEFORE`.
+        method, against: Methods whose mean is expected to be higher, and lower.
+        metric: Metric, as in results.jsonl.
+        world: Test environment, as in results.jsonl; empty if there is one.
+        condition, against_condition: Conditions of the tests of both; empty for the plain test.
+        table: Title of the table above the verdict; empty for the first.
+        named: When the comparison was named. Only the record of the run's sessions can say `BEFORE`.
     """
 
     method: str

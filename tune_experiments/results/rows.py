@@ -86,11 +86,7 @@ class Result:
 
 
 def read(path: Path) -> list[Result]:
-    """All lines, in order.
-
-    Raises:
-        UserError: no such file, or a line that is no result, by its number.
-    """
+    """All lines, in order; an error names a missing file, or the line that is no result."""
     if not path.is_file():
         raise UserError(f"{path} does not exist; run the experiment first")
     # Split at newlines alone: a text may hold the other characters that splitlines takes for line ends.
@@ -114,11 +110,7 @@ def replace_rows(path: Path, results: Sequence[Result]) -> None:
 
 
 def remove_rows(path: Path, results: Sequence[Result]) -> None:
-    """Take out every line of the trials of these lines.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Take out every line of the trials of these lines."""
     trials = {result.trial for result in results}
     write(path, [old for old in _read_existing(path) if old.trial not in trials])
 

@@ -1,7 +1,4 @@
-"""Score of a trial in a search: the mean of its objective over late validations.
-
-The mean is less noisy than one validation.
-"""
+"""Score of a trial in a search: the mean of its objective over late validations, less noisy than one of them."""
 
 from __future__ import annotations
 
@@ -24,13 +21,8 @@ _WORST = -1e30
 def score(trial: Path, objective: str, since: float | None = None) -> float:
     """Mean of the objective over the last quarter of a trial's training; not finite if it diverged.
 
-    Args:
-        trial: its folder.
-        objective: key of its log.
-        since: only validations after the first row at this number of env steps count; if there are none, the last one.
-
-    Raises:
-        UserError: its log has no such numbers.
+    With `since` only validations after the first row at this number of env steps count; if there are none, the last
+    one.
     """
     log = read_metrics(trial / METRICS_FILE)
     rows = [row for row in log if objective in row]

@@ -127,7 +127,7 @@ def make_table(
     missing: Mapping[str, str] | None = None,
     names_world: bool = False,
 ) -> PaperTable:
-    """Build one table.
+    """Build one table; UserError if no line belongs to it.
 
     Args:
         results: Rows of results.jsonl.
@@ -136,9 +136,6 @@ def make_table(
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
         names_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
-
-    Raises:
-        UserError: no line belongs to the table.
     """
     mine = [result for result in results if result.table == table]
     if not mine:

@@ -148,11 +148,7 @@ class Config(
         self.arguments()
 
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the environment.
-
-        Raises:
-            UserError: they are not a JSON object.
-        """
+        """Keyword arguments of the environment, from a JSON object."""
         try:
             arguments = json.loads(self.env_arguments)
         except ValueError as error:

@@ -26,12 +26,9 @@ _CALLABLES: dict[str, Callable[..., Any]] = {}
 
 
 class EnvironmentName(NamedTuple):
-    """Name of an environment, and its keyword arguments.
+    """Name of an environment, as for `--env`, and the keyword arguments of a `functools.partial`.
 
-    Attributes:
-        name: what `--env` takes.
-        arguments: keyword arguments of a `functools.partial`.
-        why_unnamed: why no other process can import it; empty if it can be imported.
+    `why_unnamed` says why no other process can import it; it is empty if it can be imported.
     """
 
     name: str
@@ -40,11 +37,7 @@ class EnvironmentName(NamedTuple):
 
 
 def find_name(env: Any) -> EnvironmentName:
-    """Name of an environment that is given as a text, a module, a class or a function.
-
-    Raises:
-        UserError: another type.
-    """
+    """Name of an environment that is given as a text, a module, a class or a function."""
     if isinstance(env, str):
         return EnvironmentName(env, {})
     if isinstance(env, ModuleType):
@@ -94,11 +87,7 @@ def _remember(name: str, env: Callable[..., Any]) -> str:
 
 
 def unnamed_callable(name: str) -> Callable[..., Any]:
-    """The function of a temporary name.
-
-    Raises:
-        UserError: the name is not of this process.
-    """
+    """The function of a temporary name of this process."""
     if name not in _CALLABLES:
         raise UserError(f"the environment {name!r} only existed in the process that trained it: {how_to_name()}")
     return _CALLABLES[name]

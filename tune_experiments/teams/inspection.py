@@ -15,11 +15,7 @@ __all__ = ["inspect_environment", "probe_environment"]
 
 
 def probe_environment(config: Config) -> Probe:
-    """Random play in the environment of a configuration, with all checks; once for all methods.
-
-    Raises:
-        CustomEnvError: the environment violates its spaces.
-    """
+    """Random play in the environment of a configuration, with all checks; once for all methods."""
     fields = ("env", "env_arguments", "max_episode_steps", "max_words", "max_sentences")
     plain = Config(agents_leave=True)
     network = dataclasses.replace(plain.network, text_encoder=config.network.text_encoder)
@@ -35,13 +31,7 @@ def _probed(config: Config) -> Probe:
 def inspect_environment(config: Config, print_fn: Callable[[str], None], agents_left_before: bool) -> Config:
     """Print what an episode of random play shows; returns the adapted configuration.
 
-    Args:
-        config: configuration of the user.
-        print_fn: prints a line.
-        agents_left_before: whether agents may leave according to an earlier session of the run.
-
-    Raises:
-        CustomEnvError: the environment violates its spaces.
+    `agents_left_before` is whether agents may leave according to an earlier session of the run.
     """
     print_fn(f"an episode of random play in {config.env}:")
     is_team = (

@@ -47,11 +47,7 @@ _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
 
 
 def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
-    """The team of `lora` or `lora_blind` with its initial weights.
-
-    Raises:
-        UserError: the game has no texts or no names of actions, or the model cannot be loaded.
-    """
+    """The team of `lora` or `lora_blind` with its initial weights; UserError if the model cannot be loaded."""
     with contextlib.closing(make_world(config, method=method)) as world:
         game = text_game(config, world, method == BLIND)
     row = config.language
@@ -67,11 +63,7 @@ def language_policy(config: Config, method: str, seed: int, trial_folder: Path |
 
 
 def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
-    """Texts of a game for the language model.
-
-    Raises:
-        UserError: the world has no texts, or no names of actions.
-    """
+    """Texts of a game for the language model; UserError for a world without texts, or without names of actions."""
     found = {
         key: GameText(key, spec.length, int(np.prod(spec.rows, dtype=int))) for key, spec in world.text_spec.items()
     }
@@ -96,11 +88,7 @@ def corpus(config: Config) -> tuple[Pair, ...]:
 
 
 def check_lengths(config: Config, method: str) -> None:
-    """Check that a language model can read the texts of random play; later texts may be longer.
-
-    Raises:
-        UserError: a prompt is longer than the model's context, or the model cannot be loaded.
-    """
+    """Check that a language model can read the texts of random play; later texts may be longer."""
     language = config.language.team.language
     try:
         if language.model:
@@ -142,11 +130,7 @@ def _shuffled(text: str, draws: np.random.Generator) -> str:
 
 
 def save_model(config: Config, method: str, folder: Path) -> None:
-    """Copy the small model into a trial's folder.
-
-    Raises:
-        UserError: it cannot be trained or written.
-    """
+    """Copy the small model into a trial's folder."""
     if method not in LANGUAGE_METHODS or config.language.team.language.model:
         return
     try:

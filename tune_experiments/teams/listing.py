@@ -51,11 +51,7 @@ def environment_lines() -> Iterator[str]:
 
 
 def describe_environments(names: Sequence[str]) -> Iterator[str]:
-    """Task, success and tables of some environments of this package.
-
-    Raises:
-        ValueError: an unknown name.
-    """
+    """Task, success and tables of some environments of this package; ValueError for an unknown name."""
     for name in names:
         world = make(name)
         yield from (f"{name}: {_about(world)}", "", *textwrap.wrap(world.story, 100), "")

@@ -97,11 +97,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
 
 
 def _entities(config: Config, world: World) -> EntitySpec:
-    """Keys of the entities that agents of the method `endi_dis` divide.
-
-    Raises:
-        UserError: there are no entities, or only one agent.
-    """
+    """Keys of the entities that agents of the method `endi_dis` divide."""
     if world.entity_spec is None:
         raise UserError(
             f"{DIVIDED_METHOD} divides entities among agents, and the observations of {config.env} have none: leave it "
@@ -117,11 +113,7 @@ def _entities(config: Config, world: World) -> EntitySpec:
 
 
 def check_method(config: Config, method: str) -> None:
-    """Build a method's world and team, before a run starts.
-
-    Raises:
-        UserError: the method does not support this environment.
-    """
+    """Build a method's world and team, before a run starts; UserError if it does not support the environment."""
     _check_actions(config, method)
     if method in LANGUAGE_METHODS:
         with contextlib.closing(make_world(config, method=method)) as world:

@@ -46,16 +46,16 @@ def make_world(
     """Worlds for one method: texts are characters for a language model, else words or an encoder's tokens.
 
     Args:
-        config: environment, its arguments, and numbering of texts.
+        config: Environment, its arguments, and numbering of texts.
         num_worlds: B.
-        first_world: number of the first of these worlds.
-        method: name of the method.
-        render_mode: passed to an environment of another package; worlds of `rl_envs` can always render.
-        more: further options of `from_pettingzoo`.
+        first_world: Number of the first of these worlds.
+        method: Name of the method.
+        render_mode: Passed to an environment of another package; worlds of `rl_envs` can always render.
+        more: Further options of `from_pettingzoo`.
 
     Raises:
-        CustomEnvError: no such environment, or it cannot be built.
-        UserError: a world of `rl_envs` has no such argument.
+        CustomEnvError: No such environment, or it cannot be built.
+        UserError: A world of `rl_envs` has no such argument.
     """
     arguments = config.arguments()
     if entry_point := find_entry_point(config.env):

@@ -24,9 +24,9 @@ class HumanEpisode:
     """Stored episode of a person with a team.
 
     Attributes:
-        about: contents of the JSON file; its metrics are empty if the episode was left before its end.
-        start: snapshot of the world, name -> [1, ...].
-        obs: name -> [T, N, ...].
+        about: Contents of the JSON file; its metrics are empty if the episode was left before its end.
+        start: Snapshot of the world, name -> [1, ...].
+        obs: Name -> [T, N, ...].
         actions: [T, N] int64, the person's own among them.
         rewards: [T, N] float64.
     """
@@ -49,11 +49,7 @@ def save_episode(episode: HumanEpisode, path: Path) -> None:
 
 
 def load_episode(path: Path) -> HumanEpisode:
-    """Read what `save_episode` wrote.
-
-    Raises:
-        UserError: a file is missing or damaged.
-    """
+    """Read what `save_episode` wrote; UserError if a file is missing or damaged."""
     try:
         arrays = safetensors.numpy.load_file(path.with_suffix(".safetensors"))
         parts = {

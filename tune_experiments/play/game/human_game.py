@@ -62,19 +62,10 @@ class RefusedError(ValueError):
 
 
 class HumanGame:
-    """Episodes of one team with one person.
-
-    Attributes:
-        agent: index of the person's agent.
-        saved: paths of saved episodes, without suffix.
-    """
+    """Episodes of one team with one person, who is `agent`; `saved` has the paths of episodes, without suffix."""
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
-        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it.
-
-        Raises:
-            UserError: no such agent, factored actions, or a folder that cannot be written.
-        """
+        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it."""
         _check_writable(folder)
         self.world = loaded.make_world(1)
         if isinstance(self.world.action_spec, dict):

@@ -31,12 +31,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class GameServer:
-    """Serves one game.
-
-    Attributes:
-        port: port that it listens on; set by `start`.
-        token: secret part of its address.
-    """
+    """Serves one game at `port`, which `start` sets; `token` is the secret part of its address."""
 
     def __init__(self, game: HumanGame) -> None:
         self.game, self.token, self.port = game, secrets.token_urlsafe(32), 0
@@ -50,11 +45,7 @@ class GameServer:
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
     async def start(self, port: int = 0) -> None:
-        """Listen on a port; 0 takes any free one.
-
-        Raises:
-            UserError: the port cannot be used.
-        """
+        """Listen on a port; 0 takes any free one."""
         app = web.Application(middlewares=[self._guard])
         app.router.add_get("/{token}/", self._page)
         app.router.add_get("/{token}/socket", self._socket)

@@ -34,14 +34,9 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x202
 
 @dataclass(frozen=True)
 class ShownTeam:
-    """One team on a page.
+    """One team on a page, with a line about its experiment and training; equal start digests mean the same start.
 
-    Attributes:
-        name: name on the page.
-        about: line on its experiment and training.
-        episodes: recorded episodes; equal start digests mean the same start.
-        curves: training curves; empty without a log.
-        given: what it was given beyond the game; empty if that is unknown.
+    `curves` is empty without a log, and `given`, its input beyond the game, if that is unknown.
     """
 
     name: str
@@ -52,10 +47,7 @@ class ShownTeam:
 
 
 def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
-    """The whole page as HTML; the first team is shown first.
-
-    With `beside` the second team is shown beside it from the beginning.
-    """
+    """The whole page as HTML; the first team is shown first, with `beside` the second team beside it."""
     data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
     return filled(FOLDER / "viewer", data)
 
@@ -64,9 +56,9 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
     """A template `NAME.html` with `NAME.css`, `NAME.js` and data inside, and the policy that allows exactly these.
 
     Args:
-        template: path of the template without its suffix.
+        template: Path of the template without its suffix.
         data: JSON data of the program.
-        more_policy: further directive of the Content-Security-Policy.
+        more_policy: Further directive of the Content-Security-Policy.
     """
     style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
     allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"

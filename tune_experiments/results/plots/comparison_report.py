@@ -50,10 +50,8 @@ NOTE = (
 def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Sequence[str] = (NOTE,)) -> list[Drawn]:
     """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
 
-    The notes are paragraphs before the tables; the first is `NOTE`.
-
-    Raises:
-        UserError: another file has the name of the report.
+    The notes are paragraphs before the tables; the first is `NOTE`. Another file with the name of the report is an
+    error.
     """
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
@@ -127,10 +125,9 @@ def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
 
 
 def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Share of seeds above each of T thresholds, averaged over tasks, with the ends of its interval.
+    """Share of seeds above each of T thresholds, averaged over tasks, with the ends of its interval; `[T]` each.
 
-    Returns:
-        share, low, high: `[T]` each; no ends where a task has one seed.
+    There are no ends where a task has one seed.
     """
     from scipy import stats
 

@@ -69,13 +69,9 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def new_panels(count: int, width: float, height: float, max_columns: int = MAX_COLUMNS) -> tuple[Figure, list[Axes]]:
-    """A figure with a grid of panels, row by row; the rest of the last row is empty.
+    """A figure with a grid of `count` panels, row by row; the rest of the last row is empty.
 
-    Args:
-        count: Number of panels, at least 1.
-        width: Width of a panel in inches.
-        height: Height of a panel in inches.
-        max_columns: Largest number of columns.
+    Width and height are those of a panel, in inches.
     """
     columns = min(max_columns, count)
     rows = -(-count // columns)
@@ -96,11 +92,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG, PDF and SVG, in a new folder if needed; output is deterministic.
-
-    Returns:
-        `path`, which is the PNG; the others lie beside it.
-    """
+    """Write a figure as PNG (`path`), PDF and SVG side by side, in a new folder if needed; output is deterministic."""
     import matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)
