@@ -143,7 +143,7 @@ class Train(Experiment[Config]):
         If the environment hangs, this process exits with a message.
         """
         from rl_envs.wrappers import hangs
-        from tune_experiments.teams.inspection import inspect_environment
+        from tune_experiments.teams.worlds import inspect_environment
 
         hangs.watch(lambda message: None)
         return inspect_environment(config, print_fn, bool((stored or {}).get("agents_leave")))
@@ -151,8 +151,8 @@ class Train(Experiment[Config]):
     def check(self, config: Config) -> None:
         """Check that all methods support the environment, and that it keeps its own spaces in random play."""
         from rl_envs.wrappers import hangs
-        from tune_experiments.teams.inspection import probe_environment
         from tune_experiments.teams.trials import check_method
+        from tune_experiments.teams.worlds import probe_environment
 
         hangs.watch(lambda message: None)
         for method in config.methods:

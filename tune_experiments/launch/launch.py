@@ -33,6 +33,7 @@ from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.cost import cost
+from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
 from tune_experiments.run.placement import checked_device, min_gpus, trials_that_fit
 from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster, usable_gpus
@@ -47,11 +48,9 @@ from tune_experiments.run.request import (
 )
 from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, RunFolder, read_config
 from tune_experiments.run.session_notes import MODELS
-from tune_experiments.run.stopping import STOPPED, graceful_stop
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
-from tune_experiments.run.weight_transfer import check_transfers
+from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials
 from tune_experiments.search.folder import check_not_search_folder
 from tune_experiments.search.run_search import Search, TuneSession
 

@@ -27,8 +27,7 @@ from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results.skipped_updates import describe_skipped_updates
-from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.results.trial_log import METRICS_FILE, describe_skipped_updates, read_metrics
 
 if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy

@@ -20,7 +20,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
-from tune_experiments.results.skipped_updates import percent
+from tune_experiments.results.trial_log import percent
 
 TABLE_FILE = "table.md"
 

@@ -26,7 +26,7 @@ from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.score import SCORE, finite, score
+from tune_experiments.results.trial_log import SCORE, finite, score
 from tune_experiments.run.curriculum_state import needed_checkpoints
 from tune_experiments.run.request import Request, get_checkpoint_step
 from tune_experiments.run.trial import CHECKPOINTS

@@ -14,8 +14,7 @@ from rich.progress import BarColumn, ProgressColumn, Task
 from rich.table import Column, Table
 from rich.text import Text
 
-from tune_experiments.results.skipped_updates import percent, skipped_share
-from tune_experiments.results.trial_log import SPEED
+from tune_experiments.results.trial_log import SPEED, percent, skipped_share
 
 PAUSED = "paused"
 """Status of a trial that continues in the next slice."""

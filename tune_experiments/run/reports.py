@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tune_experiments.core.errors import first_line
-from tune_experiments.results.score import SCORE, finite
+from tune_experiments.results.trial_log import SCORE, finite
 from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report
 

@@ -12,8 +12,16 @@ from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
-from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, OPTIMISER_STEPS, SPEED, TrialLog, read_metrics
+from tune_experiments.results.trial_log import (
+    CPU_SECONDS,
+    METRICS_FILE,
+    OPTIMISER_STEPS,
+    SKIPPED_COUNT,
+    SPEED,
+    TrialLog,
+    find_failure,
+    read_metrics,
+)
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
 _TIMEOUT_SECONDS = 1800.0

@@ -25,9 +25,8 @@ from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
-from tune_experiments.results.skipped_updates import skipped_share
-from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics
-from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics, skipped_share
+from tune_experiments.run.curriculum_state import CurriculumState, transfer_stage
 from tune_experiments.run.final_evaluation import (
     Evaluate,
     evaluate_all,
@@ -41,7 +40,6 @@ from tune_experiments.run.placement import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import IsTimeUp, Report, StageTraining, never
 from tune_experiments.run.trial_errors import ERROR_FILE
-from tune_experiments.run.weight_transfer import transfer_stage
 
 CHECKPOINTS = "checkpoints"
 

@@ -6,15 +6,18 @@ import contextlib
 import functools
 import logging
 import os
+import signal
+import sys
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
-from tune_experiments.core.errors import first_line
+from tune_experiments.core.errors import close_broken_pipes, first_line
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
@@ -277,3 +280,55 @@ def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatc
 
     hangs.watch(lambda message: None)  # prints the stack, and ends this process
     train_request(request, gpus, report_row)
+
+
+# ---- stop by Control-C, by SIGTERM (of Slurm and containers) or by a closed terminal ---------------------------------
+
+STOPPED = "stopped; the same command continues from the newest checkpoints"
+_STOP_SECONDS = 20.0
+"""Less than the 30 s after which Slurm kills the job."""
+
+
+@contextlib.contextmanager
+def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
+    """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
+
+    SIGTERM, which Slurm and containers send, does the same (Ray would abort on it, and sets its own handler when it
+    connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has also ended Ray's processes, Tune
+    would wait forever, so after 20 s the process exits with status 130.
+    """
+    asked: list[int] = []
+    watchdog = threading.Timer(_STOP_SECONDS, _exit_now, (print_fn,))
+    watchdog.daemon = True
+
+    def stop(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        if number == signal.SIGHUP:
+            close_broken_pipes()
+        print_fn("stopping; the newest checkpoints are kept")
+        if number in (signal.SIGTERM, signal.SIGHUP):
+            watchdog.start()
+        signal.raise_signal(signal.SIGUSR1)  # the signal on which Tune ends its trials
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
+        yield
+        return
+    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as for background jobs of a shell
+            handlers[number] = stop
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _exit_now(print_fn: Callable[[str], None]) -> None:
+    print_fn(STOPPED)
+    sys.stdout.flush()
+    os._exit(130)

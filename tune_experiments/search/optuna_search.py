@@ -18,7 +18,7 @@ from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.results.score import finite, score
+from tune_experiments.results.trial_log import finite, score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request
 from tune_experiments.search.folder import complete_lines

@@ -24,14 +24,22 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.results.score import score
+from tune_experiments.results.trial_log import score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, member_values
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.request import Request, as_searcher, make_request
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.search.figure import draw_scores, write_hparams
-from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, write_ranking
+from tune_experiments.search.folder import (
+    Ranked,
+    Ranking,
+    claim_for_search,
+    command,
+    draw_scores,
+    rank,
+    write_hparams,
+    write_ranking,
+)
 from tune_experiments.search.settings import KINDS, Setting, all_settings, draw_settings, parse_search_space
 
 RUNGS_FILE = "asha.jsonl"

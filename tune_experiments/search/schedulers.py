@@ -22,7 +22,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import read_configuration
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.results.score import SCORE
+from tune_experiments.results.trial_log import SCORE
 from tune_experiments.run.population import GENERATION, GENERATIONS, generation_ends, member_values
 from tune_experiments.run.request import Request, trained_env_steps
 from tune_experiments.search.folder import complete_lines

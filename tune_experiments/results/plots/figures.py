@@ -68,7 +68,9 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def new_panels(count: int, width: float, height: float, max_columns: int = MAX_COLUMNS) -> tuple[Figure, list[Axes]]:
+def new_panels(
+    count: int, width: float, height: float, max_columns: int = MAX_COLUMNS, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
     """A figure with a grid of `count` panels, row by row; the rest of the last row is empty.
 
     Width and height are those of a panel, in inches.
@@ -76,7 +78,7 @@ def new_panels(count: int, width: float, height: float, max_columns: int = MAX_C
     columns = min(max_columns, count)
     rows = -(-count // columns)
     figure = new_figure(width * columns, height * rows)
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel()
     for panel in panels[count:]:
         panel.set_axis_off()
     return figure, list(panels[:count])
