@@ -97,13 +97,12 @@ def _column_names(world: Any, texts: Mapping[str, list[list[str]]], name: str, c
     if name in texts and len(texts[name]) == columns:
         return tuple(" ".join(text) for text in texts[name])
     for key, found in texts.items():
-        if len(found) == 1 and columns in (len(found[0]), _padded_length(world, key)):
+        padded = (
+            world.text_spec[key].length if key in world.text_spec else world.tables[world.text_tables[key]].shape[1]
+        )
+        if len(found) == 1 and columns in (len(found[0]), padded):
             return tuple(found[0][:_MAX_LENGTH])
     return tuple(map(str, range(1, min(columns, _MAX_LENGTH) + 1)))
-
-
-def _padded_length(world: Any, key: str) -> int:
-    return int(world.text_spec[key].length) if key in world.text_spec else world.tables[world.text_tables[key]].shape[1]
 
 
 # ---- names of the queries --------------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ def _row_names(world: Any, obs: Arrays, agent: int, key: str, rows: int, cells: 
     if cells is not None and len(cells) == rows:
         held = rows - len(world.agents)  # inventories are the last rows, the agent's own first
         return [
-            name_in_grid(world, obs, agent, cell) if row < held else _held_name(world, obs, agent, row - held)
+            _find_name(world, obs, agent, cell) if row < held else _find_name(world, obs, agent, row - held, " (held)")
             for row, cell in enumerate(cells.tolist())
         ]
     if rows == 1:
@@ -127,7 +126,7 @@ def _entity_name(world: Any, obs: Arrays, agent: int, entity: int, entities: int
     names = _entity_names(world, obs, agent)
     if len(names) == entities:
         return names[entity]
-    return name_in_grid(world, obs, agent, entity) or f"entity {entity + 1}"
+    return _find_name(world, obs, agent, entity) or f"entity {entity + 1}"
 
 
 def _entity_names(world: Any, obs: Arrays, agent: int) -> Sequence[str]:
@@ -136,27 +135,12 @@ def _entity_names(world: Any, obs: Arrays, agent: int) -> Sequence[str]:
     return () if names is None else names({key: value[agent] for key, value in obs.items()})
 
 
-def name_in_grid(world: Any, obs: Arrays, agent: int, place: int) -> str:
-    """Name of what stands at a flat place of a grid of ids of texts; "" for nothing."""
-    for key in sorted(world.text_tables.keys() & obs.keys()):
-        ids = obs[key][agent]
-        if ids.ndim > 1 and place < ids.size:
-            return _constant_text(world, key, int(ids.ravel()[place]))
-    return ""
-
-
-def _held_name(world: Any, obs: Arrays, agent: int, holder: int) -> str:
-    """Name of what an agent holds; "" for nothing."""
-    for key in sorted(world.text_tables.keys() & obs.keys()):
-        ids = obs[key][agent]
-        if ids.ndim == 1 and holder < len(ids):
-            name = _constant_text(world, key, int(ids[holder]))
-            return f"{name} (held)" if name else ""
-    return ""
-
-
-def _constant_text(world: Any, key: str, number: int) -> str:
+def _find_name(world: Any, obs: Arrays, agent: int, place: int, held: str = "") -> str:
+    """Name at a flat place of a grid of ids of texts, or with a mark `held` in a list of them; "" for nothing."""
     vocabulary = getattr(world, "vocabulary", None)
-    if vocabulary is None:
-        return ""
-    return " ".join(vocabulary[word] for word in world.tables[world.text_tables[key]][number] if word)
+    for key in sorted(world.text_tables.keys() & obs.keys()) if vocabulary is not None else ():
+        ids = obs[key][agent]
+        if (ids.ndim == 1 if held else ids.ndim > 1) and place < ids.size:
+            name = " ".join(vocabulary[word] for word in world.tables[world.text_tables[key]][ids.flat[place]] if word)
+            return f"{name}{held}" if name else ""
+    return ""

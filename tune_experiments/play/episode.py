@@ -117,7 +117,7 @@ class EpisodeRecorder:
             state_digest(world, index),
             tuple(world.agents),
             names,
-            colours=css_colours(world),
+            colours=tuple(map(css_colour, world.agent_colours())),
             story=world.story,
             legend=tuple((what, css_colour(colour)) for what, colour in world.legend.items()),
         )
@@ -223,11 +223,6 @@ def state_digest(world: Any, index: int) -> str:
         if name not in world.texts:  # row numbers; they depend on what was read before
             found.update(name.encode() + np.ascontiguousarray(value[index]).tobytes())
     return found.hexdigest()[:16]
-
-
-def css_colours(world: Any) -> tuple[str, ...]:
-    """The agents' colours in a world's pictures, as CSS writes them."""
-    return tuple(map(css_colour, world.agent_colours()))
 
 
 def css_colour(colour: tuple[int, int, int]) -> str:

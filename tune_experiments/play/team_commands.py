@@ -166,19 +166,38 @@ def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
 
-    given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
-    check_play_flags(command.human, command.decentralised, given)
+    of_game = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
+    if command.human and command.decentralised:
+        raise UserError("--decentralised cannot be combined with --human: remove one of them")
+    if of_game and not command.human:
+        raise UserError(f"--{of_game[0]} is for a game with a person: add --human AGENT, or remove it")
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
-        print_fn = console.print
-        play_in_browser(loaded, command.human, command.seed, command.record, command.port, print_fn)
+        _play_in_browser(loaded, command, console)
         return
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
     with contextlib.closing(lines):
         for line in lines:
             console.print(line)
+
+
+def _play_in_browser(loaded: LoadedPolicy, command: Play, console: Console) -> None:
+    """Serve a game with a person and keep its episodes."""
+    from tune_experiments.play.game.human_game import HumanGame
+
+    try:
+        from tune_experiments.play.game.server import serve
+    except ModuleNotFoundError as error:
+        raise UserError(f"a game in the browser needs {error.name}: {installing('play')}") from error
+    if not 0 <= command.port < 2**16:
+        raise UserError(f"--port must be 0 to 65535, not {command.port}")
+    game = HumanGame(loaded, command.human, command.seed, command.record)
+    for line in game.missing():
+        console.print(line)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(game, command.port, console.print))
 
 
 def show(command: Show, console: Console) -> None:
@@ -314,30 +333,3 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, sc
         return write_video(list(frames(policies, seed)), out, FRAME_SECONDS, scale)
     except ValueError as error:
         raise UserError(str(error)) from error
-
-
-def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
-    """Refuse flags of `play` that cannot be combined."""
-    if human and decentralised:
-        raise UserError("--decentralised cannot be combined with --human: remove one of them")
-    if of_game and not human:
-        raise UserError(f"--{of_game[0]} is for a game with a person: add --human AGENT, or remove it")
-
-
-def play_in_browser(
-    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, print_fn: Callable[[str], None]
-) -> None:
-    """Serve a game with a person and keep its episodes; port 0 takes any free one."""
-    from tune_experiments.play.game.human_game import HumanGame
-
-    try:
-        from tune_experiments.play.game.server import serve
-    except ModuleNotFoundError as error:
-        raise UserError(f"a game in the browser needs {error.name}: {installing('play')}") from error
-    if not 0 <= port < 2**16:
-        raise UserError(f"--port must be 0 to 65535, not {port}")
-    game = HumanGame(loaded, agent, seed, folder)
-    for line in game.missing():
-        print_fn(line)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(game, port, print_fn))

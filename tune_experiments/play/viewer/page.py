@@ -20,7 +20,6 @@ import numpy as np
 from PIL import Image
 
 from rl_envs.core.spec import Array
-from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, Episode, Step
 
 FOLDER = Path(__file__).parent
@@ -85,30 +84,15 @@ def _hash(text: str) -> str:
 
 def _team(team: ShownTeam) -> dict[str, Any]:
     curves = {name: [[_short(x), _short(y)] for x, y in points] for name, points in team.curves.items()}
-    return {
-        "name": team.name,
-        "about": team.about,
-        "given": team.given,
-        "curves": curves,
-        "episodes": [_episode(episode) for episode in team.episodes],
-    }
+    return vars(team) | {"curves": curves, "episodes": [_episode(episode) for episode in team.episodes]}
 
 
 def _episode(episode: Episode) -> dict[str, Any]:
-    pictures = [step.picture for step in episode.steps] + [episode.last_picture]
     texts: dict[str, int] = {}
-    steps = [_step(step, texts) for step in episode.steps]
-    return {
-        "title": episode.title,
-        "start": episode.start,
-        "agents": episode.agents,
-        "colours": episode.colours,
-        "story": episode.story,
-        "legend": episode.legend,
-        "ending": episode.ending,
-        "actions": episode.actions,
-        "steps": steps,
-        "pictures": encode_pictures(pictures),
+    shown = {name: value for name, value in vars(episode).items() if name not in ("last_picture", "missing")}
+    return shown | {
+        "steps": [_step(step, texts) for step in episode.steps],
+        "pictures": encode_pictures([*(step.picture for step in episode.steps), episode.last_picture]),
         "texts": list(texts),
         "last_notes": [[note.title, note.text] for note in episode.last_notes],
         "metrics": {name: _short(value) for name, value in episode.metrics.items()},
@@ -136,17 +120,16 @@ def _agent(agent: AgentStep, number: Any) -> dict[str, Any]:
         "action": agent.action,
         "likely": [[name, _short(share)] for name, share in agent.likely],
         "message": number(agent.message) if agent.message else None,
-        "attention": [_attention(one, number) for one in agent.attention],
+        "attention": [
+            {
+                "name": one.name,
+                "rows": one.rows,
+                "words": number("\n".join(" ".join(word.split()) for word in one.words)),
+                "weights": _bytes(one.weights),
+            }
+            for one in agent.attention
+        ],
         "entities": agent.entities,
-    }
-
-
-def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "rows": one.rows,
-        "words": number("\n".join(" ".join(word.split()) for word in one.words)),
-        "weights": _bytes(one.weights),
     }
 
 
@@ -184,10 +167,15 @@ def _piece(picture: Array, before: Array | None) -> Piece:
 
 
 def _cut(part: Array, x: int, y: int, is_whole: bool = False) -> dict[str, Any]:
+    height, width = part.shape[:2]
+    return {"x": x, "y": y, "width": width, "height": height, "png": encode_png(part), "whole": is_whole}
+
+
+def encode_png(picture: Array) -> str:
+    """PNG of a picture in base64."""
     file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(part)).save(file, "PNG")
-    png = base64.b64encode(file.getvalue()).decode()
-    return {"x": x, "y": y, "width": part.shape[1], "height": part.shape[0], "png": png, "whole": is_whole}
+    Image.fromarray(np.ascontiguousarray(picture)).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
