@@ -35,23 +35,7 @@ from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
 from tune_experiments.launch.models import Models, models
-from tune_experiments.play.team_commands import (
-    DeviceArgs,
-    Doctor,
-    Evaluate,
-    ExportAdapters,
-    Pack,
-    Play,
-    Render,
-    Show,
-    doctor,
-    evaluate,
-    export_adapters,
-    pack_team,
-    play,
-    render,
-    show,
-)
+from tune_experiments.play import team_commands as team
 from tune_experiments.results import comparison
 
 
@@ -143,16 +127,16 @@ def compare(command: Compare, console: Console) -> None:
 
 
 COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
-    "evaluate": (Evaluate, evaluate),
-    "show": (Show, show),
-    "play": (Play, play),
-    "render": (Render, render),
+    "evaluate": (team.Evaluate, team.evaluate),
+    "show": (team.Show, team.show),
+    "play": (team.Play, team.play),
+    "render": (team.Render, team.render),
     "table": (Table, table),
     "compare": (Compare, compare),
-    "doctor": (Doctor, doctor),
+    "doctor": (team.Doctor, team.doctor),
     "export": (Export, export),
-    "export-adapters": (ExportAdapters, export_adapters),
-    "pack": (Pack, pack_team),
+    "export-adapters": (team.ExportAdapters, team.export_adapters),
+    "pack": (team.Pack, team.pack_team),
     "models": (Models, models),
 }
 """Name of a command -> its flags, and its function."""
@@ -241,12 +225,6 @@ def _list(words: Sequence[str]) -> int:
     return 0
 
 
-def _check_seed(command: Any) -> None:
-    """Check `--seed` by the rules of `--seeds`."""
-    if (seed := getattr(command, "seed", 0)) < 0:
-        raise UserError(f"--seed must be a whole number, 0 or larger, not {seed}")
-
-
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read and run the command."""
@@ -268,13 +246,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"unknown command {words[0]!r}; {hint}")
     command = read_command(words)
     check_folders(command)
-    _check_seed(command)
+    if (seed := getattr(command, "seed", 0)) < 0:
+        raise UserError(f"--seed must be a whole number, 0 or larger, not {seed}")
     import torch
 
     from rl_models.runtime.device import refusing_gpu
 
     torch.set_num_threads(1)
-    with refusing_gpu(isinstance(command, DeviceArgs) and command.device == "cpu"):
+    with refusing_gpu(isinstance(command, team.DeviceArgs) and command.device == "cpu"):
         dict(COMMANDS.values())[type(command)](command, Terminal())
     return 0
 

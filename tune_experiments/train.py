@@ -164,7 +164,11 @@ class Train(Experiment[Config]):
         from tune_experiments.teams.language import save_model
 
         if config.env.startswith(UNNAMED):
-            (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
+            (trial_folder.parent.parent / UNNAMED_FILE).write_text(
+                f"The environment of this run, {config.env}, was a function without a name that another process could "
+                f"import. Its trials can only be opened in the process that trained them. To train one that can be "
+                f"opened anywhere, {how_to_name()}\n"
+            )
         save_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
@@ -229,14 +233,6 @@ def train(
     if methods is not None:
         options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
     return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)
-
-
-def _about_unnamed(env: str) -> str:
-    return (
-        f"The environment of this run, {env}, was a function without a name that another process could import. "
-        f"Its trials can only be opened in the process that trained them. To train one that can be opened anywhere, "
-        f"{how_to_name()}\n"
-    )
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from rl_models.configuration import CONTINUED
@@ -36,7 +36,9 @@ class Difference:
     def words(self) -> str:
         """Flag with the old and the new value, and the broken rule."""
         limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
-        return f"{self.old_flag} -> {_value(self.path, self.new)}{'' if self.is_allowed else limit}"
+        flag, *values = flag_words(self.path, self.new)
+        new = " ".join(values) if values or not isinstance(self.new, bool) else flag
+        return f"{self.old_flag} -> {new}{'' if self.is_allowed else limit}"
 
     @property
     def old_flag(self) -> str:
@@ -44,18 +46,16 @@ class Difference:
         return " ".join(flag_words(self.path, self.old))
 
 
-def continuation_rules(config: DataclassInstance, may: Collection[str] = ("changes", "grows", "gains")) -> Rules:
-    """Rules of a configuration's fields, of the given kinds."""
-    return {path: rule for path, rule in _rules(config).items() if rule in may}
-
-
-def _rules(config: DataclassInstance, path: str = "", inherited: str | None = None) -> dict[str, str]:
+def continuation_rules(config: DataclassInstance, path: str = "", inherited: str | None = None) -> dict[str, str]:
+    """Rules of a configuration's fields; a class may state them again, and a group of fields states them for all."""
     found: dict[str, str] = {}
     for field in dataclasses.fields(config):
         value, place = getattr(config, field.name), f"{path}{field.name}"
-        rule = _rule(type(config), field.name) or inherited
+        declared = (base.__dict__.get("__dataclass_fields__", {}).get(field.name) for base in type(config).__mro__)
+        stated = (one.metadata[CONTINUED] for one in declared if one is not None and CONTINUED in one.metadata)
+        rule = next(stated, inherited)
         if is_configuration(value):
-            found |= _rules(value, f"{place}.", rule)
+            found |= continuation_rules(value, f"{place}.", rule)
         elif rule is not None:
             found[place] = rule
     return found
@@ -68,17 +68,4 @@ def find_differences(old: Any, new: Any, rules: Rules) -> list[Difference]:
 
 def grown_values(config: DataclassInstance) -> dict[str, Any]:
     """Values of all fields that may grow, by dotted path; results with other values are not mixed."""
-    return {path: value_at(config, path) for path, rule in _rules(config).items() if rule == "grows"}
-
-
-def _rule(cls: type, name: str) -> str | None:
-    """Rule of a field, from the nearest class that states one."""
-    fields = (base.__dict__.get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
-    rules = (field.metadata[CONTINUED] for field in fields if field is not None and CONTINUED in field.metadata)
-    return next(rules, None)
-
-
-def _value(path: str, value: Any) -> str:
-    """A value without its flag; for a switch the flag itself."""
-    flag, *values = flag_words(path, value)
-    return " ".join(values) if values or not isinstance(value, bool) else flag
+    return {path: value_at(config, path) for path, rule in continuation_rules(config).items() if rule == "grows"}

@@ -66,16 +66,11 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except OSError as error:
             if error.filename is None:
                 raise
-            print(f"error: {_sentence_for(error)}", file=sys.stderr)
+            advice = "check that it is there, that you may read and write it, and that its disk has room"
+            print(f"error: {error.filename} cannot be used ({error.strerror}): {advice}", file=sys.stderr)
             return EXIT_CODE
 
     return wrapped
-
-
-def _sentence_for(error: OSError) -> str:
-    """Sentence for a file or folder that cannot be used."""
-    advice = "check that it is there, that you may read and write it, and that its disk has room"
-    return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
 def close_broken_pipes() -> list[TextIO]:

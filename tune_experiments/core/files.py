@@ -25,7 +25,9 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files private; a result should be as readable as any other new file.
-        os.chmod(temporary, 0o666 & ~_current_umask())
+        mask = os.umask(0o022)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
     except BaseException as error:
         if temporary:
@@ -64,9 +66,3 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             return dict(arrays)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} holds no arrays ({error}); delete it; figures are then drawn without it") from error
-
-
-def _current_umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

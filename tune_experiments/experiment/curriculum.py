@@ -31,7 +31,6 @@ class Curriculum:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        """Check the stages; a ValueError names the invalid one."""
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"a curriculum needs one or more stages with different names, not {names}")

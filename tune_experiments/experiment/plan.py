@@ -124,7 +124,6 @@ class TrialPlan(TrainingPlan):
     is_local: bool = False
 
     def __post_init__(self) -> None:
-        """Check the processes."""
         self.workers.check_learners(self.objective)
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
@@ -171,7 +170,6 @@ class Promotion:
     over: int = 1
 
     def __post_init__(self) -> None:
-        """Check the values."""
         if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
             raise ValueError(f"metric of a promotion must be valid/NAME or episode/NAME, not {self.metric!r}")
         if self.over < 1:

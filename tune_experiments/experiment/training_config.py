@@ -60,7 +60,6 @@ class TrainingConfig:
             setattr(cls, name, default)
 
     def __post_init__(self) -> None:
-        """Check the values; errors name the flag."""
         check_distinct(self, "methods")
         check_ranges(self)
 

@@ -46,8 +46,7 @@ from tune_experiments.run.request import (
     make_request,
     trained_env_steps,
 )
-from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, RunFolder, read_config
-from tune_experiments.run.session_notes import MODELS
+from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials
@@ -68,7 +67,7 @@ def launch(
     config = check_run(experiment, config, options, out)
     search = Search(experiment, config, options) if options.is_search else None
     # Settings of a search are compared, so all must be trained alike: other workers mean other batches.
-    rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
+    rules = continuation_rules(config) if search is None else {}
     with (
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),

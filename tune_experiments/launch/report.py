@@ -14,8 +14,13 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
-from tune_experiments.run.run_folder import read_sessions, with_announcement_times
-from tune_experiments.run.session_notes import changed_flags, describe_models, with_run_notes
+from tune_experiments.run.run_folder import (
+    changed_flags,
+    describe_models,
+    read_sessions,
+    with_announcement_times,
+    with_run_notes,
+)
 
 
 def show_results(

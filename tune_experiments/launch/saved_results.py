@@ -28,7 +28,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.session_notes import changed_flags, describe_models, with_run_notes
+from tune_experiments.run.run_folder import changed_flags, describe_models, with_run_notes
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000

@@ -147,7 +147,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
     from rl_models.text.weights_identity import model_identities
     from tune_experiments.play.loading import load_policy
     from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
-    from tune_experiments.run.session_notes import MODELS, describe_models, with_model_notes
+    from tune_experiments.run.run_folder import MODELS, describe_models, with_model_notes
 
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum

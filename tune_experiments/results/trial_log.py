@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -43,7 +42,6 @@ WAITS = "waits"
 """Key of a trial's report: its notice says what the trial waits for, such as free disk space."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
-_TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
 def find_logs(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
@@ -101,7 +99,7 @@ class TrialLog:
     def add_text(self, tag: str, markdown: str) -> None:
         """Add a text such as the configuration; a text of the same tag is replaced."""
         events = self._open_events()
-        path = self.folder / "texts" / f"{_checked(tag)}.md"
+        path = self.folder / "texts" / f"{tag}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, markdown)
         events.add_text(tag, markdown, time.time())
@@ -186,12 +184,6 @@ def _number(key: str, value: Any) -> float:
     if not isinstance(value, int | float):
         raise ValueError(f"metric {key!r} must be a number, not {value!r}")
     return value + 0
-
-
-def _checked(tag: str) -> str:
-    if not _TAG.fullmatch(tag):
-        raise ValueError(f"tag {tag!r} must be words of letters, digits, '_' and '-' separated by '/'")
-    return tag
 
 
 # ---- skipped updates: those with a gradient that is not finite ------------------------------------------------------

@@ -74,7 +74,6 @@ class CurriculumState:
     choice: Choice | None = None
 
     def __post_init__(self) -> None:
-        """Read the stages of the plan."""
         self.is_staged = self.declared.is_staged
         self.stages = self.declared.stages
 

@@ -26,11 +26,11 @@ from tune_experiments.core.config_json import ABSENT
 from tune_experiments.core.continued import Difference, Rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
-from tune_experiments.results.rows import RESULTS_FILE
+from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts
+from tune_experiments.results.rows import RESULTS_FILE, Result
+from tune_experiments.results.tables import PaperTable, with_note
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
-from tune_experiments.run.session_notes import CHANGED
 
 SCHEMA_VERSION = 4
 """Schema version of run files and configuration fields."""
@@ -38,6 +38,10 @@ CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concor
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it declared before training; null until then, so that nothing
 was trained."""
+MODELS = "pretrained_models"
+"""Key of a session in the manifest: the pretrained weights that it trains with."""
+CHANGED = "changed"
+"""Key of a session in the manifest: changed flags, with their former values."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
@@ -173,11 +177,6 @@ def check_config(
     return found
 
 
-def is_trained_run(out: Path) -> bool:
-    """Whether any trial of a run folder has a checkpoint or test results."""
-    return any(any(out.glob(f"trials/*/{name}")) for name in ("checkpoints/checkpoint_*", TEST_RESULTS_FILE))
-
-
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
@@ -224,7 +223,8 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
     """Write or check config.json; returns the changed flags."""
     found: list[Difference] = []
     if (out / CONFIG_FILE).exists():
-        is_trained = is_trained_run(out)
+        marks = ("checkpoints/checkpoint_*", TEST_RESULTS_FILE)
+        is_trained = any(any(out.glob(f"trials/*/{name}")) for name in marks)
         found = check_config(out, config_json, experiment, rules, is_trained)
         if found and not is_trained:
             _set_trials_aside(out)
@@ -276,3 +276,38 @@ def _take_lock(out: Path, stack: ExitStack) -> None:
     lock.write_text(f"{os.getpid()}\n")
     if is_new:
         stack.push(lambda kind, error, trace: lock.unlink() if kind is UserError else None)
+
+
+# ---- notes on a run in the captions of its tables --------------------------------------------------------------------
+
+
+def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Each pretrained model of a run's sessions once: its name, with its revision where that is known."""
+    models = [model for session in sessions for model in session.get(MODELS, ())]
+    named = ((model["name"], model.get("revision")) for model in models)
+    return tuple(dict.fromkeys(f"{name} ({revision})" if revision else str(name) for name, revision in named))
+
+
+def with_model_notes(tables: Sequence[PaperTable], models: Sequence[str]) -> list[PaperTable]:
+    """The tables, with captions that name these models."""
+    return with_note(tables, f"Pretrained model: {', '.join(models)}." if models else "")
+
+
+def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Flags that changed between the sessions of a run, each once, with their former values."""
+    lists = (session.get(CHANGED) for session in sessions)
+    return tuple(dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one))
+
+
+def with_run_notes(
+    tables: Sequence[PaperTable],
+    results: Sequence[Result],
+    comparisons: Sequence[MainComparison],
+    models: Sequence[str],
+    changed: Sequence[str],
+    untested: Sequence[str],
+) -> list[PaperTable]:
+    """The tables of a run, with its models, verdicts, changed flags and trials without results in their captions."""
+    tables = with_verdicts(with_model_notes(tables, models), comparisons, results)
+    tables = with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
+    return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")

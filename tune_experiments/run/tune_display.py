@@ -63,8 +63,11 @@ def missing_capacity() -> tuple[Amounts, Amounts] | None:
     return (ray.cluster_resources(), ray.available_resources()) if is_short else None
 
 
-class TrialDisplay(Callback):  # type: ignore[misc]
-    """Shows rows in the progress display, by trial name: members of a population exchange configurations."""
+class TrialDisplay(Callback, Stopper):  # type: ignore[misc]
+    """Shows rows in the progress display, by trial name: members of a population exchange configurations.
+
+    As Tune's stopper it ends the session if a callback raises an error, or a population loses a member.
+    """
 
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
@@ -111,29 +114,15 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         """Show that a trial failed for good."""
         self._progress.finish(str(trial), self._failed())
 
-    def is_over(self) -> bool:
-        """Whether a callback has raised an error, or a population has lost a member; it needs all scores."""
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        """No trial is stopped by its results."""
+        return False
+
+    def stop_all(self) -> bool:
+        """Whether to stop all trials; a population needs all scores."""
         is_ended = self._watch is not None and self._watch.failure is not None
         return is_ended or (self._is_population and self._has_failures)
 
     def _failed(self) -> str:
         self._has_failures = True
         return "failed"
-
-
-class StopWhenOver(Stopper):  # type: ignore[misc]
-    """Tune's stopper: ends the session when its display is over."""
-
-    def __init__(self, display: TrialDisplay) -> None:
-        self._display = display
-
-    def __reduce__(self) -> Any:
-        return (Stopper, ())  # as for the display
-
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """No trial is stopped by its results."""
-        return False
-
-    def stop_all(self) -> bool:
-        """Whether to stop all trials."""
-        return self._display.is_over()

@@ -177,14 +177,14 @@ def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_popu
     """Tune's run configuration: storage, callbacks, restarts."""
     from ray import tune
 
-    from tune_experiments.run.tune_display import StopWhenOver, TrialDisplay
+    from tune_experiments.run.tune_display import TrialDisplay
 
     display = TrialDisplay(progress, watch, is_population)
     return tune.RunConfig(
         name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
         storage_path=str((out / "tune").resolve()),
         callbacks=[display],
-        stop=StopWhenOver(display),
+        stop=display,
         checkpoint_config=tune.CheckpointConfig(num_to_keep=_KEPT_FOR_TUNE) if is_population else None,
         failure_config=tune.FailureConfig(max_failures=_RESTARTS),
         verbose=0,

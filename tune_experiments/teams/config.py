@@ -142,7 +142,6 @@ class Config(
     """Settings of the methods lora and lora_blind."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_value_precision(self, "qmix.precision")
         self.arguments()

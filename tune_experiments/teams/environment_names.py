@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
 
-__all__ = ["EnvironmentName", "find_name", "how_to_name", "run_label", "unnamed_callable"]
-
 _USUAL = ("parallel_env", "env", "raw_env")
 """Names of functions that do not identify an environment."""
 _CALLABLES: dict[str, Callable[..., Any]] = {}

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 
 from rl_envs import World
-from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_models.llm.base_model import LanguageModelError
@@ -84,7 +83,8 @@ def corpus(config: Config) -> tuple[Pair, ...]:
     texts, draws = dict[str, None](), np.random.default_rng(_SEED)
     for prompt, phrases in _situations(config, LANGUAGE_METHODS[0], draws):
         texts |= dict.fromkeys((prompt, *phrases))
-    return tuple((text, _shuffled(text, draws)) for text in texts for _ in range(_TIMES))
+    words = {text: re.findall(r"\w+", text) or [text] for text in texts}
+    return tuple((text, " ".join(draws.permutation(words[text]).tolist())) for text in texts for _ in range(_TIMES))
 
 
 def check_lengths(config: Config, method: str) -> None:
@@ -112,21 +112,12 @@ def _situations(config: Config, method: str, draws: np.random.Generator) -> Iter
     with contextlib.closing(made) as world:
         game, obs = text_game(config, world, method == BLIND), world.reset(_SEED)
         for _ in range(language.corpus_env_steps):
-            for code in _codes(world, game, obs):
+            shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
+            shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
+            for code in situations(shown, game.situation)[0]:
                 yield game.action_prompt(code, ()), game.actions(code)
             chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
             obs = world.step(chances.argmax(-1))[0]
-
-
-def _codes(world: World, game: TextGame, obs: Arrays) -> Array:
-    """Distinct codes of the agents' present observations, [D, F]."""
-    shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
-    shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
-    return situations(shown, game.situation)[0]
-
-
-def _shuffled(text: str, draws: np.random.Generator) -> str:
-    return " ".join(draws.permutation(re.findall(r"\w+", text) or [text]).tolist())
 
 
 def save_model(config: Config, method: str, folder: Path) -> None:

@@ -11,8 +11,6 @@ from rl_envs import WORLDS, World, make
 from rl_models.networks.network_needs import NETWORKS
 from tune_experiments.run.environment_probe import describe_part
 
-__all__ = ["describe_environments", "environment_lines", "method_lines"]
-
 _END_OF_TITLE = re.compile(r"\s*\(|[.:](?:\s|$)")
 _OTHERS = (
     "others, by name: a PettingZoo module, such as mpe2.simple_spread_v3; gymnasium:ID, such as gymnasium:CartPole-v1;",

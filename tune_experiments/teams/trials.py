@@ -57,7 +57,7 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
     return TrialPlan(
         make_world=functools.partial(training_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed, trial_folder),
-        objective=_qmix(config) if method in Q_METHODS else _actor_critic(config, method),
+        objective=_objective(config, method),
         optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
         seed=seed,
         **config.plan_arguments(),
@@ -90,7 +90,8 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method in Q_METHODS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
         return qmix_parts_team(network, parts, agents, cast(int, actions), width, seed)
-    kind, components = _kind(method)
+    words = method.split("_")  # sync_4_cordial: sync with four components
+    kind, components = cast(Kind, words[0]), int(words[1]) if words[0] == "sync" else 1
     legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
     return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
 
@@ -178,12 +179,6 @@ def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: s
     return play_episodes(make_world(config, episodes, method=method), seed, policy, probe=measure)
 
 
-def _kind(method: str) -> tuple[Kind, int]:
-    """`sync_4_cordial` -> sync with four components."""
-    words = method.split("_")
-    return cast(Kind, words[0]), int(words[1]) if words[0] == "sync" else 1
-
-
 def _learner(config: Config, method: str) -> Any:
     """Constants of the method's learning."""
     if method in Q_METHODS:
@@ -193,21 +188,20 @@ def _learner(config: Config, method: str) -> Any:
     return config.learner
 
 
-def _actor_critic(config: Config, method: str) -> Objective:
+def _objective(config: Config, method: str) -> Objective:
+    if method in Q_METHODS:
+        texts = tuple(example_world(config).text_spec)
+        return qmix_objective(config.qmix, config.learner.gamma, config.workers.env_steps_of_update, texts)
     is_sync = method.startswith("sync")
     learner = dataclasses.replace(_learner(config, method), joint_ratio=config.learner.joint_ratio and is_sync)
+    division = config.division
+    losses = DivisionLosses(regulariser_coef=division.regulariser_coef, modelling_coef=division.modelling_coef)
     return make_objective(
         learner,
         learner.entropy_schedule(config.budget_env_steps),
-        _division_losses(config) if method == DIVIDED_METHOD else _cordial(config, method),
+        losses.extra_losses() if method == DIVIDED_METHOD else _cordial(config, method),
         entropy_kind="marginal" if is_sync else "component",
     )
-
-
-def _division_losses(config: Config) -> tuple[ExtraLoss, ...]:
-    return DivisionLosses(
-        regulariser_coef=config.division.regulariser_coef, modelling_coef=config.division.modelling_coef
-    ).extra_losses()
 
 
 def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
@@ -236,8 +230,3 @@ def _coordination_sets(world: World) -> NDArray[np.bool_] | None:
     for number, joint_actions in enumerate(listed):
         sets[(number, *joint_actions.T)] = True
     return sets
-
-
-def _qmix(config: Config) -> Objective:
-    batch = config.workers.env_steps_of_update
-    return qmix_objective(config.qmix, config.learner.gamma, batch, tuple(example_world(config).text_spec))

@@ -63,11 +63,6 @@ def test_rounds_that_are_shares_of_a_budget_keep_it():
     assert "budget_env_steps" not in continuation_rules(find_experiment("red_minirts").presets["smoke"])
 
 
-def test_a_search_keeps_its_budget_and_its_methods():
-    config = find_experiment("matrix_game").presets["smoke"]
-    assert set(continuation_rules(config, may=("changes",)).values()) <= {"changes"}
-
-
 def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
     """Every field of one experiment, by the rule that stands on it."""
     monkeypatch.setattr(run_folder, "describe_session", lambda seeds: {"seeds": list(seeds)})
