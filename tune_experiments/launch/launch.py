@@ -25,7 +25,6 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_file import CONFIG_YAML, check_for_secrets, write_config_file
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
-from tune_experiments.experiment.plan import Stage
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.report import show_results
 from tune_experiments.play.loading import newest_checkpoint
@@ -374,7 +373,12 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
                 with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
                     world.reset(options.seeds[0])
             if plan.is_staged:
-                _check_curriculum(method, plan.stages, options)
+                if options.is_search:
+                    raise UserError(
+                        f"--search cannot rank {method}, which trains in stages: a setting that stays in an easy stage "
+                        f"would win; vary its flags yourself"
+                    )
+                check_transfers(plan.stages)
         if (valid_world := experiment.valid_world(config, 1)) is not None:
             with contextlib.closing(valid_world):
                 valid_world.reset(0)
@@ -384,13 +388,3 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     except ValueError as error:
         raise UserError(with_flags(one_line(error), config)) from error
     return config
-
-
-def _check_curriculum(method: str, stages: Sequence[Stage], options: RunOptions) -> None:
-    """Check later stages of a curriculum, whose errors would appear only after earlier stages."""
-    if options.is_search:
-        raise UserError(
-            f"--search cannot rank {method}, which trains in stages: "
-            f"a setting that stays in an easy stage would win; vary its flags yourself"
-        )
-    check_transfers(stages)

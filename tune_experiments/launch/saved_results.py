@@ -93,10 +93,11 @@ def save(
     check_save_path(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
+    commands = (shlex.split(without_run_folder(session["command"])) for session in sessions)
     head = {
         "experiment": experiment.entry_point,
         "commits": list(dict.fromkeys(map(_commit, sessions))),
-        "commands": list(dict.fromkeys(_command(session["command"]) for session in sessions)),
+        "commands": list(dict.fromkeys(shlex.join(["python", *words]) for _, *words in commands)),
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
         "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
     }
@@ -226,9 +227,3 @@ def _as_word(name: str) -> str:
 def _commit(session: Mapping[str, Any]) -> str:
     git = session["git"] or {"commit": None, "dirty": False}
     return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"
-
-
-def _command(command: str) -> str:
-    """The command without the interpreter's name and the run folder."""
-    _, *words = shlex.split(without_run_folder(command))
-    return shlex.join(["python", *words])

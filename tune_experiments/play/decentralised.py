@@ -86,13 +86,12 @@ class MessageChannel:
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
             self.traffic += MessageStats(1, mine.nbytes)
-        heard = {agent: self._receive(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
+        heard = {self._agent: mine}
+        for agent, pipe in self._pipes.items():
+            if not pipe.poll(self._timeout_seconds):
+                raise TimeoutError
+            heard[agent] = np.frombuffer(pipe.recv_bytes(), mine.dtype).reshape(mine.shape)
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
-
-    def _receive(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
-        if not pipe.poll(self._timeout_seconds):
-            raise TimeoutError
-        return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
 
 
 def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:

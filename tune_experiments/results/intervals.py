@@ -73,7 +73,10 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
     if len(sample) < 2:
         return Interval(mean)
     if is_share and np.isin(sample, (0.0, 1.0)).all():
-        return Interval(mean, *_wilson(int(sample.sum()), len(sample)), WILSON)
+        from scipy import stats
+
+        found = stats.binomtest(int(sample.sum()), len(sample)).proportion_ci(0.95, method="wilson")
+        return Interval(mean, float(found.low), float(found.high), WILSON)
     if np.ptp(sample) <= _EQUAL:
         return Interval(mean)
     half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
@@ -96,7 +99,8 @@ def interval_over_seeds(
     """
     seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])
-    limits = lowest, highest = _limits(bounds)
+    low, high = bounds
+    limits = lowest, highest = -math.inf if low is None else low, math.inf if high is None else high
     if len(seeds) == 1:
         return _within(seeds[0], limits)
     mean, half = float(sample.mean()), float(student_half_width(sample))
@@ -104,11 +108,6 @@ def interval_over_seeds(
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=tuple(_within(seed, limits) for seed in seeds))
     return Interval(mean, mean - half, mean + half, STUDENT)
-
-
-def _limits(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
-    low, high = bounds
-    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _within(one: Interval, limits: tuple[float, float]) -> Interval:
@@ -151,10 +150,3 @@ def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:
     if sample.ndim != 1 or len(sample) == 0:
         raise ValueError(f"an interval needs a list of at least one number, not one of shape {sample.shape}")
     return sample
-
-
-def _wilson(successes: int, episodes: int) -> tuple[float, float]:
-    from scipy import stats
-
-    found = stats.binomtest(successes, episodes).proportion_ci(0.95, method="wilson")
-    return float(found.low), float(found.high)

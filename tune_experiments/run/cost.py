@@ -13,6 +13,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.tables import describe_range
 from tune_experiments.run.doctor import sampling_and_learning
 
 _WARM_UPS = 2
@@ -50,9 +51,12 @@ def cost(
     seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
     release_memory()
     minutes = seconds * makespan_env_steps(left, concurrent) / 60
+    budget = f"{describe_range([plan.budget_env_steps for plan in plans])} env steps"
+    if (stages := max(len(plan.stages) for plan in plans)) > 1:
+        budget = f"at most {budget} in up to {stages} stages"
     took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
     return (
-        f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {_env_steps(plans)}, "
+        f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {budget}, "
         f"{concurrent} at a time: training takes about {took} "
         f"at {1 / seconds:,.{int(seconds > 1)}f} env steps a second per trial on this machine"
     )
@@ -70,13 +74,6 @@ def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
     for budget in budgets:
         lanes[lanes.index(min(lanes))] += budget
     return max(lanes)
-
-
-def _env_steps(plans: Sequence[Plan]) -> str:
-    budgets = [plan.budget_env_steps for plan in plans]
-    budget_text = " to ".join(f"{budget:,}" for budget in sorted({min(budgets), max(budgets)})) + " env steps"
-    stages = max(len(plan.stages) for plan in plans)
-    return f"at most {budget_text} in up to {stages} stages" if stages > 1 else budget_text
 
 
 def measured_seconds(plan: TrialPlan) -> tuple[float, float]:

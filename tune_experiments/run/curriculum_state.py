@@ -13,7 +13,7 @@ from typing import Any
 
 from rl_models.policy import with_present_names
 from rl_models.schedule import Progress
-from rl_models.training.weight_transfer import WeightTransfer, trainable_names, transfer_optimiser, transfer_weights
+from rl_models.training.weight_transfer import trainable_names, transfer_optimiser, transfer_weights
 from tune_experiments.core.files import write_json
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import Stage, TrialPlan
@@ -256,15 +256,33 @@ def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -
     names = trainable_names(team)
     optimiser: dict[str, Any] = {}
     if curriculum.stage.keeps_optimiser:
-        before = curriculum.stages[len(curriculum.ended) - 1].plan_at(len(curriculum.ended) - 1)
-        names_before = trainable_names(before.build_policy())
+        index = len(curriculum.ended) - 1
+        names_before = trainable_names(curriculum.stages[index].plan_at(index).build_policy())
         optimiser = transfer_optimiser(tensors["optimizer"], names_before, names, transfer.loaded)
     frozen = [name for name, _ in team.named_parameters() if name not in names]
     kept = [name for index, name in enumerate(names) if any(key.startswith(f"{index}.") for key in optimiser)]
-    path = Path("stages", curriculum.label, TRANSFER_FILE)
+    before, path = curriculum.ended[-1], Path("stages", curriculum.label, TRANSFER_FILE)
     (trial / path).parent.mkdir(parents=True, exist_ok=True)
-    write_json(trial / path, _report(curriculum, transfer, frozen, kept))
-    return {"weights": transfer.weights, "optimizer": optimiser}, _sentence(curriculum, transfer, frozen, kept, path)
+    report = {
+        "from": {"stage": before.name, "passed": before.passed, "env_steps": before.checkpoint_env_steps},
+        "to": {"stage": curriculum.stage.name},
+        "loaded": transfer.loaded,
+        "of_another_shape": {
+            name: {"there": there, "here": here} for name, (there, here) in transfer.other_shape.items()
+        },
+        "new": transfer.new,
+        "left_behind": transfer.skipped,
+        "frozen": frozen,
+        "optimiser_state_kept": kept,
+    }
+    write_json(trial / path, report)
+    where = (
+        f"stage {len(curriculum.ended) + 1} of {len(curriculum.stages)}, {curriculum.stage.name}, after {before.name}"
+    )
+    held = f", {len(frozen)} frozen" if frozen else ""
+    with_optimiser = f", {len(kept)} with their optimiser state" if kept else ""
+    sentence = f"{where}: {transfer.sentence()}{held}{with_optimiser} (every name is in {path})"
+    return {"weights": transfer.weights, "optimizer": optimiser}, sentence
 
 
 def check_transfers(stages: Sequence[Stage]) -> None:
@@ -281,31 +299,3 @@ def check_transfers(stages: Sequence[Stage]) -> None:
         except ValueError as error:
             raise ValueError(f"stage {stage.name}: {error}") from error
         old = new
-
-
-def _report(
-    curriculum: CurriculumState, transfer: WeightTransfer, frozen: list[str], kept: list[str]
-) -> dict[str, Any]:
-    end = curriculum.ended[-1]
-    return {
-        "from": {"stage": end.name, "passed": end.passed, "env_steps": end.checkpoint_env_steps},
-        "to": {"stage": curriculum.stage.name},
-        "loaded": transfer.loaded,
-        "of_another_shape": {
-            name: {"there": there, "here": here} for name, (there, here) in transfer.other_shape.items()
-        },
-        "new": transfer.new,
-        "left_behind": transfer.skipped,
-        "frozen": frozen,
-        "optimiser_state_kept": kept,
-    }
-
-
-def _sentence(
-    curriculum: CurriculumState, transfer: WeightTransfer, frozen: list[str], kept: list[str], path: Path
-) -> str:
-    held = f", {len(frozen)} frozen" if frozen else ""
-    with_optimiser = f", {len(kept)} with their optimiser state" if kept else ""
-    where = f"stage {len(curriculum.ended) + 1} of {len(curriculum.stages)}, {curriculum.stage.name}"
-    after = f"after {curriculum.ended[-1].name}"
-    return f"{where}, {after}: {transfer.sentence()}{held}{with_optimiser} (every name is in {path})"

@@ -85,7 +85,12 @@ def sampling_and_learning(sampling: float, learning: float, takes_turns: bool) -
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
     """Diagnosis from the newest rows of a trial's log; UserError if it lacks these numbers."""
-    measured = [row for row in rows if _has_speeds(row)][-_ROWS:]
+
+    def has_speeds(row: Mapping[str, float]) -> bool:
+        speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
+        return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
+
+    measured = [row for row in rows if has_speeds(row)][-_ROWS:]
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
@@ -106,11 +111,6 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     )
 
 
-def _has_speeds(row: Mapping[str, float]) -> bool:
-    speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
-    return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
-
-
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:
     """Proposals of flags with the expected speed, the best first; the number of environments stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
@@ -122,21 +122,18 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         share = math.ceil(worlds / runners)
         speed = found.expected(runners / max(1, workers.runners), 1)
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
-        proposed.append((speed, f"{flags}, {_where(replace(workers, runners=runners))}"))
+        proposed.append((speed, f"{flags}, on a machine with {replace(workers, runners=runners).cpus} CPUs"))
     learners = 2 * max(1, workers.learners)
     if found.learning > found.sampling:
         flags = f"--workers.learners {learners}"
-        proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
+        proposed.append(
+            (found.expected(1, 2), f"{flags}, on a machine with {replace(workers, learners=learners).cpus} CPUs")
+        )
         if not workers.gpus_per_learner:
             flags = "--workers.gpus-per-learner 1, on a machine with a GPU"
             proposed.append((found.expected(1, 1e9), f"{flags}, if learning took no time there"))
     ranked = sorted((each for each in proposed if each[0] > _MIN_SPEEDUP * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
-
-
-def _where(workers: Workers) -> str:
-    """Phrase with the CPUs that the processes need, which may be more than the trial had."""
-    return f"on a machine with {workers.cpus} CPUs"
 
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
@@ -154,7 +151,9 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     ]
     proposed = proposals(found, workers)
     if found.bottleneck == "other" and not found.takes_turns and workers.learners and not workers.aggregators:
-        proposed.append(f"--workers.aggregators 1, {_where(replace(workers, aggregators=1))}: {_AGGREGATORS}")
+        proposed.append(
+            f"--workers.aggregators 1, on a machine with {replace(workers, aggregators=1).cpus} CPUs: {_AGGREGATORS}"
+        )
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
 

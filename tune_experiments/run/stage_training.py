@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.core.errors import UserError
@@ -114,16 +113,13 @@ class StageTraining:
             **statistics,
         }
         if held is not None and self._validation_is_due:
-            found = self._validation(algorithm.policy(held["weights"]))
+            self._curriculum.validated_at = self._curriculum.progress.env_steps
+            with self._cpu.paused():
+                episodes = self._plan.validation(algorithm.policy(held["weights"]))
+            found = {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
             self._curriculum.record(found)
             row |= found
         return row | self._curriculum.log_entries()
-
-    def _validation(self, policy: TeamPolicy) -> Row:
-        self._curriculum.validated_at = self._curriculum.progress.env_steps
-        with self._cpu.paused():
-            episodes = self._plan.validation(policy)
-        return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
         """Save a checkpoint if it is due, or if validation has just found the `best` weights."""

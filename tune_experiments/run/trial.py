@@ -10,7 +10,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 import torch
 
@@ -109,8 +109,14 @@ class Trial(Generic[Config]):
         plan = self.curriculum.plan
         with contextlib.closing(plan.make_algorithm(plan)) as algorithm:
             self._restore_or_transfer(algorithm, log, report)
-            folder, identity = self.folder / CHECKPOINTS, self._identity()
-            training = StageTraining(self.curriculum, folder, identity, log, report, is_time_up)
+            identity = {
+                "written_by": WRITTEN_BY,
+                "experiment": self.experiment.entry_point,
+                "config": config_to_json(self.config),
+                "method": self.method,
+                "seed": self.seed,
+            }
+            training = StageTraining(self.curriculum, self.folder / CHECKPOINTS, identity, log, report, is_time_up)
             training.run(algorithm, until_env_steps)
 
     def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
@@ -128,15 +134,6 @@ class Trial(Generic[Config]):
         algorithm.restore(tensors, Progress())
         log.add_text(f"weight_transfer/{curriculum.label}", sentence)
         report({"env_steps": env_steps, **curriculum.progress_entries(), "notice": sentence})
-
-    def _identity(self) -> dict[str, Any]:
-        return {
-            "written_by": WRITTEN_BY,
-            "experiment": self.experiment.entry_point,
-            "config": config_to_json(self.config),
-            "method": self.method,
-            "seed": self.seed,
-        }
 
     def evaluate(self, report: Report) -> list[Result]:
         """Evaluate checkpoints of the stages with a test of their own, and of the last one."""

@@ -68,7 +68,9 @@ def _refusal(folder: Path) -> str | None:
     if not folder.is_dir():
         return f"there is no folder {folder}"
     try:
-        free, needed = shutil.disk_usage(folder).free, _size_of_checkpoints(folder)
+        checkpoints = (folder / "checkpoints").glob("checkpoint_*")
+        needed = max((sum(file.stat().st_size for file in one.iterdir()) for one in checkpoints), default=0)
+        free = shutil.disk_usage(folder).free
         if free < needed:
             return f"{free / 2**20:.1f} MiB are free and the next checkpoint needs {needed / 2**20:.1f}"
         with tempfile.TemporaryFile(dir=folder) as probe:
@@ -76,9 +78,3 @@ def _refusal(folder: Path) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
-
-
-def _size_of_checkpoints(folder: Path) -> int:
-    checkpoints = folder / "checkpoints"
-    sizes = [sum(file.stat().st_size for file in one.iterdir()) for one in checkpoints.glob("checkpoint_*")]
-    return max(sizes, default=0)

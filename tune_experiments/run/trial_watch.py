@@ -55,19 +55,16 @@ class TrialWatch:
             return
         try:
             for name, trial in self._trials.items():
-                self._call(name, trial)
+                for row in trial.new_rows():
+                    for callback in self._callbacks:
+                        callback.on_validation(name, row)
+                for checkpoint in trial.new_checkpoints():
+                    for callback in self._callbacks:
+                        callback.on_checkpoint(name, checkpoint)
         except Exception as error:  # a user's code; Tune ends, and the main process raises it
             self.failure = error
         now = time.monotonic()
         self._next_at = now + max(_MIN_POLL_SECONDS, (now - began) / _MAX_POLL_SHARE)
-
-    def _call(self, name: str, trial: _Trial) -> None:
-        for row in trial.new_rows():
-            for callback in self._callbacks:
-                callback.on_validation(name, row)
-        for checkpoint in trial.new_checkpoints():
-            for callback in self._callbacks:
-                callback.on_checkpoint(name, checkpoint)
 
 
 class _Trial:

@@ -57,7 +57,13 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     try:
         if "ends" in request:
             request = member_request(request, tune.get_context().get_trial_name())
-            _train_member(request, gpus)
+            tune_checkpoint = tune.get_checkpoint()
+            train_member(
+                request,
+                None if tune_checkpoint is None else Path(tune_checkpoint.path),
+                lambda part: train_request(part, gpus, tune.report),
+                lambda row, folder: tune.report(row, checkpoint=tune.Checkpoint.from_directory(folder)),
+            )
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
@@ -65,19 +71,6 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         if reason is None:
             raise  # Tune starts the trial again
         tune.report({REFUSED: reason})
-
-
-def _train_member(request: Request, gpus: Gpus) -> None:
-    """Train a member of a population between reports to Tune."""
-    from ray import tune
-
-    tune_checkpoint = tune.get_checkpoint()
-    train_member(
-        request,
-        None if tune_checkpoint is None else Path(tune_checkpoint.path),
-        lambda part: train_request(part, gpus, tune.report),
-        lambda row, folder: tune.report(row, checkpoint=tune.Checkpoint.from_directory(folder)),
-    )
 
 
 def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:

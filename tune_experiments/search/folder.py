@@ -185,24 +185,15 @@ def write_hparams(out: Path, ranking: Ranking, objective: str) -> None:
     for method, ranked in ranking.items():
         for one in ranked:
             group = f"{method}-setting{one.setting.number:02}"
+            plain = {  # types that the tab supports
+                path: value if isinstance(value, bool | int | float | str) else str(value)
+                for path, value in one.setting.values.items()
+            }
             for seed, value in one.by_seed.items():
-                _write_run(folder / f"{group}-seed{seed}", group, _values(method, one), {objective: value})
-
-
-def _write_run(run: Path, group: str, values: dict[str, Any], scores: dict[str, float]) -> None:
-    now = time.time()
-    run.mkdir(parents=True)
-    events = EventFile(run)
-    events.add_hparams(values, group, now)
-    events.add_scalars(scores, 0, now)
-    events.publish()
-    events.close()
-
-
-def _values(method: str, one: Ranked) -> dict[str, Any]:
-    """Values in types that the HParams tab supports."""
-    plain = {
-        path: value if isinstance(value, bool | int | float | str) else str(value)
-        for path, value in one.setting.values.items()
-    }
-    return {"method": method} | plain
+                run, now = folder / f"{group}-seed{seed}", time.time()
+                run.mkdir(parents=True)
+                events = EventFile(run)
+                events.add_hparams({"method": method} | plain, group, now)
+                events.add_scalars({objective: value}, 0, now)
+                events.publish()
+                events.close()

@@ -67,7 +67,7 @@ class OptunaSearch:
         found = self._settings[method]
         for trial in self._studies[method].get_trials(deepcopy=False):
             if trial.user_attrs.get(_SETTING) == len(found):
-                drawn = self._config(method, functools.partial(_given, trial.params))
+                drawn = self._config(method, lambda path, domain, values=trial.params: values[path])
                 found.append(Setting(len(found), drawn, self._space.values(drawn, method)))
         return found[: self._count]
 
@@ -156,10 +156,6 @@ def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
         method: optuna.create_study(storage=storage, study_name=method, direction="maximize", load_if_exists=True)
         for method in methods
     }
-
-
-def _given(parameters: Mapping[str, Any], path: str, domain: Any) -> Any:
-    return parameters[path]
 
 
 def _suggest(trial: Trial, path: str, domain: Any) -> Any:

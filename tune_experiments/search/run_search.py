@@ -152,11 +152,10 @@ class Search:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
-                sessions.append(
-                    TuneSession(
-                        members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests])
-                    )
-                )
+                names = [one["name"] for one in requests]
+                # A population is judged as a whole, so all of its members fail together.
+                together = functools.partial(lambda names, failed: names if set(names) & set(failed) else (), names)
+                sessions.append(TuneSession(members, None, pbt, together))
         return sessions
 
     def _optuna_session(self, folder: RunFolder) -> TuneSession:
@@ -284,10 +283,6 @@ def _words(domain: Any) -> str:
     if isinstance(domain, dict):
         return f"grid {domain['grid_search']}"
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
-
-
-def _failed_population(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
-    return population if set(population) & set(failed) else ()
 
 
 def _verdict(
