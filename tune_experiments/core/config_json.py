@@ -62,12 +62,7 @@ def config_from_json(
 ) -> Config:
     """Build a dataclass from JSON; an error names a missing, unknown or ill-typed field by its dotted path.
 
-    Args:
-        cls: A dataclass.
-        data: Result of `json.loads`.
-        where: Name of the data in errors, e.g. the path of the file.
-        has_all: Whether a missing field is an error although it has a default.
-        name_path: Name in errors of the field at a dotted path; by default `where` and the path.
+    Errors call the data `where`, or a field by `name_path`. Unless `has_all`, a field with a default may be missing.
     """
     name_path = name_path or (lambda path: f"{where}.{path}".removesuffix("."))
     try:

@@ -189,10 +189,7 @@ class BaseExperiment(ABC, Generic[Config]):
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Environments in which a policy is shown and by default tested; by default those of training.
 
-        Args:
-            config: Configuration of the run.
-            num_worlds: B.
-            method: Method of the policy, where methods see different environments; empty for the first one.
+        `method` is the policy's, where methods see different environments; empty for the first one.
         """
         plan = self.plan(config, method or self.methods(config)[0], 0, None).stages[-1].plan
         return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
@@ -229,10 +226,7 @@ class BaseExperiment(ABC, Generic[Config]):
     ) -> Config:
         """Inspect requirements, such as the environment, before the run; returns the adapted configuration.
 
-        Args:
-            config: Configuration of the user; ValueError if a requirement is unusable.
-            print_fn: Prints a line.
-            stored: Configuration of the run that is continued, as JSON.
+        `stored` is the configuration of the run that is continued, as JSON. ValueError if a requirement is unusable.
         """
         return config
 

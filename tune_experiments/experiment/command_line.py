@@ -107,13 +107,9 @@ def parse(
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
-    Args:
-        experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
-        arguments: Command line without the program's name.
-        description: First lines of the help.
-        seeds: Default of `--seeds`.
-        prog: Name of the program in its help; by default the script's.
-        experiment: Name of the experiment; a configuration file of another one is refused.
+    A preset is a frozen (nested) dataclass; `laptop` is the default, else the first. The help begins with
+    `description`, and names the program `prog`, by default the script. A configuration file of another experiment is
+    refused.
     """
     file = _config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)

@@ -16,10 +16,8 @@ _World = TypeVar("_World", bound=World)
 def build_on_device(world: type[World], build: Callable[..., _World]) -> _World:
     """Training environments on the device of the policy (`building_for`) if they can be there, else in NumPy.
 
-    Args:
-        world: Their class, which declares `array_libraries` itself: a subclass may compute in NumPy.
-        build: `(**place) -> environments`, where `place` is empty or an array library and a device, with which it may
-            raise `ArraysError`.
+    The class declares `array_libraries` itself: a subclass may compute in NumPy. `build(**place)` gets nothing, or an
+    array library and a device, with which it may raise `ArraysError`.
     """
     device = building_device()
     if device.type != "cpu" and "torch" in vars(world).get("array_libraries", ()):

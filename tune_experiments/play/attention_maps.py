@@ -1,8 +1,7 @@
 """Texts that agents read, and attention maps over their words, from a world's texts and a network's extras.
 
-Texts are found by the world's `text_spec` (rows of a token table) and `text_tables` (ids of constant texts), and put
-into words by its `vocabulary`. A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a
-text, or the texts under a key that holds several.
+A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a text, or the texts under a key
+that holds several.
 """
 
 from __future__ import annotations

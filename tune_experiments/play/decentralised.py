@@ -1,11 +1,8 @@
 """A trained team as N processes, one per agent, with the same actions as the team (decentralised execution).
 
-The coordinator steps the world, sends each agent its own observation and receives its action. It creates the pipes
-between the agents and closes its own ends, so that it can neither read nor write a message. Every wait has a timeout;
-all processes end with the `with` block.
-
-An agent's process loads the weights itself. Messages go through pipes between agents, as the raw bytes of the tensor.
-All processes sample with the same seed, so no sampled action or component is sent.
+The coordinator steps the world, sends each agent its own observation and receives its action. Messages go through pipes
+between agents, as the raw bytes of the tensor; it closes its own ends, so that it can neither read nor write one. All
+processes sample with the same seed, so no sampled action or component is sent. Every wait has a timeout.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
-
-It records what is available: a network's extras (`attention/NAME`, entity masks, messages), a joint policy, and a
-world's `action_names`, `vocabulary` of its text keys, and `render`.
-"""
+"""A recorded episode: what each agent observed, computed and did at every step, for any world and any network."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """`load_policy(checkpoint).act(obs)`: a trained team without Ray.
 
-Observations refer to texts by row number. A team that reads gets the texts by `reset(seed, texts=world.texts)`, or
-observations with the texts' tokens instead of the row numbers, as from the wrappers.
-
 A checkpoint is safetensors and JSON and names its experiment. One from outside this package is imported only if the
 caller names its module, `load_policy(path, allow=["package.module"])`, so opening an untrusted checkpoint runs none of
 its code.

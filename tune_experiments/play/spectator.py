@@ -1,8 +1,4 @@
-"""Spectators of a playing team: images and notes of a step that a page shows beside the common parts.
-
-An experiment with more to show, such as rings around entities or message weights, returns a spectator
-of its own from `Experiment.spectator`.
-"""
+"""Spectators of a playing team: images and notes of a step that a page shows beside the common parts."""
 
 from __future__ import annotations
 

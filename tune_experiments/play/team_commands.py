@@ -1,8 +1,7 @@
-"""Commands on a trained team, `python -m tune_experiments COMMAND PATH`: their flags, and the code that reads them.
+"""Commands on a trained team, `concord COMMAND PATH`: their flags, and the code that reads them.
 
-`render WORLD --policies NAME NAME` writes a match of scripted policies as a video, without a team. A world offers
-matches by a method `match_frames(policies, seed)` that yields frames. `play --human` serves a game in the browser until
-Control-C.
+`render WORLD --policies NAME NAME` writes a match of scripted policies, which a world offers by a method
+`match_frames(policies, seed)` that yields frames.
 """
 
 from __future__ import annotations

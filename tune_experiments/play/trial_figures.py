@@ -1,7 +1,4 @@
-"""Figures of all experiments: learning curves of a run, and drawings of each method's team.
-
-A figure or video that fails does not affect the others.
-"""
+"""Figures of all experiments: learning curves of a run, and drawings of each method's team."""
 
 from __future__ import annotations
 

@@ -65,12 +65,7 @@ def write_mp4(
 ) -> Path:
     """Write `[T][H, W, 3] uint8` frames as H.264, and sound as AAC, by ffmpeg; UserError if that is not installed.
 
-    Args:
-        frames: T pictures; odd sides get a row or column more, since the codec needs even ones.
-        path: MP4 file.
-        frame_seconds: Duration of a frame.
-        sound: [S, C] int16 samples of C channels; None for a silent video.
-        sample_rate: Samples per second.
+    Odd sides get a row or column more, since the codec needs even ones. Sound is [S, C] int16 samples of C channels.
     """
     try:
         from imageio_ffmpeg import write_frames

@@ -30,12 +30,10 @@ _NEARLY_EQUAL = 1.05
 
 @dataclass(frozen=True)
 class Row:
-    """One method.
+    """One method, with for each task one number per seed, or one number of a baseline without seeds.
 
     Attributes:
-        scores: For each task one number per seed; one number of a baseline without seeds, such as random play.
         seeds: Smallest number of seeds of a task.
-        mean: Mean over tasks and seeds.
         median: Median over tasks of the means over seeds; None for one task, where it is the mean.
         difference: Its mean minus that of the first row, with Welch's interval; None for the first row and for several
             tasks.
@@ -66,10 +64,8 @@ class Row:
 class Comparison:
     """All methods, in order of appearance, in one metric of one or several tasks.
 
-    Attributes:
-        title: Experiment, environment and split, or the tasks.
-        bounds: Smallest and largest value that the metric can have; None for no limit.
-        budgets: Env steps of each method's tested weights, where they differ by more than 5 %; else empty.
+    `bounds` are the smallest and largest value that the metric can have, None for no limit; `budgets` is a sentence if
+    the env steps of the methods' tested weights differ by more than 5 %.
     """
 
     title: str

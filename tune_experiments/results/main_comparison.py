@@ -1,7 +1,4 @@
-"""The main comparison of a table, which is printed before the run, and its verdict under the table.
-
-All other orderings are exploratory, because some of many differences look large by chance.
-"""
+"""The main comparison of a table, which is printed before the run, and its verdict under the table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""`results.jsonl`: one line per result of a run. Tables are made from these lines alone.
-
-A line of one seed carries the interval over its episodes; a line with seed null belongs to no seed. Each line names the
-rule of its interval.
-"""
+"""`results.jsonl`: one line per result of a run. Tables are made from these lines alone."""
 
 from __future__ import annotations
 

@@ -29,13 +29,8 @@ def cost(
 ) -> str:
     """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
 
-    The last stage is usually the most expensive. Ray's start, validation, tests and figures are not included.
-
-    Args:
-        plans: Plan of each trial.
-        concurrent: Number of trials at a time.
-        print_fn: Called with a message before the measurement.
-        trained: Env steps that each trial has been trained for; none by default.
+    The last stage is usually the most expensive. Ray's start, validation, tests and figures are not included. `trained`
+    has the env steps that each trial has been trained for.
     """
     unfinished = [
         (plan.budget_env_steps - done, plan)

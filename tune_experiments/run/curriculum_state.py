@@ -32,13 +32,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class StageEnd:
-    """How a stage ended.
+    """How a stage ended; `passed` is None without a promotion rule.
 
-    Attributes:
-        passed: Whether its promotion rule was met; None without a rule.
-        progress: Progress in this stage.
-        env_steps: Env steps of all stages to its end: the number of its last checkpoint.
-        chosen: Number of the checkpoint with its best validation; None where weights are not chosen.
+    `env_steps` are those of all stages to its end, the number of its last checkpoint; `chosen` is the number of the
+    checkpoint with its best validation, None where weights are not chosen.
     """
 
     name: str
@@ -58,8 +55,6 @@ class CurriculumState:
     """Current stage of a trial and the history of the stages before it.
 
     Attributes:
-        declared: Plan of the experiment.
-        ended: Stages that have ended.
         progress: Progress in the current stage; budgets and schedules read it.
         values: Latest values of the promotion's metric.
         validated_at: Env steps of the stage at its last validation.

@@ -1,7 +1,6 @@
 """Diagnosis of a trial from its log: where its time goes, and how many runners, environments and learners to try.
 
-With PPO the times of sampling and learning add up; with IMPALA the slower one decides. A custom environment is played
-at random, with all checks.
+With PPO the times of sampling and learning add up; with IMPALA the slower one decides.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class Diagnosis:
 
     Attributes:
         speed: Env steps per second.
-        sampling: Seconds of all runners, in parallel, for 1,000 env steps.
-        learning: Seconds of the learner for 1,000 env steps.
+        sampling, learning: Seconds for 1,000 env steps of all runners, in parallel, and of the learner.
         takes_turns: Whether sampling and learning wait for each other.
         lag: Number of updates between the weights that sampled and those that learn.
         queue: Number of batches that wait for the learner.

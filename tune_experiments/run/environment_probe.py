@@ -1,7 +1,4 @@
-"""Probe of an environment by an episode of random play: agents, spaces, ranges, masks, leaving, limit, rewards, costs.
-
-A run probes its environment before it starts, `doctor` afterwards. All values of a custom environment are checked.
-"""
+"""Probe of an environment by an episode of random play, with all checks, before a run starts and by `doctor`."""
 
 from __future__ import annotations
 
@@ -69,25 +66,19 @@ class Probe:
     """Results of random play in copies of an environment until the first one's episode ends.
 
     Attributes:
-        agents: Names of the agents.
         is_world: Whether it is a `World`, not an environment of another package.
         spaces: Agent -> its observation space in words, where they differ.
         actions: Agent -> its number of actions, or its action space in words.
-        limit: Time limit in env steps.
-        limit_from: Attribute of the environment with the limit; empty if it is assumed; None if the world or the user
-            sets it.
-        observations: Keys with arrays.
-        texts: Keys with texts, each as a phrase.
+        limit: Time limit in env steps; `limit_from` is the attribute that has it, empty if it is assumed, None if it is
+            set.
         legal_share: Share of legal actions; None without masks.
-        seconds: Maximum duration in seconds.
-        env_steps: Length of the first copy's episode, or of its part within this time.
+        env_steps: Length of the first copy's episode, or of its part within `seconds`.
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
         left: Agent -> env step after which it left before the others.
         waits: Whether an agent did not act at some env steps.
         lowest_reward, highest_reward: Of one agent at one env step.
         team_return: Sum of the rewards of the first copy.
-        env_steps_per_second: Env steps per second of one process.
-        megabytes: Memory of one copy; None where it is unknown.
+        env_steps_per_second, megabytes: Speed of one process, and memory of one copy, None where it is unknown.
     """
 
     def __init__(self, world: World, seconds: float) -> None:

@@ -68,13 +68,10 @@ def train_member(
     train: Callable[[Request], None],
     report: Callable[[dict[str, Any], Path], None],
 ) -> None:
-    """Train to the end of each generation with a report to Tune, then to the end.
+    """Train to the end of each generation with a report to Tune, which may end the process in it, then to the end.
 
-    Args:
-        request: Request of the member, with `ends` and `first`.
-        tune_checkpoint: Folder of checkpoints from Tune, in a folder with the name of its trial; None if there is none.
-        train: Trains a request to its `until`.
-        report: Reports a row with the folder of checkpoints; Tune may end the process in it.
+    The request has `ends` and `first`. `tune_checkpoint` is Tune's copy of the checkpoints, in a folder with the name
+    of its trial; `train` trains a request to its `until`; `report` reports a row with the folder of checkpoints.
     """
     folder = Path(request["folder"])
     if tune_checkpoint is not None and tune_checkpoint.parent.name != request["name"]:

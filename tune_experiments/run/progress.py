@@ -25,12 +25,9 @@ COLUMNS = {"return": "episode/return", "success": "episode/success"}
 
 
 class Progress:
-    """The live display of a run; a context manager.
+    """The live display of a run, a context manager: trials with their budgets in env steps, in this order.
 
-    Args:
-        budgets: Trial -> budget in env steps, in the order of the lines.
-        columns: Heading -> key of the row, a number or a word.
-        console: Console to draw on; standard output by default.
+    A column is a heading -> key of the row, a number or a word.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """One run at a time in an object store, which has no locks: a claim file that a running process renews.
 
 A run that finds another's claim watches it for a minute: if it changes, the second run is refused, else the first one
-has been killed. A run that loses its claim uploads nothing more. Two runs that begin in the same second, or a run that
-was suspended for a minute, notice it at the next renewal. Trials do not check the claim.
+has been killed. Two runs that begin in the same second notice it at the next renewal, and the loser uploads nothing
+more.
 """
 
 from __future__ import annotations

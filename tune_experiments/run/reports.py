@@ -1,8 +1,7 @@
 """Reports of a trial's rows beside its log: to Tune, to Weights & Biases, and uploads to a store.
 
-Tune keeps 4 to 20 kB of the driver's memory per report, so reports come at growing intervals: ten seconds at first,
-later a hundredth of the trial's time. Weights & Biases gets the rows if WANDB_PROJECT names a project; its first error
-disables it with one sentence and never stops training.
+Tune keeps 4 to 20 kB of the driver's memory per report, so reports come at growing intervals. Weights & Biases gets the
+rows if WANDB_PROJECT names a project; its first error disables it with one sentence and never stops training.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
-A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first. A stage
-begins in the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
+A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first.
 """
 
 from __future__ import annotations
@@ -45,14 +44,9 @@ CHECKPOINTS = "checkpoints"
 
 
 class Trial(Generic[Config]):
-    """One run of training in its folder.
+    """One run of training in its folder, in this process alone if `is_local`.
 
-    Args:
-        experiment, config, method, seed: What to train.
-        folder: Folder to continue from and to write to.
-        is_tested: Whether it ends with the final evaluation; trials of a search do not.
-        gpus: GPUs of its processes; None takes those of the configuration.
-        is_local: Whether this process does all the work, without Ray.
+    Trials of a search are not tested at the end. Without `gpus` its processes have those of the configuration.
     """
 
     def __init__(
@@ -75,11 +69,9 @@ class Trial(Generic[Config]):
     def run(self, report: Report, until_env_steps: int | None = None, is_time_up: IsTimeUp = never) -> None:
         """Train to the end of the last stage, then evaluate.
 
-        Args:
-            report: Called with each row of the log, and with notices for the progress line.
-            until_env_steps: Stop at a checkpoint there; a later call continues.
-            is_time_up: Stop at a checkpoint after the first row where it returns True. A stage or evaluation that has
-                not begun by then is left to a later call.
+        Rows of the log, and notices for the progress line, are reported. Training stops at a checkpoint at
+        `until_env_steps`, or after the first row at which time is up, and a later call continues; a stage or evaluation
+        that has not begun by then is left to it.
         """
         torch.set_num_threads(1)
         keep_freed_memory()

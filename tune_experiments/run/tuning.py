@@ -109,17 +109,9 @@ def run_trials(
 ) -> dict[str, str]:
     """Run trials until each has finished or failed permanently; trial name -> cause, for those that failed.
 
-    Args:
-        requests: Trials to run.
-        budgets: Trial name -> env steps, for the progress display.
-        concurrent: Number of trials at once.
-        out: Run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
-        columns: Columns of the progress line, heading -> key of the log.
-        uri: URI of the run in an object store; its trials work in temporary folders.
-        has_gpus: GPUs of the cluster that trials may use.
-        searcher: Searcher of Ray Tune that provides the requests one at a time (`as_searcher`).
-        tune_scheduler: Scheduler of Ray Tune, which stops trials or exploits others.
-        watch: Calls the callbacks.
+    `budgets` (env steps by trial) and `columns` (heading -> key of the log) are those of the progress display. Tune's
+    own bookkeeping goes to a new folder in `out/tune`. With the `uri` of a run, trials work in temporary folders. A
+    `searcher` provides the requests one at a time, and a `tune_scheduler` stops trials or lets them exploit others.
     """
     _keep_tune_quiet()
     from ray import tune

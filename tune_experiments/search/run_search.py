@@ -61,13 +61,9 @@ _JUDGED = {
 
 @dataclasses.dataclass(frozen=True)
 class TuneSession:
-    """Trials of one session of Ray Tune.
+    """Trials of one session of Ray Tune, with its searcher and scheduler, if any.
 
-    Attributes:
-        requests: Requests of its trials.
-        searcher: Ray Tune's searcher of requests that depend on the results of earlier ones.
-        tune_scheduler: Scheduler of Ray Tune.
-        dropped: Failed trials -> names of the trials that are not trained to their end.
+    `dropped` is called with the names of failed trials, and returns those that are not trained to their end.
     """
 
     requests: Sequence[Request]

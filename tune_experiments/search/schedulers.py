@@ -1,10 +1,7 @@
-"""Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search.
+"""Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search; both judge single trials.
 
 Tune's state of a killed session is pickled, so a continued search is a new session: ASHA judges the recorded
 validations again, and members of a population continue with the values of their checkpoints.
-
-Both judge single trials. Learning rates and loss weights fall with the budget, so early ranks are unreliable: searches
-stop early only on request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Settings of a search for one method: points of its space, which may come from the command line.
-
-    --search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13 symbolic.hidden_sizes=grid:[64],[64,64]
+"""Settings of a search for one method: points of its space, which `--search-over` may name.
 
 A value depends on the search's seed, the number of the draw and the path alone, so methods have the same values of
 shared paths, and a longer search begins with a shorter one's settings. Setting 0 is the configuration itself.
@@ -32,13 +30,7 @@ _SIGNIFICANT_DIGITS = 3
 
 @dataclass(frozen=True)
 class Setting(Generic[Config]):
-    """One point of the space for one method.
-
-    Attributes:
-        number: Number of the setting; 0 is the configuration that the search started from.
-        config: Configuration to train.
-        values: Path -> value, of the paths that the method uses.
-    """
+    """One point of the space for one method, with the values that the method uses by path; 0 is the start."""
 
     number: int
     config: Config

@@ -1,12 +1,9 @@
 """Methods `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
 
-Worlds of these methods use character ids, so texts reach the model unchanged. Names of actions come from the
-environment: `action_texts` in the observations, or its attribute of this name. The action adapter and a value head
-learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and the names of actions,
-but no texts: the difference to `lora` is due to reading.
-
-Without a model by name, a small one is first trained on texts of random play, to repeat the words of a text. Its corpus
-contains no chosen action and no reward.
+Worlds of these methods use character ids, so texts reach the model unchanged. The action adapter and a value head learn
+by PPO; agents share the model and write no messages. `lora_blind` has the names of actions, but no texts: the
+difference to `lora` is due to reading. Without a model by name, a small one is first trained on texts of random play,
+to repeat the words of a text; its corpus contains no chosen action and no reward.
 """
 
 from __future__ import annotations

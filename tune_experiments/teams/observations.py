@@ -80,12 +80,9 @@ def unread_texts(config: Config) -> list[str]:
 
 
 def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
-    """Divisors of one agent's entries, of an image of its channels; 0 for none.
+    """Divisors of one agent's entries, of an image (H, W, C) of its channels; 0 for none.
 
-    Args:
-        low: lowest value of all entries, or of each, [N, *shape].
-        high: the highest, likewise.
-        is_image: whether the shape is (H, W, C).
+    Bounds are those of all entries, or of each, [N, *shape].
     """
     largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
     if largest.ndim:

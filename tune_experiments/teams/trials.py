@@ -1,11 +1,9 @@
 """One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
-From independent to jointly sampling agents: `ippo` and `mappo` have one policy network that all agents share and a
-probability ratio for each agent; an agent's value is computed from its own observation or from those of all (Yu et al.,
-2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an LSTM,
-`sync_M` draws one of M product policies with them (A Cordial Sync, section 4) with an entropy bonus on its marginals.
-`endi_dis` is `ippo` with an entity divider (EnDi, section 4). `qmix` mixes action values (Rashid et al., 2018), `vdn`
-adds them up (Sunehag et al., 2018). `lora` is a language model (`language.py`).
+`ippo` and `mappo` have one policy network that all agents share and a probability ratio for each agent. `commnet`
+averages the agents' states, `tbone` exchanges messages with an LSTM, `sync_M` draws one of M product policies with them
+(A Cordial Sync, section 4) with an entropy bonus on its marginals. `endi_dis` is `ippo` with an entity divider (EnDi,
+section 4).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The server of a game with a person: local connections only, a secret address, one player at a time.
 
-It binds to loopback. Every request must name this server as its Host, so a foreign name that points here is refused; a
-socket must come from this page, by its Origin; and the address holds a token of 32 random bytes. A player who closes
-the tab may come back to the same address; meanwhile the game waits. aiohttp is imported here and nowhere else.
+Every request must name this server as its Host, a socket must come from this page, by its Origin, and the address holds
+a token of 32 random bytes. A player who closes the tab may come back; meanwhile the game waits.
 """
 
 from __future__ import annotations

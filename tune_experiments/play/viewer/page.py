@@ -1,8 +1,7 @@
 """The page: template, style, script and data in one file that loads and runs nothing else.
 
-A Content-Security-Policy allows the program and the style by their hashes, pictures that the file itself holds, and
-nothing more. The data are JSON in which `<`, `>` and `&` are escaped, so no text can end the element that holds it, and
-the program puts texts into the page as text only.
+A Content-Security-Policy allows the program and the style by their hashes, and pictures that the file itself holds. No
+text in the data can end the element that holds it, and the program puts texts into the page as text only.
 """
 
 from __future__ import annotations
@@ -52,13 +51,7 @@ def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: 
 
 
 def filled(template: Path, data: Any, more_policy: str = "") -> str:
-    """A template `NAME.html` with `NAME.css`, `NAME.js` and data inside, and the policy that allows exactly these.
-
-    Args:
-        template: Path of the template without its suffix.
-        data: JSON data of the program.
-        more_policy: Further directive of the Content-Security-Policy.
-    """
+    """A template `NAME.html` with `NAME.css`, `NAME.js` and JSON data inside, and the policy that allows just these."""
     style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
     allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
