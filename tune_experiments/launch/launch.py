@@ -16,8 +16,7 @@ from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.config_path import with_flags
-from tune_experiments.core.continued import continuation_rules, grown_values
+from tune_experiments.core.config_path import continuation_rules, grown_values, with_flags
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
@@ -31,11 +30,17 @@ from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.cost import cost
 from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.placement import checked_device, min_gpus, trials_that_fit
-from tune_experiments.run.ray_cluster import check_capacity, check_this_machine, ray_cluster, usable_gpus
+from tune_experiments.run.ray_cluster import (
+    check_capacity,
+    check_this_machine,
+    checked_device,
+    min_gpus,
+    ray_cluster,
+    trials_that_fit,
+    usable_gpus,
+)
 from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import (
     Request,
@@ -46,6 +51,7 @@ from tune_experiments.run.request import (
     trained_env_steps,
 )
 from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config
+from tune_experiments.run.speed import cost
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials

@@ -40,7 +40,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.play.team_paths import in_package
 from tune_experiments.run.curriculum_state import restore_curriculum
-from tune_experiments.run.placement import checked_device
+from tune_experiments.run.ray_cluster import checked_device
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 

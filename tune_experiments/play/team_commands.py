@@ -309,7 +309,7 @@ def pack_team(command: Pack, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print the breakdown of a trial's time, flags to try, and a check of its environment."""
     from tune_experiments.play.loading import find_checkpoint
-    from tune_experiments.run.doctor import examine
+    from tune_experiments.run.speed import examine
 
     checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE

@@ -23,7 +23,7 @@ from typing import Any
 
 from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import ABSENT
-from tune_experiments.core.continued import Difference, Rules, find_differences
+from tune_experiments.core.config_path import Difference, Rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts

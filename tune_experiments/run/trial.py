@@ -19,7 +19,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.continued import grown_values
+from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
@@ -35,7 +35,7 @@ from tune_experiments.run.final_evaluation import (
     save_figure_data,
     write_test_results,
 )
-from tune_experiments.run.placement import Gpus
+from tune_experiments.run.ray_cluster import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import IsTimeUp, Report, StageTraining, never
 from tune_experiments.run.trial_errors import ERROR_FILE

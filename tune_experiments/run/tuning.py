@@ -22,16 +22,15 @@ from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.placement import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
+from tune_experiments.run.ray_cluster import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.remote_sync import synced_folder
 from tune_experiments.run.reports import PacedReport, WandbLogger, report_and_upload, with_scores
 from tune_experiments.run.request import Request, is_past, make_plan
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
-from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure
-from tune_experiments.run.trial_storage import waiting_for_storage
+from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure, waiting_for_storage
 from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3

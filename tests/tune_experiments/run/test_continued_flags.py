@@ -9,8 +9,7 @@ import torch
 from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.core.config_json import config_to_json, is_configuration
-from tune_experiments.core.config_path import flag_name
-from tune_experiments.core.continued import continuation_rules, find_differences
+from tune_experiments.core.config_path import continuation_rules, find_differences, flag_name
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
