@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import CONTINUED
 from tune_experiments.core.config_json import (
     ABSENT,
+    Config,
     DataclassInstance,
     config_from_json,
     config_to_json,
@@ -25,8 +26,6 @@ from tune_experiments.core.config_json import (
     is_configuration,
 )
 from tune_experiments.core.errors import UserError
-
-Config = TypeVar("Config", bound=DataclassInstance)
 
 
 def value_at(config: object, path: str) -> Any:

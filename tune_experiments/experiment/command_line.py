@@ -14,7 +14,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
@@ -22,13 +22,12 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_distinct, check_ranges
-from tune_experiments.core.config_json import DataclassInstance
+from tune_experiments.core.config_json import Config
 from tune_experiments.core.config_path import flag_name, match_name, normalise_methods, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.experiment.config_file import ConfigFile, read_config_file
 
-Config = TypeVar("Config", bound=DataclassInstance)
 DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """A seed as NumPy, torch and RLlib all take it."""

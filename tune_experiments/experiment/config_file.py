@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json
+from tune_experiments.core.config_json import Config, DataclassInstance, config_from_json, config_to_json
 from tune_experiments.core.config_path import flag_name, leaves, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
@@ -17,7 +17,6 @@ from tune_experiments.core.files import write_atomically
 CONFIG_YAML = "config.yaml"
 CUSTOM = "custom"
 """Name of the preset of a configuration from Python."""
-Config = TypeVar("Config", bound=DataclassInstance)
 Options = TypeVar("Options", bound=DataclassInstance)
 _EXPERIMENT = "experiment"
 _NOT_WRITTEN = ("out", "config")

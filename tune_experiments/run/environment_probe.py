@@ -20,6 +20,7 @@ from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import StepResult
 from rl_envs.testing.contract import EpisodeCheck, check_observations
+from rl_envs.testing.recorder import difference, play, with_texts
 from rl_envs.testing.requirement import require
 from rl_envs.wrappers.custom.declaration import raised
 from rl_envs.wrappers.custom.values import space_repr
@@ -167,6 +168,7 @@ class Probe:
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         total = "the team's sum is always 0" if self.is_zero_sum else f"team return {self.team_return:.3g}"
         nobody = "nobody" if self.ended else "nobody so far"
+        memory = f"{self.megabytes:,.0f} MB" if (self.megabytes or 0) >= 1 else "less than 1 MB"
         limit_from = f"from {self.limit_from}" if self.limit_from else "assumed, because the environment declares none"
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
@@ -177,7 +179,7 @@ class Probe:
             ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
-            ("memory", "not known" if self.megabytes is None else f"{_megabytes(self.megabytes)} a copy"),
+            ("memory", "not known" if self.megabytes is None else f"{memory} a copy"),
         ]
 
     def lines(self) -> list[str]:
@@ -228,24 +230,18 @@ class _CheckedWorld:
 
     def check_restored(self, other: World) -> None:
         """Restore a snapshot into another world; CustomEnvError if the two do not play on alike, as resuming needs."""
-        draws, obs = np.random.default_rng(0), self._world.observe()
+        world, advice = self._world, "keep what the future depends on in `state`, and draw from `chance`"
         with self._raising("snapshot and restore"):
-            again = other.restore(self._world.snapshot())
+            restored = other.restore(world.snapshot())
         if other.restarted is not None and other.restarted.any():
             return
-        self._require_same([*obs.values()], [again[key] for key in obs])
-        for _ in range(_RESTORED_ENV_STEPS):
-            actions = random_legal_actions(self._world, obs, draws)
-            with self._raising("step"):
-                (obs, *own, _), (again, *others, _) = self._world.step(actions), other.step(actions)
-            self._require_same([*obs.values(), *own], [*(again[key] for key in obs), *others])
-
-    def _require_same(self, own: Sequence[Array], others: Sequence[Array]) -> None:
-        """CustomEnvError unless the arrays of the world and of its restored copy are equal."""
+        with self._raising("step"):
+            own, others = (
+                [with_texts(one, {key: value.copy() for key, value in obs.items()}), *play(one, _RESTORED_ENV_STEPS)]
+                for one, obs in ((world, world.observe()), (other, restored))
+            )
         with self._violating():
-            pairs = zip(own, others, strict=True)
-            advice = "keep what the future depends on in `state`, and draw from `chance`"
-            require(all(np.array_equal(*pair) for pair in pairs), f"a restored game has another future: {advice}")
+            require(difference(own, others) is None, f"a restored game has another future: {advice}")
 
     @contextlib.contextmanager
     def _raising(self, method: str) -> Iterator[None]:
@@ -352,10 +348,6 @@ def _resident_megabytes() -> float | None:
 
 def _number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1e30 else ("inf" if value > 0 else "-inf")
-
-
-def _megabytes(size: float) -> str:
-    return f"{size:,.0f} MB" if size >= 1 else "less than 1 MB"
 
 
 def _listed(names: Sequence[str]) -> str:
