@@ -33,7 +33,6 @@ def is_configuration(value: object) -> TypeGuard[DataclassInstance]:
 
 
 IMPORTED = "imported"
-"""Marks the type of a text that names a module."""
 ModuleName: TypeAlias = Annotated[str, IMPORTED]
 """`package.module` or `package.module:NAME`: imported when the configuration is used."""
 _SHORT = reprlib.Repr()

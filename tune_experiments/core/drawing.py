@@ -24,7 +24,6 @@ class Missing:
 
 
 Drawn: TypeAlias = Path | Missing
-"""A file that was written, or what is missing."""
 
 
 def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:

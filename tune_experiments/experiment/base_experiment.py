@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 PACKAGE = "tune_experiments"
 TEST_EPISODES = 100
-"""Number of episodes of the default test where a configuration has no `test_episodes`."""
 _COMMON_RANGES = {
     "episode_length": COUNT,
     "tvd": PROPORTION,
@@ -52,7 +51,6 @@ class HasMethods(DataclassInstance, Protocol):
 
 
 Config = TypeVar("Config", bound=HasMethods)
-"""Type of the configurations of an experiment."""
 
 
 class BaseExperiment(ABC, Generic[Config]):

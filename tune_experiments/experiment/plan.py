@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Episodes = dict[str, np.ndarray]
 """Metric -> value per episode, [K] float64; keys that start with `_` are arrays for figures."""
 RANDOM = "random"
-"""Method name of the random policy over legal actions."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,6 @@ from tune_experiments.run.run_folder import changed_flags, describe_models, with
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
-"""Largest size of a saved file in bytes."""
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+)((?:; \w+(?: [\w.-]+)+)*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
 _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)

@@ -20,7 +20,6 @@ from rl_models.networks.matching import CELLS
 ATTENTION = "attention/"
 _MAX_ROWS = 32
 _MAX_LENGTH = 600
-"""Words of a text that a map shows."""
 
 
 @dataclass(frozen=True)

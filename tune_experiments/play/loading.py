@@ -46,7 +46,6 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
 _IS_FIRST = "is_first"
-"""Key of `is_first` among the observations that are moved to the device."""
 
 
 class LoadedPolicy:

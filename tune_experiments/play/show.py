@@ -22,7 +22,6 @@ from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 PAGE = "episodes.html"
-"""The page in a run folder."""
 PAGE_MAX_STEPS = 160
 """Env steps of an episode on the page that a run writes at its end."""
 GENERATOR = b'content="Concord, page of episodes"'
@@ -30,7 +29,6 @@ MAX_EPISODES = 64
 _POINTS = 120
 _MAX_CURVES = 40
 _GROUPS = ("episode/", "valid/", "policy/", "loss/")
-"""Prefixes of the metrics that are drawn, in this order."""
 
 
 def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:

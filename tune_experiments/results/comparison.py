@@ -20,7 +20,6 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, describe_range
 
 Runs: TypeAlias = Mapping[str, Sequence[Result]]
-"""Name of a run -> its results."""
 Scores: TypeAlias = Sequence[Sequence[float]]
 """For each of M tasks one score per seed."""
 RESAMPLES = 10_000

@@ -36,7 +36,6 @@ RANGES = (
 )
 """How a caption explains cells with a range of seeds."""
 _GAP = 2
-"""Between two columns of a terminal's table."""
 
 # method -> metric -> the number that the paper prints; every cell is optional.
 PaperNumbers = Mapping[str, Mapping[str, float]]

@@ -33,14 +33,12 @@ _COPIES, _BATCHED_COPIES = 2, 32
 _MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
 _RESTORED_ENV_STEPS = 20
-"""Number of env steps that a restored world is compared with the original."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
 _KEYS_WITH_OWN_LINES = ("agent", _LEGAL, _ALIVE, _DECIDES)
-"""Observation keys that have lines of their own."""
 
 
 @dataclass(frozen=True)

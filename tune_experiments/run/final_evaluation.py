@@ -23,7 +23,6 @@ from tune_experiments.run.curriculum_state import CurriculumState
 TEST_RESULTS_FILE = "test_results.json"
 """File with the test results of a finished trial, written last; no results for an untested trial."""
 _FIGURE_DATA = "_figures.npz"
-"""Ending of files with data for figures."""
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 

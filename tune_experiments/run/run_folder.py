@@ -33,7 +33,6 @@ from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
 SCHEMA_VERSION = 4
-"""Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it declared before training; null until then, so that nothing
@@ -45,7 +44,6 @@ CHANGED = "changed"
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
-"""Maximum number of differences in an error message."""
 _SET_ASIDE = ".of_other_flags"
 """Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 

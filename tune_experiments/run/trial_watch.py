@@ -15,9 +15,7 @@ from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.trial import CHECKPOINTS
 
 _MAX_POLL_SHARE = 0.02
-"""Largest share of time spent polling."""
 _MIN_POLL_SECONDS = 1.0
-"""Shortest time between polls, in seconds."""
 
 
 class Callback:

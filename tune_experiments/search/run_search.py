@@ -56,7 +56,6 @@ _JUDGED = {
     "score is the mean over the validations of the last generation; values are those of the end. Each "
     f"exploit is in {EXPLOITS_FILE} of its trial.",
 }
-"""Sentences of search.md on scores."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -40,7 +40,6 @@ BLIND = LANGUAGE_METHODS[1]
 DIVIDED_METHOD = "endi_dis"
 """Method whose agents divide entities among themselves."""
 Q_METHODS = ("qmix", "vdn")
-"""Methods that learn action values."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
 
 
 def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
-    """The team of `lora` or `lora_blind` with its initial weights; UserError if the model cannot be loaded."""
+    """The team of `lora` or `lora_blind` with its initial weights."""
     with contextlib.closing(make_world(config, method=method)) as world:
         game = text_game(config, world, method == BLIND)
     row = config.language
@@ -52,10 +52,7 @@ def language_policy(config: Config, method: str, seed: int, trial_folder: Path |
     if kept is not None and kept.is_dir():
         team = dataclasses.replace(team, language=dataclasses.replace(team.language, model=str(kept)))
     texts = functools.partial(corpus, config)
-    try:
-        return language_team(team, game, world.num_agents, cast(int, world.action_spec), texts, seed)
-    except LanguageModelError as error:
-        raise UserError(str(error)) from error
+    return language_team(team, game, world.num_agents, cast(int, world.action_spec), texts, seed)
 
 
 def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
@@ -121,8 +118,5 @@ def save_model(config: Config, method: str, folder: Path) -> None:
     """Copy the small model into a trial's folder."""
     if method not in LANGUAGE_METHODS or config.language.team.language.model:
         return
-    try:
-        small = config.language.team.language.small
-        keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(functools.partial(corpus, config), small))
-    except LanguageModelError as error:
-        raise UserError(str(error)) from error
+    small = config.language.team.language.small
+    keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(functools.partial(corpus, config), small))

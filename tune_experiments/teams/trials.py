@@ -45,7 +45,6 @@ from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, probe_environment, training_world
 
 CORDIAL = "_cordial"
-"""Suffix of the methods with CORDIAL."""
 VALIDATION_SEED, TEST_SEED = 101, 202
 
 

@@ -31,9 +31,7 @@ from tune_experiments.play.spectator import checked_drawing
 from tune_experiments.play.viewer.page import ShownTeam, encode_png, render_page
 
 MAX_MESSAGE = 500
-"""Characters of a message that a person writes."""
 MAX_STEPS = 5_000
-"""Env steps of an episode; a longer one ends there."""
 _USUAL_KEYS = {
     "up": "ArrowUp",
     "north": "ArrowUp",

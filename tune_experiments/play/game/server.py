@@ -21,7 +21,6 @@ from tune_experiments.play.game.human_game import HumanGame, RefusedError
 from tune_experiments.play.viewer.page import filled
 
 _MAX_REQUEST_BYTES = 16_384
-"""Largest size of a player's message, in bytes."""
 _HEARTBEAT_SECONDS = 20.0
 _TEMPLATE = Path(__file__).parent / "game"
 OCCUPIED = 4409

@@ -20,9 +20,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
 MAX_COLUMNS = 3
-"""Largest number of panels side by side."""
 _CHARACTER_INCHES = 0.06
-"""Width of a character of a remark, generously."""
 
 
 @dataclass(frozen=True)
