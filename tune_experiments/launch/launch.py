@@ -26,7 +26,6 @@ from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.report import show_results
-from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
@@ -45,7 +44,6 @@ from tune_experiments.run.remote_sync import RemoteSync, open_run
 from tune_experiments.run.request import (
     Request,
     Slice,
-    get_checkpoint_step,
     make_plan,
     make_request,
     trained_env_steps,
@@ -143,14 +141,6 @@ class Session(Generic[Config]):
                             f"until --seeds includes {seed}"
                         )
 
-    def _config_as_trained(self) -> Config:
-        """The configuration with the processes that train."""
-        workers = getattr(self.config, "workers", None)
-        if not (self.options.local and isinstance(workers, Workers)):
-            return self.config
-        config: Any = self.config
-        return cast(Config, replace(config, workers=workers.in_one_process()))
-
     def _describe_progress(self, requests: Sequence[Request]) -> str:
         """Progress of a run whose slice is over."""
         done = budget = 0
@@ -192,7 +182,10 @@ class Session(Generic[Config]):
         has_paper = self.experiment.reference_preset in self.experiment.presets
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  {'differs from the paper' if has_paper else 'note'}: {deviation}")
-        if steps := self.experiment.optimiser_steps(self._config_as_trained()):
+        config, workers = self.config, getattr(self.config, "workers", None)
+        if self.options.local and isinstance(workers, Workers):
+            config = cast(Config, replace(cast(Any, config), workers=workers.in_one_process()))
+        if steps := self.experiment.optimiser_steps(config):
             self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
         announced = announcements(comparisons, self.experiment.methods(self.config))
@@ -219,7 +212,9 @@ class Session(Generic[Config]):
         requests = self._left(sessions, ())
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
-        begun = self._continued(requests, plans)
+        begun = {request["name"]: steps for request in requests if (steps := trained_env_steps(request))}
+        for name, steps in begun.items():
+            self.console.print(f"{name} continues from {steps:,} of {plans[name].budget_env_steps:,} env steps")
         knows_models = self._note_models()
         if self.sync is not None:
             self.sync.push()  # recorded before training, so that comparisons are declared in advance
@@ -256,16 +251,6 @@ class Session(Generic[Config]):
         if left:
             raise KeyboardInterrupt
         return failures
-
-    def _continued(self, requests: list[Request], plans: Mapping[str, Plan]) -> dict[str, int]:
-        """Print which trials continue; env steps of each by name."""
-        begun: dict[str, int] = {}
-        for request in requests:
-            name, plan = request["name"], plans[request["name"]]
-            if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
-                begun[name] = get_checkpoint_step(newest)
-                self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
-        return begun
 
     def _note_models(self) -> bool:
         """Print and record the pretrained weights of this session; whether all are on this machine."""
