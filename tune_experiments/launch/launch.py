@@ -240,9 +240,7 @@ class Session(Generic[Config]):
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
-            watch.poll(is_due=True)
-            if watch.failure is not None:
-                raise watch.failure
+            watch.finish()
         # After Control-C Tune returns the results so far.
         left = self._left(sessions, failures)
         if self.slice is not None and self.slice.is_over:

@@ -64,6 +64,12 @@ class TrialWatch:
         now = time.monotonic()
         self._next_at = now + max(_MIN_POLL_SECONDS, (now - began) / _MAX_POLL_SHARE)
 
+    def finish(self) -> None:
+        """Call the callbacks for the last time; raise the error that one has raised."""
+        self.poll(is_due=True)
+        if self.failure is not None:
+            raise self.failure
+
 
 class _Trial:
     """Reported rows and checkpoints of one trial; a restarted trial may write a row again."""
