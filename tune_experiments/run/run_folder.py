@@ -95,11 +95,6 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         """Path of results.jsonl."""
         return self.path / RESULTS_FILE
 
-    @property
-    def plots(self) -> Path:
-        """Folder of the figures."""
-        return self.path / "plots"
-
     def trial(self, name: str) -> Path:
         """The folder of one trial (created)."""
         folder = self.path / "trials" / name

@@ -39,19 +39,15 @@ class PendingTrials:
         found = missing_capacity()
         if found is None:
             return None
-        minutes = (now - self._since[late[0]]) / 60
-        return late[0], _sentence(minutes, len(late) - 1, needed[late[0]], *found)
-
-
-def _sentence(minutes: float, others: int, needed: Amounts, total: Amounts, free: Amounts) -> str:
-    wanted = {name: amount for name, amount in needed.items() if amount > 0}
-    asked = " and ".join(f"{amount:g} {name}" for name, amount in wanted.items())
-    there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
-    return (
-        f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster has "
-        f"{there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give the "
-        "same command to a larger cluster"
-    )
+        (total, free), minutes, others = found, (now - self._since[late[0]]) / 60, len(late) - 1
+        wanted = {name: amount for name, amount in needed[late[0]].items() if amount > 0}
+        asked = " and ".join(f"{amount:g} {name}" for name, amount in wanted.items())
+        there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
+        return late[0], (
+            f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster has "
+            f"{there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give "
+            "the same command to a larger cluster"
+        )
 
 
 def missing_capacity() -> tuple[Amounts, Amounts] | None:

@@ -187,7 +187,7 @@ class Search:
         for method, ranked in ranking.items():
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)
-        drawn = attempt("figure of the search", lambda: draw_scores(folder.plots, ranking, objective))
+        drawn = attempt("figure of the search", lambda: draw_scores(out / "plots", ranking, objective))
         for line in describe_drawings(list(drawn)):
             console.print(line)
         write_hparams(out, ranking, objective)

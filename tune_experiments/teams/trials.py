@@ -45,6 +45,7 @@ from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, probe_environment, training_world
 
 CORDIAL = "_cordial"
+"""Suffix of the methods with CORDIAL."""
 VALIDATION_SEED, TEST_SEED = 101, 202
 
 
@@ -87,8 +88,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
     if method in Q_METHODS:
         width = 0 if method == "vdn" else config.qmix.mixing_hidden_size
         return qmix_parts_team(network, parts, agents, cast(int, actions), width, seed)
-    words = method.split("_")  # sync_4_cordial: sync with four components
-    kind, components = cast(Kind, words[0]), int(words[1]) if words[0] == "sync" else 1
+    kind, components = _kind(method)
     legal, remembers = "legal" in world.observation_spec, is_recurrent(network)
     return parts_team(network, parts, agents, actions, kind, components, legal, seed, remembers)
 
@@ -174,6 +174,12 @@ def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: s
         return found | (division_probe(output, obs) if MASK in output.extras else {})
 
     return play_episodes(make_world(config, episodes, method=method), seed, policy, probe=measure)
+
+
+def _kind(method: str) -> tuple[Kind, int]:
+    """`sync_4_cordial` -> sync with four components."""
+    words = method.split("_")
+    return cast(Kind, words[0]), int(words[1]) if words[0] == "sync" else 1
 
 
 def _learner(config: Config, method: str) -> Any:
