@@ -44,9 +44,9 @@ class PendingTrials:
         asked = " and ".join(f"{amount:g} {name}" for name, amount in wanted.items())
         there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
         return late[0], (
-            f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster has "
-            f"{there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give "
-            "the same command to a larger cluster"
+            f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster "
+            f"has {there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or "
+            "give the same command to a larger cluster"
         )
 
 
