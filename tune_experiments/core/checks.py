@@ -3,8 +3,6 @@
 A range is part of the field's type, as `games: PositiveInt = 256`; `nan` and `inf` are never in range.
 """
 
-from __future__ import annotations
-
 import functools
 import typing
 from typing import Any

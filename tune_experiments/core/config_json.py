@@ -4,8 +4,6 @@ What is read is written again and compared, so missing fields and values of anot
 so a configuration from an untrusted folder can be read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -1,7 +1,5 @@
 """Read, replace, print and compare fields of a configuration by dotted path, such as `learner.gamma`."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -3,8 +3,6 @@
 All drawing code is called by `attempt` (a file) or `attempt_part` (a part of a file).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The exception for errors that the user can correct: printed as one sentence, without a traceback."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

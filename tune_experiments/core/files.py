@@ -1,7 +1,5 @@
 """Atomic writes of small files (temporary file, flush, rename), and checked reads."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Folders and URIs of object stores on the command line; `az://...`, of an unknown scheme, is not a folder `az:`."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@
 errors and exits with code 2.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import sys

@@ -1,7 +1,5 @@
 """Configuration files: `--config FILE.yaml`, and the config.yaml in a run folder, which repeats the run."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping

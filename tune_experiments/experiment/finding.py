@@ -4,8 +4,6 @@ Importing a module runs its code. Names that the user gives are imported; names 
 their module (`allow`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Environments on the GPU of a trial's own process, for classes that also support torch."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import TypeVar

@@ -9,8 +9,6 @@ The defaults of inherited fields are arguments of the class, so their types and 
 field with another meaning is declared again, with its own docstring.
 """
 
-from __future__ import annotations
-
 import typing
 from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict

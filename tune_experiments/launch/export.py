@@ -1,7 +1,5 @@
 """`concord export`, results of runs as CSV, Parquet or LaTeX; and results of several runs, also for `compare`."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

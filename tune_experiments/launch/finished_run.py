@@ -8,8 +8,6 @@ Callbacks run in the driver and are never sent to a trial or stored. An error in
 it continues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One run of an experiment from its configuration to its tables: called by the command line and by `Experiment.run`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

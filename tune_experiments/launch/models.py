@@ -1,7 +1,5 @@
 """`concord models`: list the available pretrained models, and fetch one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

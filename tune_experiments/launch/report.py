@@ -1,7 +1,5 @@
 """Tables, figures and videos of a run folder, at the end of a run and by the command `table`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ In a document such a table stands between `<!-- table: NAME -->` and `<!-- end -
 those of the saved file beside the document.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -4,8 +4,6 @@ A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words
 that holds several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Lines of text above or below the frames of a video, and frames of larger pixels."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass

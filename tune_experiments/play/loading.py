@@ -5,8 +5,6 @@ caller names its module, `load_policy(path, allow=["package.module"])`, so openi
 its code.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence

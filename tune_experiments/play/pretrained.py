@@ -8,8 +8,6 @@
 A card holds the first joint actions of one episode, so that a test detects changes of environments and networks.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a run or of teams, which all play the same starts: written by `show` and at the end of every run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

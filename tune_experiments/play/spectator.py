@@ -1,7 +1,5 @@
 """Spectators of a playing team: images and notes of a step that a page shows beside the common parts."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Paths of trained teams, those of the package among them. Importing this file loads no torch."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Figures of all experiments: learning curves of a run, and drawings of each method's team."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path

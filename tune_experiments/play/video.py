@@ -1,7 +1,5 @@
 """An episode as an animated GIF, or as an MP4 file, with sound where there is any."""
 
-from __future__ import annotations
-
 import io
 import os
 import tempfile

@@ -5,8 +5,6 @@ interval over seeds, a difference Welch's. Interquartile mean, probability of im
 several tasks are those of Agarwal et al. (2021), with their stratified bootstrap over seeds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The main comparison of a table, which is printed before the run, and its verdict under the table."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

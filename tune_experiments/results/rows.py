@@ -1,7 +1,5 @@
 """`results.jsonl`: one line per result of a run. Tables are made from these lines alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

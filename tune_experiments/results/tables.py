@@ -4,8 +4,6 @@ Several seeds: the mean over seeds with Student's t interval, or their range whe
 One seed: its value with the interval over its episodes. The caption says which.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

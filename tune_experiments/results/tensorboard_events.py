@@ -1,7 +1,5 @@
 """One TensorBoard event file over env steps, written synchronously: without threads and without torch."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 It depends only on training, not on clocks or files, so a resumed trial goes through the same stages.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

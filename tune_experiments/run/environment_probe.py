@@ -1,7 +1,5 @@
 """Probe of an environment by an episode of random play, with all checks, before a run starts and by `doctor`."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

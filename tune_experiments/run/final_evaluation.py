@@ -1,7 +1,5 @@
 """Evaluation of a trained policy, and the files with its results and data for figures."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

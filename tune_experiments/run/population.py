@@ -4,8 +4,6 @@ After each generation it reports its folder of checkpoints to Tune, because Tune
 Given another member's folder and changed values, it continues from those weights with these values.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence

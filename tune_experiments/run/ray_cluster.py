@@ -3,8 +3,6 @@
 A cluster started here binds to loopback and has an access token, both for the lifetime of this process.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import math

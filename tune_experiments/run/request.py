@@ -4,8 +4,6 @@ A run in slices stops at checkpoints after a number of seconds, and the same com
 training at once: a slice ends between two rows of a log, without an extra validation.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 With PPO the times of sampling and learning add up; with IMPALA the slower one decides.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

@@ -3,8 +3,6 @@
 A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Errors of a trial: wrong inputs and mistakes in code, after which it is not restarted, and those of its disk."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 import tempfile

@@ -3,8 +3,6 @@
 An error in a callback ends the run. For a run in an object store all calls come at its end.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reports of Tune's trials for the progress display and for callbacks; and trials that wait for resources."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping

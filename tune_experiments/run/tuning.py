@@ -1,7 +1,5 @@
 """Trials with Ray Tune, where a trial whose process dies is restarted from its own checkpoint, or in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

@@ -3,8 +3,6 @@
 All methods have the same number of settings. Trials that are compared during training share a session of Ray Tune.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

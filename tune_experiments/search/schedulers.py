@@ -4,8 +4,6 @@ Tune's state of a killed session is pickled, so a continued search is a new sess
 validations again, and members of a population continue with the values of their checkpoints.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ A value depends on the search's seed, the number of the draw and the path alone,
 shared paths, and a longer search begins with a shorter one's settings. Setting 0 is the configuration itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

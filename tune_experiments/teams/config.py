@@ -1,7 +1,5 @@
 """Every setting of a run on any environment, with the laptop's values as defaults."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any, Literal

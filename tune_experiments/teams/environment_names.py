@@ -4,8 +4,6 @@ Workers and run folders import an environment by its name. An object without one
 the main script) trains in this process under a temporary name.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import json

@@ -6,8 +6,6 @@ difference to `lora` is due to reading. Without a model by name, a small one is 
 to repeat the words of a text; its corpus contains no chosen action and no reward.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Output of `concord envs` and `concord methods`: one line for each environment and each method."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

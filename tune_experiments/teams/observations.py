@@ -1,7 +1,5 @@
 """Observations as inputs of networks: parts, their divisors, and notes about them."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

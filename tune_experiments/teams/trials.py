@@ -6,8 +6,6 @@ averages the agents' states, `tbone` exchanges messages with an LSTM, `sync_M` d
 section 4).
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Worlds of the configured environment, for each method, and their inspection before a run."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

@@ -5,8 +5,6 @@ NAME.safetensors    start/KEY snapshot of the world; obs/KEY [T, N, ...]; action
 NAME.json           experiment, configuration, method, seed, which agent the person was, and the messages
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

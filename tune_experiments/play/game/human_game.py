@@ -3,8 +3,6 @@
 The policy acts for all agents; the person's action and message replace those of one agent.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import string

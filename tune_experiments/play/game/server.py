@@ -4,8 +4,6 @@ Every request must name this server as its Host, a socket must come from this pa
 a token of 32 random bytes. A player who closes the tab may come back; meanwhile the game waits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -4,8 +4,6 @@ A Content-Security-Policy allows the program and the style by their hashes, and 
 text in the data can end the element that holds it, and the program puts texts into the page as text only.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

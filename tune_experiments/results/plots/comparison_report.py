@@ -4,8 +4,6 @@ One panel per metric, one line per method: seeds as strokes, the mean filled, th
 over seeds are solid, those over the episodes of one seed dotted.
 """
 
-from __future__ import annotations
-
 import textwrap
 import warnings
 from collections.abc import Sequence
