@@ -203,8 +203,8 @@ def continuation_rules(config: DataclassInstance, path: str = "", inherited: str
         rule = next(stated, inherited)
         if is_configuration(value):
             found |= continuation_rules(value, f"{place}.", rule)
-        elif rule is not None:
-            found[place] = rule
+        elif rule not in (None, "stays"):
+            found[place] = str(rule)
     return found
 
 
