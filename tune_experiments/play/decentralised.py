@@ -5,8 +5,6 @@ between agents, as the raw bytes of the tensor; it closes its own ends, so that 
 processes sample with the same seed, so no sampled action or component is sent. Every wait has a timeout.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import multiprocessing
@@ -18,7 +16,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -63,8 +61,8 @@ class MessageStats:
     messages: int = 0
     bytes: int = 0
 
-    def __add__(self, other: MessageStats) -> MessageStats:
-        return MessageStats(self.messages + other.messages, self.bytes + other.bytes)
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.messages + other.messages, self.bytes + other.bytes)
 
 
 class MessageChannel:

@@ -1,12 +1,10 @@
 """One live line per trial while a run trains; plain lines at intervals if the output is no terminal."""
 
-from __future__ import annotations
-
 import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import rich.progress
 from rich.console import Console
@@ -76,7 +74,7 @@ class Progress:
         if not self._console.is_terminal:
             self._print(self._line(task))
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 

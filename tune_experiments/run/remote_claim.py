@@ -5,8 +5,6 @@ has been killed. Two runs that begin in the same second notice it at the next re
 more.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -15,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from tune_experiments.core.errors import UserError
 
@@ -49,7 +47,7 @@ class Claim:
         if self._lost is not None:
             raise self._lost
 
-    def __enter__(self) -> Claim:
+    def __enter__(self) -> Self:
         self._refuse_active_owner()
         self._write()
         time.sleep(PROPAGATION_SECONDS)

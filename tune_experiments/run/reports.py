@@ -4,14 +4,12 @@ Tune keeps 4 to 20 kB of the driver's memory per report, so reports come at grow
 rows if WANDB_PROJECT names a project; its first error disables it with one sentence and never stops training.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tune_experiments.core.errors import first_line
 from tune_experiments.results.trial_log import SCORE, finite
@@ -43,7 +41,7 @@ class PacedReport:
             self._sent_at = now
             self._send()
 
-    def __enter__(self) -> PacedReport:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -68,7 +66,7 @@ class WandbLogger:
         self._id = hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:16]
         self._run: Any = None
 
-    def __enter__(self) -> WandbLogger:
+    def __enter__(self) -> Self:
         if os.environ.get(PROJECT):
             self._disable_on_error(self._begin)
         return self

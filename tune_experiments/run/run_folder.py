@@ -8,8 +8,6 @@
 A folder with other files is refused.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -19,7 +17,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import ABSENT
@@ -70,7 +68,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         experiment: str,
         seeds: Sequence[int] = (),
         rules: Rules = MappingProxyType({}),
-    ) -> RunFolder:
+    ) -> Self:
         """Create the folder of a run, or continue it.
 
         UserError if the folder is not writable, in use, or not of this experiment, or if a change is not allowed. A run
