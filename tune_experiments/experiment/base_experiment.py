@@ -102,9 +102,8 @@ class BaseExperiment(ABC, Generic[Config]):
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test a trained policy; by default in `--test-episodes` episodes of `test_world`.
 
-        Returns:
-            Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` instead of the name adds
-            a condition of the test, or another player.
+        The result is name of an environment -> metric -> one value per episode, [K] float64. A `Tested` instead of the
+        name adds a condition of the test, or another player.
         """
         world = self.test_world(config, getattr(config, "test_episodes", TEST_EPISODES), method)
         name = type(world).__name__.lower()

@@ -193,9 +193,7 @@ def to_parquet(columns: Mapping[str, Sequence[Any]]) -> bytes:
 def to_latex(runs: Mapping[str, Sequence[PaperTable]], metrics: Sequence[str] = ()) -> str:
     r"""Tables for LaTeX's package booktabs, one `table` environment for each title, with captions of runs as comments.
 
-    Args:
-        runs: Name of a run -> its tables; the tables of several runs have a column that names the run.
-        metrics: Columns to include; by default all. A table without any of them is left out.
+    The tables of several runs have a column that names the run; a table without any of the metrics is left out.
     """
     by_title: dict[str, list[tuple[str, PaperTable]]] = {}
     for run, tables in runs.items():

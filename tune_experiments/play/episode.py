@@ -32,14 +32,10 @@ _MAX_JOINT_WIDTH = 24
 
 @dataclass(frozen=True)
 class AgentStep:
-    """Record of one agent at one step.
+    """Record of one agent at one step: its action, "" while it is busy with an earlier one.
 
-    Attributes:
-        action: Name of its action; "" while it is busy with an earlier one.
-        likely: Its most probable actions with their probabilities; empty if the policy has no marginals.
-        message: Text that it wrote to the others; "" for none.
-        attention: Maps over what it reads.
-        entities: Names of the entities that its mask keeps; None without an entity divider.
+    `likely` has its most probable actions with their probabilities, and is empty if the policy has no marginals;
+    `entities` has names of those that its mask keeps, and is None without an entity divider.
     """
 
     action: str
@@ -58,7 +54,6 @@ class Step:
         joint: Joint policy of two agents, [A, A] float32, or None.
         weights: Weights of the M components of a mixture; empty for one component.
         texts: Observation key -> text that the first agent reads.
-        notes: Further notes, such as a planner's goals.
         rewards: Reward of each agent for this step.
     """
 
@@ -73,17 +68,15 @@ class Step:
 
 @dataclass
 class Episode:
-    """A recorded episode.
+    """A recorded episode; what is unknown is empty.
 
     Attributes:
-        title: Seed and world of the start.
-        start: Digest of the world's state at the start.
-        last_picture, last_notes: Picture of the world, and notes, after the last step.
+        title, start: Seed and world of the start, and digest of the world's state there.
         metrics: Metrics of the episode; empty if it was cut.
-        colours: Colours of the agents in the pictures, as CSS writes them; empty where they have none.
+        colours: Colours of the agents in the pictures, as CSS writes them.
         story: What the agents must do and how they win.
         legend: What is in the pictures, each with its colour.
-        ending: Why the episode ended, and whether the team won; empty where that is unknown.
+        ending: Why the episode ended, and whether the team won.
         missing: Part that cannot be shown, such as "pictures" -> cause.
     """
 
@@ -120,11 +113,9 @@ class EpisodeRecorder:
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def record_actions(self, obs: Arrays, actions: Any) -> None:
-        """Record the team's actions, before the world is stepped.
+        """Record the team's actions, [B, N] int or factor -> such an array, before the world is stepped.
 
-        Args:
-            obs: Name -> [B, N, ...], as the team got them.
-            actions: [B, N] int, or factor -> such an array.
+        Observations are name -> [B, N, ...], as the team got them.
         """
         from tune_experiments.play.attention_maps import attention_maps, get_texts, own_entities
 
@@ -163,11 +154,9 @@ class EpisodeRecorder:
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
     def finish(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
-        """The finished episode; the world still shows the last state.
+        """The finished episode, without metrics if it was cut; the world still shows the last state.
 
-        Args:
-            metrics: Metrics of the episode; empty if it was cut.
-            terminated: Whether its rules ended it, else the time limit; None if that is unknown.
+        `terminated` says whether its rules ended it, else the time limit; None if that is unknown.
         """
         shown, world, index = functools.partial(attempt_part, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture

@@ -29,13 +29,9 @@ _NEARLY_EQUAL = 1.05
 class Row:
     """One method, with for each task one number per seed, or one number of a baseline without seeds.
 
-    Attributes:
-        seeds: Smallest number of seeds of a task.
-        median: Median over tasks of the means over seeds; None for one task, where it is the mean.
-        difference: Its mean minus that of the first row, with Welch's interval; None for the first row and for several
-            tasks.
-        iqm: Interquartile mean.
-        improvement: Probability of improvement over the first row; None for that row.
+    `seeds` is the smallest number of seeds of a task. One task has no median over tasks, and several have no
+    difference. The difference (with Welch's interval) and the probability of improvement are over the first row, which
+    has none.
     """
 
     method: str

@@ -31,12 +31,9 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval.
+    """A value with its 95 % interval, by one of this file's rules (`kind`); `NONE` without one.
 
-    Attributes:
-        low, high: Its ends; None without an interval.
-        kind: Name of the rule, one of this file's; `NONE` without an interval.
-        seeds: If seeds give no interval, each seed with its interval over episodes; otherwise empty.
+    If seeds give no interval, `seeds` has each seed with its interval over episodes.
     """
 
     value: float
@@ -86,16 +83,11 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
 def interval_over_seeds(
     values: Sequence[float | Interval], bounds: tuple[float | None, float | None] = (None, None)
 ) -> Interval:
-    """Mean of `[n]` seeds with Student's t interval.
+    """Mean of `[n]` seeds, each perhaps with its interval over episodes, with Student's t interval.
 
-    Args:
-        values: One per seed, with its interval over episodes where there is one.
-        bounds: Smallest and largest value that the metric can have; None for no limit.
-
-    Returns:
-        One seed: its own interval if that is within the bounds. If all seeds are equal, or if only the t interval
-        leaves the bounds: the mean and the seeds, each with its interval over episodes if that is within the bounds.
-        Otherwise the t interval.
+    One seed has its own interval if that is within the bounds, the smallest and largest value that the metric can have.
+    If all seeds are equal, or if only the t interval leaves the bounds, the result is the mean and the seeds, each with
+    its interval over episodes if that is within the bounds.
     """
     seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])

@@ -1,7 +1,6 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
-Several seeds: the mean over seeds with Student's t interval, or their range where there is none (`intervals.py`).
-One seed: its value with the interval over its episodes. The caption says which.
+The caption says what the intervals are over.
 """
 
 import textwrap

@@ -52,11 +52,8 @@ class StageEnd:
 class CurriculumState:
     """Current stage of a trial and the history of the stages before it.
 
-    Attributes:
-        progress: Progress in the current stage; budgets and schedules read it.
-        values: Latest values of the promotion's metric.
-        validated_at: Env steps of the stage at its last validation.
-        choice: Best validation of the stage so far, where its plan chooses weights.
+    Progress, the latest `values` of the promotion's metric, the last validation (in env steps) and the best validation,
+    where the plan chooses weights, are those of the current stage.
     """
 
     declared: Plan

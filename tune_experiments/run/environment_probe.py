@@ -60,16 +60,14 @@ class ObservedArray:
 
 
 class Probe:
-    """Results of random play in copies of an environment until the first one's episode ends.
+    """Results of random play in copies of an environment until the first one's episode ends, or `seconds` are over.
 
     Attributes:
         is_world: Whether it is a `World`, not an environment of another package.
-        spaces: Agent -> its observation space in words, where they differ.
-        actions: Agent -> its number of actions, or its action space in words.
-        limit: Time limit in env steps; `limit_from` is the attribute that has it, empty if it is assumed, None if it is
-            set.
+        spaces, actions: Agent -> its space in words, observation spaces only where they differ; or its number of
+            actions.
+        limit_from: Attribute of the environment with the time limit, empty if it is assumed, None if it is set.
         legal_share: Share of legal actions; None without masks.
-        env_steps: Length of the first copy's episode, or of its part within `seconds`.
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
         left: Agent -> env step after which it left before the others.
         waits: Whether an agent did not act at some env steps.

@@ -43,14 +43,10 @@ _MIN_SPEEDUP = 1.15
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Breakdown of a trial's time.
+    """Breakdown of a trial's time, per 1,000 env steps: seconds of all runners, in parallel, and of the learner.
 
-    Attributes:
-        speed: Env steps per second.
-        sampling, learning: Seconds for 1,000 env steps of all runners, in parallel, and of the learner.
-        takes_turns: Whether sampling and learning wait for each other.
-        lag: Number of updates between the weights that sampled and those that learn.
-        queue: Number of batches that wait for the learner.
+    `lag` is the number of updates between the weights that sampled and those that learn, `queue` that of batches that
+    wait.
     """
 
     speed: float
