@@ -134,7 +134,9 @@ def _entity_names(world: Any, obs: Arrays, agent: int) -> Sequence[str]:
 def _find_name(world: Any, obs: Arrays, agent: int, place: int, held: str = "") -> str:
     """Name at a flat place of a grid of ids of texts, or with a mark `held` in a list of them; "" for nothing."""
     vocabulary = getattr(world, "vocabulary", None)
-    for key in sorted(world.text_tables.keys() & obs.keys()) if vocabulary is not None else ():
+    if vocabulary is None:
+        return ""
+    for key in sorted(world.text_tables.keys() & obs.keys()):
         ids = obs[key][agent]
         if (ids.ndim == 1 if held else ids.ndim > 1) and place < ids.size:
             name = " ".join(vocabulary[word] for word in world.tables[world.text_tables[key]][ids.flat[place]] if word)

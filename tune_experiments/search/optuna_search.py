@@ -67,7 +67,7 @@ class OptunaSearch:
         found = self._settings[method]
         for trial in self._studies[method].get_trials(deepcopy=False):
             if trial.user_attrs.get(_SETTING) == len(found):
-                drawn = self._config(method, lambda path, domain, values=trial.params: values[path])
+                drawn = self._config(method, trial.params.__getitem__)
                 found.append(Setting(len(found), drawn, self._space.values(drawn, method)))
         return found[: self._count]
 
@@ -103,7 +103,7 @@ class OptunaSearch:
             seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
             study.sampler = TPESampler(seed=seed, constant_liar=True)
             trial = study.ask()
-            config = self._config(method, functools.partial(_suggest, trial))
+            config = self._config(method, functools.partial(_suggest, trial, self._space.domains))
             same = [one for one in known if one.config == config]
             if not same:
                 trial.set_user_attr(_SETTING, len(known))
@@ -113,11 +113,11 @@ class OptunaSearch:
         self._exhausted.add(method)
         return False
 
-    def _config(self, method: str, get_value: Callable[[str, Any], Any]) -> Any:
+    def _config(self, method: str, get_value: Callable[[str], Any]) -> Any:
         config = self._starts[method]
         for path, domain in self._space.domains.items():
             if self._space.uses(config, method, path):
-                value, choices = get_value(path, domain), finite_choices(domain)
+                value, choices = get_value(path), finite_choices(domain)
                 config = with_overrides(config, {path: choices[value] if choices else rounded(value, domain)})
         return config
 
@@ -158,10 +158,11 @@ def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
     }
 
 
-def _suggest(trial: Trial, path: str, domain: Any) -> Any:
+def _suggest(trial: Trial, domains: Mapping[str, Any], path: str) -> Any:
     """A number in a range of Ray Tune's, or the index of one of its choices."""
     from ray.tune.search.sample import Integer, LogUniform
 
+    domain = domains[path]
     if choices := finite_choices(domain):
         return trial.suggest_categorical(path, range(len(choices)))
     is_log = isinstance(domain.get_sampler(), LogUniform)

@@ -147,8 +147,8 @@ class Search:
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
                 names = [one["name"] for one in requests]
                 # A population is judged as a whole, so all of its members fail together.
-                together = functools.partial(lambda names, failed: names if set(names) & set(failed) else (), names)
-                sessions.append(TuneSession(members, None, pbt, together))
+                all_fail = functools.partial(lambda names, failed: names if set(names) & set(failed) else (), names)
+                sessions.append(TuneSession(members, None, pbt, all_fail))
         return sessions
 
     def _optuna_session(self, folder: RunFolder) -> TuneSession:

@@ -169,8 +169,8 @@ class HumanGame:
     def _begin(self, obs: Arrays, first: Array | None) -> None:
         number = int(self.world.chance.episode[0])
         title = f"seed {self._seed}, episode {number + 1}, with a person as {self.world.agents[self.agent]}"
-        self._obs, self._ended = obs, None
-        self._first = first
+        self._obs: Arrays = obs
+        self._ended, self._first = None, first
         self._start: Arrays = self.world.snapshot()
         self._obs_rows: list[Arrays] = []
         self._actions: list[Any] = []
