@@ -12,10 +12,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter
 
 
 def parse_uri(out: Path | str) -> str | None:
-    """The URI in `--out`, or None for a folder; `Path` has merged its two slashes.
-
-    UserError if it looks like a URI but has an unknown scheme, or names nothing in its store.
-    """
+    """The URI in `--out`, or None for a folder; UserError for an unknown scheme, or one that names nothing."""
     text = str(out)
     found = _URI.fullmatch(text)
     scheme, rest = (found[1], found[2]) if found else (text.partition(":")[0], "")

@@ -184,10 +184,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return ""
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
-        """Environments in which a policy is shown and by default tested; by default those of training.
-
-        `method` is the policy's, where methods see different environments; empty for the first one.
-        """
+        """Environments in which a policy of a method is shown and by default tested; by default those of training."""
         plan = self.plan(config, method or self.methods(config)[0], 0, None).stages[-1].plan
         return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
 
@@ -264,10 +261,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @property
     def entry_point(self) -> str:
-        """Name by which workers import this object: its script's, or `package.module:NAME`.
-
-        UserError if a worker could not find it.
-        """
+        """Name by which workers import this object: its script's, or `package.module:NAME`; UserError without one."""
         package, _, script = self.module.rpartition(".")
         if package == PACKAGE:
             return script

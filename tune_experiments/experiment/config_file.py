@@ -30,10 +30,7 @@ _FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """Contents of a configuration file for one experiment, or for any if that is empty.
-
-    `values` has flags without dashes as keys, nested or dotted.
-    """
+    """Contents of a configuration file: flags without dashes, nested or dotted, and its experiment, empty for any."""
 
     path: Path
     values: Mapping[str, Any] = field(default_factory=dict)

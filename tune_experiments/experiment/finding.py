@@ -82,10 +82,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
-    """Context in which files of exactly this experiment and configuration are trusted.
-
-    Both are already imported. Other files are checked as usual.
-    """
+    """Context in which files of exactly this experiment and configuration, which are imported, are trusted."""
     stored = json.loads(json.dumps(config_to_json(config)))
     token = _TRUSTED.set((experiment.entry_point, stored, experiment.module))
     try:

@@ -102,10 +102,7 @@ def read_run(path: Path) -> Sequence[Result]:
 
 
 def describe_differences(paths: Mapping[str, Path]) -> list[str]:
-    """For each run folder, a sentence on settings that differ from the first folder of its experiment.
-
-    Methods and seeds are left out.
-    """
+    """For each run folder, a sentence on settings that differ from its experiment's first; not on methods and seeds."""
     first: dict[str, tuple[str, Any]] = {}
     sentences = []
     for name, path in paths.items():

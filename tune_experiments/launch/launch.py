@@ -325,10 +325,7 @@ class Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Requests for every method with every seed; a method that does not depend on seeds is run once.
-
-    Sessions with other seeds do not run such a method again, because its trials would count as several seeds.
-    """
+    """Requests for every method with every seed; a method that does not depend on seeds is run once, in any session."""
     there = trial_folders(experiment, config, folder.path)
     trials = [
         (method, seed if experiment.depends_on_seed(method) else min(there.get(method, seeds[:1])))

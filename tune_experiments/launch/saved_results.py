@@ -37,11 +37,7 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file.
-
-    A commit that ends with `+` had local changes, `models` are pretrained ones, `changed` are the flags that changed
-    between the sessions, and `untested` are trials without results.
-    """
+    """Contents of a saved file; a commit that ends with `+` had local changes, `untested` trials have no results."""
 
     experiment: str
     commits: tuple[str, ...]
@@ -81,10 +77,7 @@ def save(
     path: Path,
     untested: Sequence[str] = (),
 ) -> None:
-    """Write the saved file of a run, in which trials named in `untested` have no results.
-
-    UserError for a custom experiment, a wrong name, another file of that name, or too many bytes.
-    """
+    """Write the saved file of a run, in which trials named in `untested` have no results."""
     from tune_experiments.run.run_folder import with_announcement_times
 
     check_save_path(path)

@@ -39,10 +39,7 @@ def get_texts(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
 def attention_maps(
     world: Any, obs: Arrays, extras: Mapping[str, Tensor], index: int, agent: int
 ) -> tuple[AttentionMap, ...]:
-    """All maps of one agent at the last choice, from observations of one world, name -> [N, ...].
-
-    The network's extras are name -> [B, 1, N, ...]; `index` is that of the world.
-    """
+    """All maps of one agent at the last choice: observations are name -> [N, ...], extras name -> [B, 1, N, ...]."""
     maps = {name: value for name, value in extras.items() if name.startswith(ATTENTION) and value.is_floating_point()}
     if not maps:
         return ()

@@ -59,10 +59,7 @@ def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Arra
 
 
 def with_captions(frames: Sequence[Array], captions: Sequence[Sequence[Caption]]) -> list[Array]:
-    """Frames with a line for each agent below them, and lines for its message if any agent writes in this episode.
-
-    Frames are `[H, W, 3]` uint8 each; narrow ones are enlarged.
-    """
+    """Frames, [H, W, 3] uint8, with a line for each agent below, and its message if any agent writes in the episode."""
     writes = any(one.message for agents in captions for one in agents)
     found = []
     for frame, agents in zip(frames, captions, strict=True):

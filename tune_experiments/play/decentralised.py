@@ -90,10 +90,7 @@ class MessageChannel:
 
 
 def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    """Return an action for each observation until None arrives, then the message statistics.
-
-    Errors are sent as a sentence in place of an action.
-    """
+    """Return an action for each observation until None arrives, then the message statistics, or an error's sentence."""
     torch.set_num_threads(1)
     try:
         _act_loop(episode, agent, coordinator, others)
@@ -131,10 +128,7 @@ class SeparateAgents:
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
-        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
-
-        UserError if an agent failed, died or does not answer.
-        """
+        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64."""
         self._send_all([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         actions = self._collect()
         self._env_steps += 1

@@ -113,10 +113,7 @@ class EpisodeRecorder:
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def record_actions(self, obs: Arrays, actions: Any) -> None:
-        """Record the team's actions, [B, N] int or factor -> such an array, before the world is stepped.
-
-        Observations are name -> [B, N, ...], as the team got them.
-        """
+        """Record actions, [B, N] int or factor -> such an array, and what the team observed, name -> [B, N, ...]."""
         from tune_experiments.play.attention_maps import attention_maps, get_texts, own_entities
 
         world, index, output = self._world, self._index, self._loaded.last_output
@@ -154,10 +151,7 @@ class EpisodeRecorder:
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
     def finish(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
-        """The finished episode, without metrics if it was cut; the world still shows the last state.
-
-        `terminated` says whether its rules ended it, else the time limit; None if that is unknown.
-        """
+        """The finished episode, without metrics if it was cut; `terminated` by its rules or not, None if unknown."""
         shown, world, index = functools.partial(attempt_part, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
         self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)

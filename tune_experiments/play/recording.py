@@ -96,10 +96,7 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
 
 
 def describe_action(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
-    """Action of an agent in world `index`: its name or number, or each factor with its number.
-
-    Actions are [B, N] int, or factor -> such an array, where numbers are [B, N, D].
-    """
+    """Action of an agent in world `index`: its name or number, or each factor with its number or numbers."""
     if isinstance(actions, dict):
         return ", ".join(f"{factor} {_describe_entry(values[index, agent])}" for factor, values in actions.items())
     return action_name(int(actions[index, agent]), names)

@@ -95,8 +95,7 @@ def write_page(
 ) -> list[Drawn]:
     """Let each team play from the same starts and write the page: its path, and what is missing in it.
 
-    If no team can be recorded, the first error is raised. With `beside` the second team is shown beside the first one
-    from the beginning.
+    If no team can be recorded, the first error is raised.
     """
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []

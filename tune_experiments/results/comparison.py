@@ -233,10 +233,7 @@ def improvement(scores: Scores, others: Scores) -> Interval | None:
 
 
 def with_bootstrap(measure: Callable[..., Any], scores: Scores, resamples: int = RESAMPLES) -> Interval:
-    """A measure with the percentile interval of 95 % of a bootstrap that draws seeds within each task.
-
-    There is none where a task has one seed.
-    """
+    """A measure with the 95 % percentile interval of a bootstrap of seeds within each task; none for one seed."""
     samples = [np.asarray(task, dtype=np.float64) for task in scores]
     value = float(measure(*samples))
     if min(map(len, samples)) < 2:

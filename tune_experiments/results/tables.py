@@ -170,10 +170,7 @@ def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
 
 
 def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Lines by row, in order of appearance; world, condition and split join the label only where they tell rows apart.
-
-    Baselines without a seed come last.
-    """
+    """Lines by row, baselines last; world, condition and split join the label only where they tell rows apart."""
     worlds, splits = {result.world for result in results}, {result.split for result in results}
     rows: dict[str, list[Result]] = {}
     for result in sorted(results, key=lambda line: line.seed is None):

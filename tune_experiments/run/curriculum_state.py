@@ -276,10 +276,7 @@ def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -
 
 
 def check_transfers(stages: Sequence[Stage]) -> None:
-    """Build every stage's policy and transfer weights, before the first stage is trained.
-
-    ValueError for a pattern that matches no parameter, or policies without a common weight.
-    """
+    """Build every stage's policy and transfer weights, before the first stage is trained; ValueError if impossible."""
     old: dict[str, Any] = {}
     for index, stage in enumerate(stages):
         try:

@@ -88,10 +88,7 @@ def train_member(
 
 
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
-    """Replace the target's checkpoints by the source's newest and those that it needs; returns its env steps.
-
-    They get the target's configuration.
-    """
+    """Replace the target's checkpoints by the source's newest and those that it needs; returns its env steps."""
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(get_checkpoint_path(source, newest))) - {newest}
     # The newest is replaced last: so that after a crash the target still has its own.

@@ -176,10 +176,7 @@ class RemoteSync:
                 return
 
     def push(self) -> bool:
-        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries.
-
-        UserError if another run has taken the store over.
-        """
+        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries."""
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be updated, because its folder on this machine is missing")
         if self.claim is not None:

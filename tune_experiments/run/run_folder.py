@@ -183,10 +183,7 @@ def with_announcement_times(
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
-    """Sessions of a run from manifest.json, the oldest first.
-
-    With `may_be_missing` a missing file has no sessions, and none need provenance.
-    """
+    """Sessions of a run from manifest.json, the oldest first; with `may_be_missing` none of them needs provenance."""
     path = out / MANIFEST_FILE
     if not path.exists():
         if may_be_missing:

@@ -272,10 +272,7 @@ def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
 
 
 def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
-    """Seconds of this process per env step: for sampling and for learning.
-
-    A policy whose updates are slow is timed on a few env steps of each environment.
-    """
+    """Seconds of this process per env step, for sampling and for learning; slow updates are timed on few env steps."""
     length, policy = plan.workers.fragment_length, plan.new_policy()
     few = _timed_update(plan, policy, min(_FEW_STEPS, length), warm_ups=1)
     whole_update = sum(few) * _num_worlds(plan) * length

@@ -39,10 +39,7 @@ class PermanentFailure(str):
 
 
 def find_permanent_failure(error: Exception, folder: Path) -> str | None:
-    """Reason not to restart a trial, in one sentence; None if a restart may help.
-
-    The traceback of an unforeseen error is written into the trial's folder.
-    """
+    """Reason not to restart a trial, in one sentence, or None; an unforeseen traceback goes into the trial's folder."""
     chain = list(_chain(error))
     if any(isinstance(one, _TRANSIENT_ERRORS) for one in chain):
         return None

@@ -30,10 +30,7 @@ class Callback:
 
 
 class TrialWatch:
-    """Calls callbacks for new rows and checkpoints of trials, once each.
-
-    `failure` is the error that a callback has raised; no callback is called after it.
-    """
+    """Calls callbacks for new rows and checkpoints of trials, once each, until one raises an error, `failure`."""
 
     def __init__(self, trials: Mapping[str, Path], callbacks: Sequence[Callback]) -> None:
         """Record the rows and checkpoints that exist already."""

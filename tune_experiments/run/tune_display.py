@@ -58,10 +58,7 @@ def missing_capacity() -> tuple[Amounts, Amounts] | None:
 
 
 class TrialDisplay(Callback, Stopper):  # type: ignore[misc]
-    """Shows rows in the progress display, by trial name: members of a population exchange configurations.
-
-    As Tune's stopper it ends the session if a callback raises an error, or a population loses a member.
-    """
+    """Shows rows by trial name, and stops the session if a callback raises an error, or a population loses a member."""
 
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population

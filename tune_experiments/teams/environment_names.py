@@ -22,10 +22,7 @@ _CALLABLES: dict[str, Callable[..., Any]] = {}
 
 
 class EnvironmentName(NamedTuple):
-    """Name of an environment, as for `--env`, and the keyword arguments of a `functools.partial`.
-
-    `why_unnamed` says why no other process can import it; it is empty if it can be imported.
-    """
+    """Name of an environment, as for `--env`, its keyword arguments, and why no other process can import it, if so."""
 
     name: str
     arguments: dict[str, Any]

@@ -78,10 +78,7 @@ def unread_texts(config: Config) -> list[str]:
 
 
 def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
-    """Divisors of one agent's entries, of an image (H, W, C) of its channels; 0 for none.
-
-    Bounds are those of all entries, or of each, [N, *shape].
-    """
+    """Divisors of one agent's entries, of an image (H, W, C) of its channels; bounds are numbers or [N, *shape]."""
     largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
     if largest.ndim:
         largest = largest.reshape(-1, largest.shape[-1]) if is_image else largest

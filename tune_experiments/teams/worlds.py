@@ -160,10 +160,7 @@ def _probed(config: Config) -> Probe:
 
 
 def inspect_environment(config: Config, print_fn: Callable[[str], None], agents_left_before: bool) -> Config:
-    """Print what an episode of random play shows; returns the adapted configuration.
-
-    `agents_left_before` is whether agents may leave according to an earlier session of the run.
-    """
+    """Print what an episode of random play shows; the configuration, in which agents may leave if they ever did."""
     print_fn(f"an episode of random play in {config.env}:")
     is_team = (
         DIVIDED_METHOD in config.methods

@@ -57,6 +57,8 @@ class RefusedError(ValueError):
 class HumanGame:
     """Episodes of one team with one person, who is `agent`; `saved` has the paths of episodes, without suffix."""
 
+    _obs: Arrays
+
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
         """Begin the first episode; `NAME_0` names the first agent whatever a world calls it."""
         there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
@@ -169,8 +171,7 @@ class HumanGame:
     def _begin(self, obs: Arrays, first: Array | None) -> None:
         number = int(self.world.chance.episode[0])
         title = f"seed {self._seed}, episode {number + 1}, with a person as {self.world.agents[self.agent]}"
-        self._obs: Arrays = obs
-        self._ended, self._first = None, first
+        self._obs, self._ended, self._first = obs, None, first
         self._start: Arrays = self.world.snapshot()
         self._obs_rows: list[Arrays] = []
         self._actions: list[Any] = []

@@ -30,10 +30,7 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x202
 
 @dataclass(frozen=True)
 class ShownTeam:
-    """One team on a page, with a line about its experiment and training; equal start digests mean the same start.
-
-    `curves` is empty without a log, and `given`, its input beyond the game, if that is unknown.
-    """
+    """One team on a page, with a line on its training, its curves, and what it is given beyond the game, if known."""
 
     name: str
     about: str

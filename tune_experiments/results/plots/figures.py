@@ -69,10 +69,7 @@ def new_figure(width: float, height: float) -> Figure:
 def new_panels(
     count: int, width: float, height: float, max_columns: int = MAX_COLUMNS, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a grid of `count` panels, row by row; the rest of the last row is empty.
-
-    Width and height are those of a panel, in inches.
-    """
+    """A figure with a grid of `count` panels, row by row, each of a width and height in inches."""
     columns = min(max_columns, count)
     rows = -(-count // columns)
     figure = new_figure(width * columns, height * rows)
