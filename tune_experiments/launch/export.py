@@ -65,7 +65,17 @@ def export(command: Export, console: Console) -> None:
     else:
         check_metrics(command.metrics, [line.metric for lines in results.values() for line in lines])
         columns = trial_columns(results, command.metrics)
-        content = to_csv(columns) if chosen == "csv" else to_parquet(columns)
+        if chosen == "csv":
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
+            content = text.getvalue()
+        else:
+            import pyarrow
+            from pyarrow import parquet
+
+            file = io.BytesIO()
+            parquet.write_table(pyarrow.table(columns), file)
+            content = file.getvalue()
     if command.out is None:
         sys.stdout.write(str(content))
         return
@@ -168,23 +178,6 @@ def _identity(line: Result) -> dict[str, Any]:
         "episodes": line.n_episodes,
         "cpu_seconds": line.cpu_seconds,
     }
-
-
-def to_csv(columns: Mapping[str, Sequence[Any]]) -> str:
-    """CSV with a header; None is an empty field."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
-    return text.getvalue()
-
-
-def to_parquet(columns: Mapping[str, Sequence[Any]]) -> bytes:
-    """The content of a Parquet file; None is null."""
-    import pyarrow
-    from pyarrow import parquet
-
-    content = io.BytesIO()
-    parquet.write_table(pyarrow.table(dict(columns)), content)
-    return content.getvalue()
 
 
 def to_latex(runs: Mapping[str, Sequence[PaperTable]], metrics: Sequence[str] = ()) -> str:

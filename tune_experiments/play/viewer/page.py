@@ -52,15 +52,12 @@ def filled(template: Path, data: Any, more_policy: str = "") -> str:
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     policy += f"; {more_policy}" if more_policy else ""
     text = template.with_suffix(".html").read_text(encoding="utf-8")
+    # JSON that may stand inside an HTML element.
+    shown = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
     # The data are inserted last, so that no text in them is replaced as a placeholder.
-    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", escaped_json(data))):
+    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", shown)):
         text = text.replace(f"%{mark}%", value, 1)
     return text
-
-
-def escaped_json(data: Any) -> str:
-    """JSON that may stand inside an HTML element; numbers that are not finite become null."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 def _hash(text: str) -> str:
