@@ -19,7 +19,7 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.trial_watch import Callback as Callback
+from tune_experiments.run.reports import Callback as Callback
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from tune_experiments.run.ray_cluster import (
     usable_gpus,
 )
 from tune_experiments.run.remote_sync import RemoteSync, open_run
+from tune_experiments.run.reports import TrialWatch
 from tune_experiments.run.request import (
     Request,
     Slice,
@@ -49,7 +50,6 @@ from tune_experiments.run.request import (
 from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config
 from tune_experiments.run.speed import cost
 from tune_experiments.run.trial_errors import with_advice
-from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials
 from tune_experiments.search.folder import check_not_search_folder
 from tune_experiments.search.run_search import Search, TuneSession

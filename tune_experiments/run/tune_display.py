@@ -12,7 +12,7 @@ from ray.tune.experiment import Trial
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.progress import PAUSED, STOPPED, Progress
-from tune_experiments.run.trial_watch import TrialWatch
+from tune_experiments.run.reports import TrialWatch
 
 WAITING_SECONDS = 180.0
 """Seconds after which a waiting trial is reported, and between two reports."""

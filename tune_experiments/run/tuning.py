@@ -24,12 +24,11 @@ from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
 from tune_experiments.run.ray_cluster import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.remote_sync import synced_folder
-from tune_experiments.run.reports import PacedReport, WandbLogger, report_and_upload, with_scores
+from tune_experiments.run.reports import PacedReport, TrialWatch, WandbLogger, report_and_upload, with_scores
 from tune_experiments.run.request import Request, is_past, make_plan
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
 from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure, waiting_for_storage
-from tune_experiments.run.trial_watch import TrialWatch
 
 _RESTARTS = 3
 _KEPT_FOR_TUNE = 3

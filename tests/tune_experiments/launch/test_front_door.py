@@ -16,8 +16,8 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.progress import Progress
+from tune_experiments.run.reports import TrialWatch
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_watch import TrialWatch
 from tune_experiments.run.tune_display import TrialDisplay
 
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
