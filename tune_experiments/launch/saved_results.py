@@ -83,10 +83,11 @@ def save(
     check_save_path(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
+    gits = (session["git"] or {"commit": None, "dirty": False} for session in sessions)
     commands = (shlex.split(without_run_folder(session["command"])) for session in sessions)
     head = {
         "experiment": experiment.entry_point,
-        "commits": list(dict.fromkeys(map(_commit, sessions))),
+        "commits": list(dict.fromkeys(f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}" for git in gits)),
         "commands": list(dict.fromkeys(shlex.join(["python", *words]) for _, *words in commands)),
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
         "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
@@ -212,8 +213,3 @@ def _names(label: str) -> set[str]:
 def _as_word(name: str) -> str:
     """A name in a marker: `sama, weak planner` is `sama_weak_planner`."""
     return re.sub(r"[^\w.]+", "_", name)
-
-
-def _commit(session: Mapping[str, Any]) -> str:
-    git = session["git"] or {"commit": None, "dirty": False}
-    return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"

@@ -63,7 +63,11 @@ class MainComparison:
         if min(len(first), len(second)) < 2:
             counts = f"here they have {len(first)} and {len(second)}"
             return f"{opening}: **no verdict**: each method needs at least 2 seeds; {counts}. {_OTHERS}"
-        numbers = f"difference {difference.value:+.3f}, {_describe_difference(difference, len(first), len(second))}"
+        seeds = f"{len(first)} and {len(second)} seeds"
+        welch = f"gives no interval, because the seeds of each are equal ({seeds})"
+        if difference.low is not None and difference.high is not None:
+            welch = f"[{difference.low:.3f}, {difference.high:.3f}], {seeds}"
+        numbers = f"difference {difference.value:+.3f}, Welch {welch}"
         return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_OTHERS}"
 
     def _lines(self, results: Sequence[Result], method: str, condition: str) -> list[Result]:
@@ -107,13 +111,6 @@ def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:
     lowest = min(line.value if line.ci_low is None else line.ci_low for line in upper)
     highest = max(line.value if line.ci_high is None else line.ci_high for line in lower)
     return min(len(upper), len(lower)) > 1 and lowest > highest
-
-
-def _describe_difference(difference: Interval, first: int, second: int) -> str:
-    seeds = f"{first} and {second} seeds"
-    if difference.low is not None and difference.high is not None:
-        return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"
-    return f"Welch gives no interval, because the seeds of each are equal ({seeds})"
 
 
 def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:

@@ -279,7 +279,13 @@ def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
     would wait forever, so after 20 s the process exits with status 130.
     """
     asked: list[int] = []
-    watchdog = threading.Timer(_STOP_SECONDS, _exit_now, (print_fn,))
+
+    def exit_now() -> None:
+        print_fn(STOPPED)
+        sys.stdout.flush()
+        os._exit(130)
+
+    watchdog = threading.Timer(_STOP_SECONDS, exit_now)
     watchdog.daemon = True
 
     def stop(number: int, frame: Any) -> None:
@@ -307,9 +313,3 @@ def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
         watchdog.cancel()
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-
-
-def _exit_now(print_fn: Callable[[str], None]) -> None:
-    print_fn(STOPPED)
-    sys.stdout.flush()
-    os._exit(130)
