@@ -1,15 +1,14 @@
 """Evaluation of a trained policy, and the files with its results and data for figures."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from rl_models.policy import TeamPolicy
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
@@ -17,10 +16,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.results.intervals import Interval, interval_over_episodes
 from tune_experiments.results.rows import Result
-
-if TYPE_CHECKING:
-    from rl_models.policy import TeamPolicy
-    from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.run.curriculum_state import CurriculumState
 
 TEST_RESULTS_FILE = "test_results.json"
 """File with the test results of a finished trial, written last; no results for an untested trial."""
@@ -28,7 +24,7 @@ _FIGURE_DATA = "_figures.npz"
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 
-Evaluate: TypeAlias = "Callable[[TeamPolicy], Tests]"
+Evaluate = Callable[[TeamPolicy], Tests]
 _AFTER = "after "
 
 
