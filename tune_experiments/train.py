@@ -143,7 +143,7 @@ class Train(Experiment[Config]):
         If the environment hangs, this process exits with a message.
         """
         from rl_envs.wrappers import hangs
-        from tune_experiments.teams.worlds import inspect_environment
+        from tune_experiments.teams.inspection import inspect_environment
 
         hangs.watch(lambda message: None)
         return inspect_environment(config, print_fn, bool((stored or {}).get("agents_leave")))
@@ -151,8 +151,8 @@ class Train(Experiment[Config]):
     def check(self, config: Config) -> None:
         """Check that all methods support the environment, and that it keeps its own spaces in random play."""
         from rl_envs.wrappers import hangs
+        from tune_experiments.teams.inspection import probe_environment
         from tune_experiments.teams.trials import check_method
-        from tune_experiments.teams.worlds import probe_environment
 
         hangs.watch(lambda message: None)
         for method in config.methods:
@@ -164,11 +164,7 @@ class Train(Experiment[Config]):
         from tune_experiments.teams.language import save_model
 
         if config.env.startswith(UNNAMED):
-            (trial_folder.parent.parent / UNNAMED_FILE).write_text(
-                f"The environment of this run, {config.env}, was a function without a name that another process could "
-                f"import. Its trials can only be opened in the process that trained them. To train one that can be "
-                f"opened anywhere, {how_to_name()}\n"
-            )
+            (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
         save_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
@@ -233,6 +229,14 @@ def train(
     if methods is not None:
         options["methods"] = (methods,) if isinstance(methods, str) else tuple(methods)
     return EXPERIMENT.run(preset, seeds=seeds, env=named.name, env_arguments=arguments, **options)
+
+
+def _about_unnamed(env: str) -> str:
+    return (
+        f"The environment of this run, {env}, was a function without a name that another process could import. "
+        f"Its trials can only be opened in the process that trained them. To train one that can be opened anywhere, "
+        f"{how_to_name()}\n"
+    )
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.run_folder import (
+    TEST_RESULTS_FILE,
     changed_flags,
     describe_models,
     read_sessions,

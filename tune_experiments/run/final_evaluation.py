@@ -17,9 +17,8 @@ from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.results.intervals import Interval, interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.run.run_folder import TEST_RESULTS_FILE
 
-TEST_RESULTS_FILE = "test_results.json"
-"""File with the test results of a finished trial, written last; no results for an untested trial."""
 _FIGURE_DATA = "_figures.npz"
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""

@@ -27,7 +27,6 @@ from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result
 from tune_experiments.results.tables import PaperTable, with_note
-from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 from tune_experiments.run.manifest import concord_version, describe_session
 
 SCHEMA_VERSION = 4
@@ -42,6 +41,8 @@ CHANGED = "changed"
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
+TEST_RESULTS_FILE = "test_results.json"
+"""File in a trial's folder with its test results, written last; no results for an untested trial."""
 _SET_ASIDE = ".of_other_flags"
 """Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 
