@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 from rl_envs.core.spec import Array, checked_picture
@@ -23,7 +24,9 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         """Watch a `LoadedPolicy`, whose `last_output` belongs to the current step."""
         self.loaded = loaded
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """No-op."""
 
     def picture(self, world: Any, index: int) -> Array | None:
