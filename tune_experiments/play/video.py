@@ -19,8 +19,6 @@ from tune_experiments.play.captions import enlarged
 PALETTE_SIZE = 256
 # Number of frames from which the palette of a long episode is made.
 FRAMES_FOR_PALETTE = 16
-
-
 SUFFIXES = (".gif", ".mp4")
 FRAME_SECONDS = 0.15
 

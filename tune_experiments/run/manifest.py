@@ -21,7 +21,7 @@ def describe_session(seeds: Sequence[int]) -> dict[str, Any]:
         "utc_start": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": shlex.join([Path(sys.executable).name, *sys.orig_argv[1:]]),
         "seeds": list(seeds),
-        "versions": {"python": platform.pythonpackage_version()} | {name: package_version(name) for name in PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
         "git": _git(),
         "hardware": {
             "system": f"{platform.system()} {platform.release()}",
@@ -40,8 +40,12 @@ def without_run_folder(command: str) -> str:
     return shlex.join(word for before, word in pairs if "--out" not in (before, word.split("=")[0]))
 
 
-def package_version(package: str) -> str | None:
-    """Version of an installed package, or None."""
+def concord_version() -> str:
+    """The installed version of this program."""
+    return _version("concord-marl") or "unknown"
+
+
+def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -27,7 +27,7 @@ from tune_experiments.core.files import read_json, write_json
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts
 from tune_experiments.results.rows import RESULTS_FILE, Result
 from tune_experiments.results.tables import PaperTable, with_note
-from tune_experiments.run.manifest import describe_session, package_version
+from tune_experiments.run.manifest import concord_version, describe_session
 
 SCHEMA_VERSION = 4
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
@@ -38,10 +38,7 @@ MODELS = "pretrained_models"
 """Key of a session in the manifest: the pretrained weights that it trains with."""
 CHANGED = "changed"
 """Key of a session in the manifest: changed flags, with their former values."""
-WRITTEN_BY: dict[str, Any] = {
-    "schema_version": SCHEMA_VERSION,
-    "concord_version": package_version("concord-marl") or "unknown",
-}
+WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
 TEST_RESULTS_FILE = "test_results.json"
