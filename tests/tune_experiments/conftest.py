@@ -10,5 +10,5 @@ def untimed_cost():
     tests/tune_experiments/run/test_cost.py times, and so do the runs of tests/examples.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tune_experiments.run.cost.measured_seconds", lambda plan: (1e-3, 1e-3))
+        patch.setattr("tune_experiments.run.speed.measured_seconds", lambda plan: (1e-3, 1e-3))
         yield

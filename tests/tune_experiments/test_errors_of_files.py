@@ -14,7 +14,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.launch.experiment import main
-from tune_experiments.launch.run_results import name_runs
+from tune_experiments.launch.export import name_runs
 from tune_experiments.results.comparison import compare
 from tune_experiments.results.rows import Result, read, write
 from tune_experiments.results.tables import make_table

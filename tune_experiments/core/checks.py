@@ -3,8 +3,6 @@
 A range is part of the field's type, as `games: PositiveInt = 256`; `nan` and `inf` are never in range.
 """
 
-from __future__ import annotations
-
 import functools
 import typing
 from typing import Any
@@ -34,16 +32,7 @@ def _ranged_fields(cls: type) -> dict[str, Any]:
 
 
 def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = False) -> None:
-    """Check that values are within the annotated ranges of their fields, also in nested dataclasses.
-
-    Args:
-        config: A dataclass.
-        path: Prefix of its fields' names: empty, or a dotted path that ends with a dot.
-        also_types: Whether types are checked, too.
-
-    Raises:
-        UserError: The flag, and what it must be.
-    """
+    """Check that values are within the annotated ranges of fields, also nested ones, whose names begin with `path`."""
     hints = typing.get_type_hints(type(config), include_extras=True) if also_types else _ranged_fields(type(config))
     for name in config.__dataclass_fields__:
         value = getattr(config, name)

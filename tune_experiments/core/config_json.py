@@ -4,8 +4,6 @@ What is read is written again and compared, so missing fields and values of anot
 so a configuration from an untrusted folder can be read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
@@ -33,7 +31,6 @@ def is_configuration(value: object) -> TypeGuard[DataclassInstance]:
 
 
 IMPORTED = "imported"
-"""Marks the type of a text that names a module."""
 ModuleName: TypeAlias = Annotated[str, IMPORTED]
 """`package.module` or `package.module:NAME`: imported when the configuration is used."""
 _SHORT = reprlib.Repr()
@@ -60,17 +57,9 @@ def config_from_json(
     has_all: bool = True,
     name_path: Callable[[str], str] | None = None,
 ) -> Config:
-    """Build `cls` from JSON.
+    """Build a dataclass from JSON; an error names a missing, unknown or ill-typed field by its dotted path.
 
-    Args:
-        cls: A dataclass.
-        data: Result of `json.loads`.
-        where: Name of the data in errors, e.g. the path of the file.
-        has_all: Whether a missing field is an error although it has a default.
-        name_path: Name in errors of the field at a dotted path; by default `where` and the path.
-
-    Raises:
-        UserError: A missing, unknown or ill-typed field, by its dotted path.
+    Errors call the data `where`, or a field by `name_path`. Unless `has_all`, a field with a default may be missing.
     """
     name_path = name_path or (lambda path: f"{where}.{path}".removesuffix("."))
     try:

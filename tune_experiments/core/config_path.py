@@ -1,6 +1,4 @@
-"""Read, replace and print fields of a configuration by dotted path, such as `learner.gamma`."""
-
-from __future__ import annotations
+"""Read, replace, print and compare fields of a configuration by dotted path, such as `learner.gamma`."""
 
 import dataclasses
 import functools
@@ -10,15 +8,22 @@ import operator
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rl_envs.core.errors import did_you_mean
-from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json, is_configuration
+from rl_models.configuration import CONTINUED
+from tune_experiments.core.config_json import (
+    ABSENT,
+    Config,
+    DataclassInstance,
+    config_from_json,
+    config_to_json,
+    differences,
+    is_configuration,
+)
 from tune_experiments.core.errors import UserError
-
-Config = TypeVar("Config", bound=DataclassInstance)
 
 
 def value_at(config: object, path: str) -> Any:
@@ -29,15 +34,9 @@ def value_at(config: object, path: str) -> Any:
 
 
 def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
-    """Copy of a configuration with other values, each checked against its field's type.
+    """Copy of a configuration with other values by dotted path, each checked against its field's type.
 
-    Args:
-        config: A (nested) frozen dataclass.
-        overrides: Dotted path -> value. A group of fields may be a mapping of some of them, or its name if it has one;
-            a field with JSON text may be a mapping.
-
-    Raises:
-        UserError: No such field (with the nearest one), or a value that it cannot have.
+    A group of fields may be given as a mapping of some of them, or by its name if it has one; JSON text as a mapping.
     """
     data = config_to_json(config)
     for path, value in _one_by_one(config, overrides):
@@ -80,11 +79,7 @@ def with_flags(sentence: str, config: object) -> str:
 
 
 def checked_path(config: object, name: str) -> str:
-    """Dotted path of a field, which may be given as a flag.
-
-    Raises:
-        UserError: No such field (with the nearest one).
-    """
+    """Dotted path of a field, which may be given as a flag; an error suggests the nearest field."""
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):
@@ -158,3 +153,66 @@ def flag_words(path: str, value: Any) -> list[str]:
     if isinstance(value, tuple | list):
         return [flag_name(path), *map(str, value)]
     return [flag_name(path), str(value)]
+
+
+# ---- fields that may change when a run is continued, as `rl_models/configuration.py` declares them -------------------
+
+Rules: TypeAlias = Mapping[str, str]
+"""Dotted path of a field -> allowed change when a run is continued: changes, grows or gains; others must stay."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """A value that changed between two sessions of a run, and the rule of its field."""
+
+    path: str
+    old: Any
+    new: Any
+    rule: str = "stays"
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the run may be continued with the new value."""
+        if ABSENT in (self.old, self.new):
+            return self.rule == "changes"
+        if self.rule == "grows":
+            return bool(self.new >= self.old)
+        return self.rule == "changes" or (self.rule == "gains" and set(self.new) >= set(self.old))
+
+    @property
+    def words(self) -> str:
+        """Flag with the old and the new value, and the broken rule."""
+        limit = {"grows": ", which may only grow", "gains": ", which may only gain entries"}.get(self.rule, "")
+        flag, *values = flag_words(self.path, self.new)
+        new = " ".join(values) if values or not isinstance(self.new, bool) else flag
+        return f"{self.old_flag} -> {new}{'' if self.is_allowed else limit}"
+
+    @property
+    def old_flag(self) -> str:
+        """Command-line arguments that set the old value."""
+        return " ".join(flag_words(self.path, self.old))
+
+
+def continuation_rules(config: DataclassInstance, path: str = "", inherited: str | None = None) -> dict[str, str]:
+    """Rules of a configuration's fields; a class may state them again, and a group of fields states them for all."""
+    found: dict[str, str] = {}
+    for field in dataclasses.fields(config):
+        value, place = getattr(config, field.name), f"{path}{field.name}"
+        declared = (base.__dict__.get("__dataclass_fields__", {}).get(field.name) for base in type(config).__mro__)
+        stated = (one.metadata[CONTINUED] for one in declared if one is not None and CONTINUED in one.metadata)
+        rule = next(stated, inherited)
+        if is_configuration(value):
+            found |= continuation_rules(value, f"{place}.", rule)
+        elif rule not in (None, "stays"):
+            found[place] = str(rule)
+    return found
+
+
+def find_differences(old: Any, new: Any, rules: Rules) -> list[Difference]:
+    """All leaves in which two configurations differ, as JSON values."""
+    return [Difference(path, was, now, rules.get(path, "stays")) for path, was, now in differences(old, new)]
+
+
+def grown_values(config: DataclassInstance) -> dict[str, Any]:
+    """Values of all fields that may grow, by dotted path; results with other values are not mixed."""
+    return {path: value_at(config, path) for path, rule in continuation_rules(config).items() if rule == "grows"}

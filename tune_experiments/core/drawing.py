@@ -3,8 +3,6 @@
 All drawing code is called by `attempt` (a file) or `attempt_part` (a part of a file).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,6 @@ class Missing:
 
 
 Drawn: TypeAlias = Path | Missing
-"""A file that was written, or what is missing."""
 
 
 def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[Drawn]:

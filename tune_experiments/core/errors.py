@@ -1,7 +1,5 @@
 """The exception for errors that the user can correct: printed as one sentence, without a traceback."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -39,8 +37,7 @@ def one_line(text: object) -> str:
 def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
     """Wrap a script's `main`: a `UserError` becomes `error: <sentence>` on stderr and exit code 2.
 
-    Control-C becomes exit code 130, and a broken pipe (`| head`) 141, as shells expect, without a
-    traceback.
+    Control-C becomes exit code 130, and a broken pipe (`| head`) 141, as shells expect, without a traceback.
     """
 
     @functools.wraps(main)
@@ -67,16 +64,11 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
         except OSError as error:
             if error.filename is None:
                 raise
-            print(f"error: {_sentence_for(error)}", file=sys.stderr)
+            advice = "check that it is there, that you may read and write it, and that its disk has room"
+            print(f"error: {error.filename} cannot be used ({error.strerror}): {advice}", file=sys.stderr)
             return EXIT_CODE
 
     return wrapped
-
-
-def _sentence_for(error: OSError) -> str:
-    """Sentence for a file or folder that cannot be used."""
-    advice = "check that it is there, that you may read and write it, and that its disk has room"
-    return f"{error.filename} cannot be used ({error.strerror}): {advice}"
 
 
 def close_broken_pipes() -> list[TextIO]:

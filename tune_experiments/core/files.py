@@ -1,7 +1,5 @@
 """Atomic writes of small files (temporary file, flush, rename), and checked reads."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
@@ -25,7 +23,9 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files private; a result should be as readable as any other new file.
-        os.chmod(temporary, 0o666 & ~_current_umask())
+        mask = os.umask(0o022)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
     except BaseException as error:
         if temporary:
@@ -36,11 +36,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def check_for_other_files(out: Path, own: Collection[str] = ()) -> None:
-    """Check that a folder holds no files with other names than `own`; a missing folder is accepted.
-
-    Raises:
-        UserError: There are others.
-    """
+    """Check that a folder holds no files with other names than `own`; a missing folder is accepted."""
     if others := sorted(path.name for path in out.glob("*") if path.name not in own):
         raise UserError(f"{out} holds other files ({others[0]}, ...); use a new --out folder")
 
@@ -51,11 +47,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a run folder, perhaps of another user.
-
-    Raises:
-        UserError: It is not a JSON object.
-    """
+    """A JSON object from a run folder, perhaps of another user; UserError if it is not one."""
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -66,19 +58,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of an `.npz` file, never pickled objects.
-
-    Raises:
-        UserError: It holds anything else.
-    """
+    """Arrays of an `.npz` file, never pickled objects; UserError if it holds anything else."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} holds no arrays ({error}); delete it; figures are then drawn without it") from error
-
-
-def _current_umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

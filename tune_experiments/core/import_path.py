@@ -4,8 +4,6 @@ Python looks first in the current folder (`python -m`) or in that of the script,
 folder `play` would hide other modules. This file must import nothing that such a file could hide.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Modules that are imported at first use, so that the help of a script loads neither Ray nor torch."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,9 +1,4 @@
-"""Folders and URIs of object stores on the command line.
-
-URIs of unknown schemes are refused everywhere: `az://...` is not a folder `az:`.
-"""
-
-from __future__ import annotations
+"""Folders and URIs of object stores on the command line; `az://...`, of an unknown scheme, is not a folder `az:`."""
 
 import dataclasses
 import re
@@ -17,11 +12,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/+(.*)", re.DOTALL)  # one letter
 
 
 def parse_uri(out: Path | str) -> str | None:
-    """The URI in `--out`, or None for a folder; `Path` has merged its two slashes.
-
-    Raises:
-        UserError: It looks like a URI but has an unknown scheme, or names nothing in its store.
-    """
+    """The URI in `--out`, or None for a folder; UserError for an unknown scheme, or one that names nothing."""
     text = str(out)
     found = _URI.fullmatch(text)
     scheme, rest = (found[1], found[2]) if found else (text.partition(":")[0], "")
@@ -43,11 +34,7 @@ def join_path(place: str, path: str) -> str:
 
 
 def check_folders(command: object) -> None:
-    """Check that a command on local folders got no URI.
-
-    Raises:
-        UserError: The flag that names one, or an impossible file name.
-    """
+    """Check that a command on local folders got no URI, and no impossible file name."""
     for field in dataclasses.fields(command):  # type: ignore[arg-type]
         value = getattr(command, field.name)
         for place in value if isinstance(value, tuple) else (value,):

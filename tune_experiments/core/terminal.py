@@ -1,7 +1,5 @@
 """The terminal that commands and runs print to."""
 
-from __future__ import annotations
-
 from rich.console import Console
 
 

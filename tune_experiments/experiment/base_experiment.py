@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 PACKAGE = "tune_experiments"
 TEST_EPISODES = 100
-"""Number of episodes of the default test where a configuration has no `test_episodes`."""
 _COMMON_RANGES = {
     "episode_length": COUNT,
     "tvd": PROPORTION,
@@ -52,7 +51,6 @@ class HasMethods(DataclassInstance, Protocol):
 
 
 Config = TypeVar("Config", bound=HasMethods)
-"""Type of the configurations of an experiment."""
 
 
 class BaseExperiment(ABC, Generic[Config]):
@@ -104,14 +102,8 @@ class BaseExperiment(ABC, Generic[Config]):
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test a trained policy; by default in `--test-episodes` episodes of `test_world`.
 
-        Args:
-            config: Configuration of the run.
-            method: Method of the policy.
-            policy: Trained policy.
-
-        Returns:
-            Name of an environment -> metric -> one value per episode, [K] float64. A `Tested` instead of the name adds
-            a condition of the test, or another player.
+        The result is name of an environment -> metric -> one value per episode, [K] float64. A `Tested` instead of the
+        name adds a condition of the test, or another player.
         """
         world = self.test_world(config, getattr(config, "test_episodes", TEST_EPISODES), method)
         name = type(world).__name__.lower()
@@ -192,13 +184,7 @@ class BaseExperiment(ABC, Generic[Config]):
         return ""
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
-        """Environments in which a policy is shown and by default tested; by default those of training.
-
-        Args:
-            config: Configuration of the run.
-            num_worlds: B.
-            method: Method of the policy, where methods see different environments; empty for the first one.
-        """
+        """Environments in which a policy of a method is shown and by default tested; by default those of training."""
         plan = self.plan(config, method or self.methods(config)[0], 0, None).stages[-1].plan
         return cast(World, plan.make_world(num_worlds=num_worlds, first_world=0))  # of rl_envs, as all that plans build
 
@@ -234,32 +220,18 @@ class BaseExperiment(ABC, Generic[Config]):
     ) -> Config:
         """Inspect requirements, such as the environment, before the run; returns the adapted configuration.
 
-        Args:
-            config: Configuration of the user.
-            print_fn: Prints a line.
-            stored: Configuration of the run that is continued, as JSON.
-
-        Raises:
-            ValueError: An unusable requirement.
+        `stored` is the configuration of the run that is continued, as JSON. ValueError if a requirement is unusable.
         """
         return config
 
     def check(self, config: Config) -> None:
-        """Check before a run that its requirements are met, such as the key of an endpoint.
-
-        Raises:
-            UserError: A missing requirement.
-        """
+        """Check before a run that its requirements are met, such as the key of an endpoint; UserError if not."""
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Write files that a policy needs beside its checkpoints; called whenever a trial starts."""
 
     def export(self, loaded: Any, folder: Path) -> Sequence[Path]:
-        """Export a `LoadedPolicy` to another library's format; the written files.
-
-        Raises:
-            UserError: There is no such format.
-        """
+        """Export a `LoadedPolicy` to another library's format; the written files, or a UserError if there is none."""
         raise UserError(f"{self.name} has no export: open its policies with load_policy")
 
     def shared(self, config: Config) -> contextlib.AbstractContextManager[None]:
@@ -289,11 +261,7 @@ class BaseExperiment(ABC, Generic[Config]):
 
     @property
     def entry_point(self) -> str:
-        """Name by which workers import this object: its script's, or `package.module:NAME`.
-
-        Raises:
-            UserError: A worker could not find it.
-        """
+        """Name by which workers import this object: its script's, or `package.module:NAME`; UserError without one."""
         package, _, script = self.module.rpartition(".")
         if package == PACKAGE:
             return script

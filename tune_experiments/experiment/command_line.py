@@ -1,13 +1,8 @@
 """An experiment's command line: its frozen dataclass is the list of flags, and tyro reads them.
 
-    python tune_experiments/NAME.py [--preset smoke|laptop|paper] [--config FILE.yaml] [--out DIR] [--seeds 0 1 2]
-        [--search 12] [--any.field value ...]
-
 `--help` prints a page of our own with the most used flags, `--help-all` is tyro's with all flags. tyro reports its own
 errors and exits with code 2.
 """
-
-from __future__ import annotations
 
 import argparse
 import dataclasses
@@ -17,7 +12,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
@@ -25,13 +20,12 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.core.errors import did_you_mean
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.checks import check_distinct, check_ranges
-from tune_experiments.core.config_json import DataclassInstance
+from tune_experiments.core.config_json import Config
 from tune_experiments.core.config_path import flag_name, match_name, normalise_methods, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.experiment.config_file import ConfigFile, read_config_file
 
-Config = TypeVar("Config", bound=DataclassInstance)
 DEFAULT_PRESET = "laptop"
 _Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """A seed as NumPy, torch and RLlib all take it."""
@@ -110,18 +104,9 @@ def parse(
 ) -> tuple[Config, RunOptions]:
     """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
-    Args:
-        experiment_presets: Name -> configuration, a frozen (nested) dataclass; `laptop` is the default, else the first.
-            Its `__post_init__` may raise UserError.
-        arguments: Command line without the program's name.
-        description: First lines of the help.
-        seeds: Default of `--seeds`.
-        prog: Name of the program in its help; by default the script's.
-        experiment: Name of the experiment; a configuration file of another one is refused.
-
-    Raises:
-        UserError: An invalid value.
-        SystemExit: Help was printed (code 0), or tyro reported an error (code 2).
+    A preset is a frozen (nested) dataclass; `laptop` is the default, else the first. The help begins with
+    `description`, and names the program `prog`, by default the script. A configuration file of another experiment is
+    refused.
     """
     file = _config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)
@@ -136,11 +121,7 @@ def parse(
 
 
 def check_options(options: RunOptions) -> None:
-    """Check the ranges and combinations of options.
-
-    Raises:
-        UserError: The flag, and what it must be.
-    """
+    """Check the ranges and combinations of options; an error names the flag, and what it must be."""
     check_ranges(options, also_types=True)
     check_distinct(options, "seeds")
     if options.out is not None:

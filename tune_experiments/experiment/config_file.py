@@ -1,7 +1,5 @@
 """Configuration files: `--config FILE.yaml`, and the config.yaml in a run folder, which repeats the run."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tune_experiments.core.config_json import DataclassInstance, config_from_json, config_to_json
+from tune_experiments.core.config_json import Config, DataclassInstance, config_from_json, config_to_json
 from tune_experiments.core.config_path import flag_name, leaves, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
@@ -17,7 +15,6 @@ from tune_experiments.core.files import write_atomically
 CONFIG_YAML = "config.yaml"
 CUSTOM = "custom"
 """Name of the preset of a configuration from Python."""
-Config = TypeVar("Config", bound=DataclassInstance)
 Options = TypeVar("Options", bound=DataclassInstance)
 _EXPERIMENT = "experiment"
 _NOT_WRITTEN = ("out", "config")
@@ -33,24 +30,14 @@ _FLOAT = re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+")
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """Contents of a configuration file; keys are flags without dashes, nested or dotted.
-
-    Attributes:
-        path: the file.
-        values: its keys and values.
-        experiment: experiment that it belongs to; empty for any.
-    """
+    """Contents of a configuration file: flags without dashes, nested or dotted, and its experiment, empty for any."""
 
     path: Path
     values: Mapping[str, Any] = field(default_factory=dict)
     experiment: str = ""
 
     def apply(self, options: Options, config: Config) -> tuple[Options, Config]:
-        """Options and configuration with the values of the file.
-
-        Raises:
-            UserError: an unknown key, or a value that it cannot have.
-        """
+        """Options and configuration with the values of the file; UserError for an unknown key or a wrong value."""
         names = [option.name for option in dataclasses.fields(options) if option.name != "config"]
         given = {name.replace("-", "_"): value for name, value in self.values.items()}
         chosen = {name: value for name, value in given.items() if name in names}
@@ -63,11 +50,7 @@ class ConfigFile:
 
 
 def read_config_file(path: Path) -> ConfigFile:
-    """Read a configuration file.
-
-    Raises:
-        UserError: no such file, or one that is not a YAML mapping.
-    """
+    """Read a configuration file; UserError if it is missing or not a YAML mapping."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -134,11 +117,7 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
 
 
 def check_for_secrets(config: DataclassInstance) -> None:
-    """Check that the configuration, which is written into files, holds no key or token.
-
-    Raises:
-        UserError: a field holds one.
-    """
+    """Check that the configuration, which is written into files, holds no key or token."""
     for path, value in leaves(config):
         named = [(path.rpartition(".")[2], value), *_IN_JSON.findall(str(value))]
         if any(isinstance(text, str) and text and _SECRET.search(name) for name, text in named):

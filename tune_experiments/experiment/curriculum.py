@@ -1,19 +1,19 @@
 """Training in stages: the same policy learns in one environment after another.
 
-    Curriculum(( Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)), Stage(name="moving",
-    plan=..., frozen=("network.attention.*",)), ))
+    Curriculum((
+        Stage(name="fixed", plan=..., promotion=Promotion("valid/win_rate", 0.9, over=3)),
+        Stage(name="moving", plan=..., frozen=("network.attention.*",)),
+    ))
 
 Budgets, schedules and intervals count the stage's own env steps; the log counts all. The next stage starts with the
 weights (by name and shape), new environments, a new recurrent state and, by default, a new optimiser.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from rl_models.rllib.workers import Workers
 from tune_experiments.experiment.plan import Stage, TrialPlan
@@ -29,11 +29,6 @@ class Curriculum:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        """Check the stages.
-
-        Raises:
-            ValueError: An invalid stage, by name.
-        """
         names = [stage.name for stage in self.stages]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"a curriculum needs one or more stages with different names, not {names}")
@@ -56,15 +51,15 @@ class Curriculum:
         """Workers of all stages: a trial keeps the same processes from start to end."""
         return self.stages[0].plan.workers
 
-    def with_gpus(self, per_learner: float, per_runner: float) -> Curriculum:
+    def with_gpus(self, per_learner: float, per_runner: float) -> Self:
         """The same stages with other numbers of GPUs per process."""
         stages = (dataclasses.replace(each, plan=each.plan.with_gpus(per_learner, per_runner)) for each in self.stages)
-        return Curriculum(tuple(stages))
+        return type(self)(tuple(stages))
 
-    def in_one_process(self) -> Curriculum:
+    def in_one_process(self) -> Self:
         """The same stages without Ray."""
         stages = (dataclasses.replace(each, plan=each.plan.in_one_process()) for each in self.stages)
-        return Curriculum(tuple(stages))
+        return type(self)(tuple(stages))
 
     @property
     def budget_env_steps(self) -> int:

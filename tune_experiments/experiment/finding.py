@@ -4,8 +4,6 @@ Importing a module runs its code. Names that the user gives are imported; names 
 their module (`allow`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import importlib.util
@@ -38,11 +36,7 @@ def known_experiments() -> list[str]:
 
 
 def find_experiment(name: str) -> BaseExperiment:
-    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module.
-
-    Raises:
-        UserError: There is no such experiment.
-    """
+    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module."""
     known = known_experiments()
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _import_experiment(*found.groups())
@@ -70,10 +64,8 @@ def _import_experiment(module: str, name: str) -> BaseExperiment:
 def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tuple[BaseExperiment, Any]:
     """Experiment and configuration from a file, for a run that is not continued.
 
-    It is adapted by `as_loaded`, except in `trusting`.
-
-    Raises:
-        UserError: An external module that is not in `allow` (it was not imported), or no such experiment.
+    UserError for an external module that is not in `allow`, which is not imported. `as_loaded` adapts the
+    configuration, except in `trusting`.
     """
     found = ENTRY_POINT.fullmatch(name) if isinstance(name, str) else None
     if found is not None:
@@ -90,10 +82,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 
 @contextmanager
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
-    """Context in which files of exactly this experiment and configuration are trusted.
-
-    Both are already imported. Other files are checked as usual.
-    """
+    """Context in which files of exactly this experiment and configuration, which are imported, are trusted."""
     stored = json.loads(json.dumps(config_to_json(config)))
     token = _TRUSTED.set((experiment.entry_point, stored, experiment.module))
     try:

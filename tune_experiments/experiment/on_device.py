@@ -1,7 +1,5 @@
 """Environments on the GPU of a trial's own process, for classes that also support torch."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import TypeVar
@@ -16,10 +14,8 @@ _World = TypeVar("_World", bound=World)
 def build_on_device(world: type[World], build: Callable[..., _World]) -> _World:
     """Training environments on the device of the policy (`building_for`) if they can be there, else in NumPy.
 
-    Args:
-        world: their class, which declares `array_libraries` itself: a subclass may compute in NumPy.
-        build: `(**place) -> environments`, where `place` is empty or an array library and a device. With the latter it
-            raises `ArraysError` where they cannot be there, such as for frames, which are drawn on the CPU.
+    The class declares `array_libraries` itself: a subclass may compute in NumPy. `build(**place)` gets nothing, or an
+    array library and a device, with which it may raise `ArraysError`.
     """
     device = building_device()
     if device.type != "cpu" and "torch" in vars(world).get("array_libraries", ()):

@@ -1,7 +1,5 @@
 """Number of optimiser steps of a run, compared with its paper."""
 
-from __future__ import annotations
-
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.rllib.workers import Workers
 

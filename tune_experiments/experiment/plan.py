@@ -23,17 +23,14 @@ if TYPE_CHECKING:
 Episodes = dict[str, np.ndarray]
 """Metric -> value per episode, [K] float64; keys that start with `_` are arrays for figures."""
 RANDOM = "random"
-"""Method name of the random policy over legal actions."""
 
 
 @dataclass(frozen=True)
 class Tested:
     """Name of a test beyond the name of its environment.
 
-    Attributes:
-        world: Name of the environment.
-        condition: Difference from the plain test, such as "in silence"; empty for the plain test.
-        method: Another policy that was tested, such as `RANDOM`; empty for the trained policy.
+    `condition` is the difference from the plain test, such as "in silence"; `method` another policy that was tested,
+    such as `RANDOM`. Both are empty for the plain test of the trained policy.
     """
 
     world: str
@@ -126,7 +123,6 @@ class TrialPlan(TrainingPlan):
     is_local: bool = False
 
     def __post_init__(self) -> None:
-        """Check the processes."""
         self.workers.check_learners(self.objective)
         if self.workers.aggregators and self.objective.takes_turns:
             name = type(self.objective).__name__.upper()
@@ -173,7 +169,6 @@ class Promotion:
     over: int = 1
 
     def __post_init__(self) -> None:
-        """Check the values."""
         if not re.fullmatch(r"(valid|episode)/\w+", self.metric):
             raise ValueError(f"metric of a promotion must be valid/NAME or episode/NAME, not {self.metric!r}")
         if self.over < 1:

@@ -1,7 +1,5 @@
 """Search space of hyper-parameters, without values; `search/settings.py` draws from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Base of supervised stages: a policy with the `Algorithm` interface, instead of RLlib's algorithm."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

@@ -9,8 +9,6 @@ The defaults of inherited fields are arguments of the class, so their types and 
 field with another meaning is declared again, with its own docstring.
 """
 
-from __future__ import annotations
-
 import typing
 from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
@@ -48,11 +46,7 @@ class TrainingConfig:
     """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __init_subclass__(cls, **defaults: Any) -> None:
-        """Set defaults of inherited fields.
-
-        Raises:
-            TypeError: A field that is not inherited.
-        """
+        """Set defaults of inherited fields; TypeError for a field that is not inherited."""
         super().__init_subclass__()
         hints: dict[str, Any] = {}
         for base in reversed(cls.__bases__):
@@ -64,7 +58,6 @@ class TrainingConfig:
             setattr(cls, name, default)
 
     def __post_init__(self) -> None:
-        """Check the values; errors name the flag."""
         check_distinct(self, "methods")
         check_ranges(self)
 

@@ -172,11 +172,7 @@ def _as_tuple(seeds: Any) -> tuple[Any, ...]:
 
 @exits_with_one_sentence
 def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, prog: str = "") -> int:
-    """Train every method with every seed, evaluate it, and write tables, plots and videos into the run folder.
-
-    With `--search` instead: try settings of every method and write their ranking. `arguments` and `prog` are by default
-    those of this process.
-    """
+    """Train every method with every seed, evaluate it, and write tables, plots and videos, as the command line says."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     append_current_folder()
     words = sys.argv[1:] if arguments is None else arguments

@@ -1,23 +1,26 @@
-"""`concord export`: results of runs as CSV, Parquet or LaTeX."""
+"""`concord export`, results of runs as CSV, Parquet or LaTeX; and results of several runs, also for `compare`."""
 
-from __future__ import annotations
-
+import csv
+import io
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import tyro
 from rich.console import Console
 
+from rl_envs.core.errors import did_you_mean
+from tune_experiments.core.config_json import first_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch import saved_results
-from tune_experiments.launch.run_results import check_metrics, name_runs, read_run
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import PaperTable
+from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 Format: TypeAlias = Literal["csv", "latex", "parquet"]
 _BY_SUFFIX: Mapping[str, Format] = {".csv": "csv", ".tex": "latex", ".parquet": "parquet"}
@@ -42,8 +45,6 @@ class Export:
 
 def export(command: Export, console: Console) -> None:
     """Print or write the results of runs."""
-    from tune_experiments.results.export import to_csv, to_latex, to_parquet, trial_columns
-
     if not command.paths:
         raise UserError("write concord export RUN [RUN ...]")
     chosen = command.format or _BY_SUFFIX.get(command.out.suffix.lower() if command.out else ".csv")
@@ -64,7 +65,17 @@ def export(command: Export, console: Console) -> None:
     else:
         check_metrics(command.metrics, [line.metric for lines in results.values() for line in lines])
         columns = trial_columns(results, command.metrics)
-        content = to_csv(columns) if chosen == "csv" else to_parquet(columns)
+        if chosen == "csv":
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
+            content = text.getvalue()
+        else:
+            import pyarrow
+            from pyarrow import parquet
+
+            file = io.BytesIO()
+            parquet.write_table(pyarrow.table(columns), file)
+            content = file.getvalue()
     if command.out is None:
         sys.stdout.write(str(content))
         return
@@ -75,9 +86,145 @@ def export(command: Export, console: Console) -> None:
 
 def _tables(path: Path, results: Sequence[Result], allow: Sequence[str]) -> Sequence[PaperTable]:
     from tune_experiments.launch.report import make_tables
-    from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
     if path.name.endswith(saved_results.SUFFIX):
         return saved_results.read_saved(path).tables()
     experiment, config = find_stored(*read_config(path), allow, path / CONFIG_FILE)
     return make_tables(experiment, config, results, path)
+
+
+def name_runs(paths: Sequence[Path]) -> dict[str, Path]:
+    """Run folders and saved files by their names, or by their paths where two have the same name."""
+    whole = [path.resolve() for path in paths]
+    if twice := [path for path, other in zip(paths, whole, strict=True) if whole.count(other) > 1]:
+        raise UserError(f"{twice[0]} is named twice, and its seeds would count twice; name each run once")
+    short = [path.name.removesuffix(saved_results.SUFFIX) for path in whole]
+    return {name if short.count(name) == 1 else str(path): path for name, path in zip(short, paths, strict=True)}
+
+
+def read_run(path: Path) -> Sequence[Result]:
+    """Results of a run folder, or of a file that `table --save` has written; UserError if there are none."""
+    if path.name.endswith(saved_results.SUFFIX):
+        return saved_results.read_saved(path).results
+    if not (results := read_results(path)):
+        raise UserError(f"{path} has no results: name the folder of a run that has finished a trial")
+    return results
+
+
+def describe_differences(paths: Mapping[str, Path]) -> list[str]:
+    """For each run folder, a sentence on settings that differ from its experiment's first; not on methods and seeds."""
+    first: dict[str, tuple[str, Any]] = {}
+    sentences = []
+    for name, path in paths.items():
+        if (path / CONFIG_FILE).is_file():
+            experiment, config = read_config(path)
+            settings = {key: value for key, value in config.items() if key not in ("methods", "seeds")}
+            before, reference = first.setdefault(experiment, (name, settings))
+            if changed := first_differences(reference, settings):
+                sentences.append(f"Settings that differ ({before} -> {name}): {'; '.join(changed)}.")
+    return sentences
+
+
+def check_metrics(metrics: Sequence[str], known: Sequence[str]) -> None:
+    """Check that every metric is in a run."""
+    for metric in metrics:
+        if metric not in known:
+            hint = did_you_mean(metric, known, f"there are {', '.join(dict.fromkeys(known))}")
+            raise UserError(f"--metrics: no result has the metric {metric!r}; {hint}")
+
+
+# ---- formats ---------------------------------------------------------------------------------------------------------
+
+_ESCAPED = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "·": r"\textperiodcentered{}",
+    "π": r"$\pi$",
+    "−": "$-$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+}
+
+
+def trial_columns(runs: Mapping[str, Sequence[Result]], metrics: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """One row for each test of a trial, as columns: metrics by name, None where a row has none; by default all metrics.
+
+    `episodes` are those of the metric with the most. A metric with the name of another column is `metric.NAME`.
+    """
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for run, results in runs.items():
+        for line in results:
+            identity = {"run": run} | _identity(line)
+            row = rows.setdefault((run, line.trial), identity)
+            row["episodes"] = max(row["episodes"] or 0, line.n_episodes or 0) or None
+            if not metrics or line.metric in metrics:
+                row[f"metric.{line.metric}" if line.metric in identity else line.metric] = line.value
+    columns = dict.fromkeys(column for row in rows.values() for column in row)
+    return {column: [row.get(column) for row in rows.values()] for column in columns}
+
+
+def _identity(line: Result) -> dict[str, Any]:
+    return {
+        "experiment": line.experiment,
+        "method": line.method,
+        "task": line.world,
+        "condition": line.condition,
+        "split": line.split,
+        "seed": line.seed,
+        "env_steps": line.env_steps,
+        "episodes": line.n_episodes,
+        "cpu_seconds": line.cpu_seconds,
+    }
+
+
+def to_latex(runs: Mapping[str, Sequence[PaperTable]], metrics: Sequence[str] = ()) -> str:
+    r"""Tables for LaTeX's package booktabs, one `table` environment for each title, with captions of runs as comments.
+
+    The tables of several runs have a column that names the run; a table without any of the metrics is left out.
+    """
+    by_title: dict[str, list[tuple[str, PaperTable]]] = {}
+    for run, tables in runs.items():
+        for table in tables:
+            if not metrics or set(metrics) & set(table.metrics):
+                by_title.setdefault(table.title, []).append((run, table))
+    return "\n".join(_environment(title, parts, metrics, len(runs) > 1) for title, parts in by_title.items())
+
+
+def _environment(title: str, parts: Sequence[tuple[str, PaperTable]], metrics: Sequence[str], names_run: bool) -> str:
+    there = list(dict.fromkeys(metric for _, table in parts for metric in table.metrics))
+    shown = [metric for metric in there if not metrics or metric in metrics]
+    lines = [_line([*["run"] * names_run, "method", *shown]), r"\midrule"]
+    for run, table in parts:
+        for label, cells in table.texts():
+            numbers = dict(zip(table.metrics, cells, strict=True))
+            lines.append(_line([*[run] * names_run, label, *(numbers.get(metric, "") for metric in shown)]))
+    has_range = any(cell and cell.seeds for _, table in parts for _, cells in table.rows for cell in cells)
+    ranges = ", or with the lowest and highest seed in parentheses" * has_range
+    return "\n".join(
+        [
+            *(f"% {' '.join(f'{run}: {table.caption}'.split())}" for run, table in parts),
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape(title)}. Means with intervals of 95 \%{ranges}.}}",
+            rf"\begin{{tabular}}{{{'l' * (1 + names_run)}{'r' * len(shown)}}}",
+            r"\toprule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _line(cells: Iterable[str]) -> str:
+    row = " & ".join(re.sub(r"(?<![\w.])-(?=[\d.])", "$-$", escape(cell)) for cell in cells) + r" \\"
+    return "{}" + row if row.startswith(("[", "*")) else row  # LaTeX would take it for an option of the line before
+
+
+def escape(text: str) -> str:
+    """A text with LaTeX's special characters escaped."""
+    return "".join(_ESCAPED.get(character, character) for character in text)

@@ -8,8 +8,6 @@ Callbacks run in the driver and are never sent to a trial or stored. An error in
 it continues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,7 @@ from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.trial_watch import Callback as Callback
+from tune_experiments.run.reports import Callback as Callback
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,7 @@ class Run(Generic[Config]):
 
     @property
     def folder(self) -> Path:
-        """The run folder.
-
-        Raises:
-            UserError: The run is in an object store.
-        """
+        """The run folder; UserError if the run is in an object store."""
         if "://" in self.out:
             raise UserError(f"{self.out} is in an object store: fetch it, as by `aws s3 sync {self.out} FOLDER`")
         return Path(self.out)
@@ -72,11 +66,7 @@ class Run(Generic[Config]):
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
-        """A trained policy: by default of the first trained method with its lowest seed.
-
-        Raises:
-            UserError: There is no such trial.
-        """
+        """A trained policy: by default of the first trained method with its lowest seed."""
         there = self.trials
         row = method or next(iter(there), None)
         seeds = there.get(row, {}) if row is not None else {}

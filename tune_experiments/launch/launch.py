@@ -1,7 +1,5 @@
 """One run of an experiment from its configuration to its tables: called by the command line and by `Experiment.run`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,35 +14,43 @@ from rl_models.errors import InputError
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import refusing_gpu
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.config_path import with_flags
-from tune_experiments.core.continued import continuation_rules, grown_values
+from tune_experiments.core.config_path import continuation_rules, grown_values, with_flags
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
-from tune_experiments.experiment.config_file import CONFIG_YAML, write_config_file
+from tune_experiments.experiment.config_file import CONFIG_YAML, check_for_secrets, write_config_file
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.report import show_results
-from tune_experiments.launch.run_checks import check_run
-from tune_experiments.play.loading import newest_checkpoint
 from tune_experiments.results.main_comparison import announcements
 from tune_experiments.results.rows import Result, read_results, remove_rows, replace_rows
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.run.cost import cost
+from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import is_tested_with, read_test_results
-from tune_experiments.run.placement import min_gpus, trials_that_fit
-from tune_experiments.run.ray_cluster import check_capacity, ray_cluster, usable_gpus
+from tune_experiments.run.ray_cluster import (
+    check_capacity,
+    check_this_machine,
+    checked_device,
+    min_gpus,
+    ray_cluster,
+    trials_that_fit,
+    usable_gpus,
+)
 from tune_experiments.run.remote_sync import RemoteSync, open_run
-from tune_experiments.run.request import Request, make_plan, make_request
-from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
-from tune_experiments.run.session_notes import MODELS
-from tune_experiments.run.slices import Slice, SliceScheduler, get_checkpoint_step, trained_env_steps
-from tune_experiments.run.stopping import STOPPED, graceful_stop
+from tune_experiments.run.reports import TrialWatch
+from tune_experiments.run.request import (
+    Request,
+    Slice,
+    make_plan,
+    make_request,
+    trained_env_steps,
+)
+from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config
+from tune_experiments.run.speed import cost
 from tune_experiments.run.trial_errors import with_advice
-from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tuning import describe_ignored_processes, run_local_trials, run_trials
+from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials
 from tune_experiments.search.folder import check_not_search_folder
 from tune_experiments.search.run_search import Search, TuneSession
 
@@ -54,12 +60,7 @@ DEFAULT_OUT = "runs"
 def launch(
     experiment: BaseExperiment[Config], config: Config, options: RunOptions, callbacks: Sequence[Callback] = ()
 ) -> Run[Config]:
-    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search.
-
-    Raises:
-        UserError: An error, found before training.
-        KeyboardInterrupt: The run was stopped; the same call continues it.
-    """
+    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search."""
     # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
     kind = "_search" if options.is_search else ""
@@ -67,7 +68,7 @@ def launch(
     config = check_run(experiment, config, options, out)
     search = Search(experiment, config, options) if options.is_search else None
     # Settings of a search are compared, so all must be trained alike: other workers mean other batches.
-    rules = continuation_rules(config) if search is None else continuation_rules(config, may=())
+    rules = continuation_rules(config) if search is None else {}
     with (
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
@@ -138,14 +139,6 @@ class Session(Generic[Config]):
                             f"until --seeds includes {seed}"
                         )
 
-    def _config_as_trained(self) -> Config:
-        """The configuration with the processes that train."""
-        workers = getattr(self.config, "workers", None)
-        if not (self.options.local and isinstance(workers, Workers)):
-            return self.config
-        config: Any = self.config
-        return cast(Config, replace(config, workers=workers.in_one_process()))
-
     def _describe_progress(self, requests: Sequence[Request]) -> str:
         """Progress of a run whose slice is over."""
         done = budget = 0
@@ -187,7 +180,10 @@ class Session(Generic[Config]):
         has_paper = self.experiment.reference_preset in self.experiment.presets
         for deviation in self.experiment.deviations(self.config):
             self.console.print(f"  {'differs from the paper' if has_paper else 'note'}: {deviation}")
-        if steps := self.experiment.optimiser_steps(self._config_as_trained()):
+        config, workers = self.config, getattr(self.config, "workers", None)
+        if self.options.local and isinstance(workers, Workers):
+            config = cast(Config, replace(cast(Any, config), workers=workers.in_one_process()))
+        if steps := self.experiment.optimiser_steps(config):
             self.console.print(f"  {steps}")
         comparisons = self.experiment.main_comparisons(self.config)
         announced = announcements(comparisons, self.experiment.methods(self.config))
@@ -214,7 +210,9 @@ class Session(Generic[Config]):
         requests = self._left(sessions, ())
         plans = {request["name"]: make_plan(self.experiment, request) for request in requests}
         folders = {request["name"]: Path(request["folder"]) for request in requests}
-        begun = self._continued(requests, plans)
+        begun = {request["name"]: steps for request in requests if (steps := trained_env_steps(request))}
+        for name, steps in begun.items():
+            self.console.print(f"{name} continues from {steps:,} of {plans[name].budget_env_steps:,} env steps")
         knows_models = self._note_models()
         if self.sync is not None:
             self.sync.push()  # recorded before training, so that comparisons are declared in advance
@@ -240,9 +238,7 @@ class Session(Generic[Config]):
         if self.sync is not None:
             self.sync.pull("trials/")
         if watch is not None:
-            watch.poll(is_due=True)
-            if watch.failure is not None:
-                raise watch.failure
+            watch.finish()
         # After Control-C Tune returns the results so far.
         left = self._left(sessions, failures)
         if self.slice is not None and self.slice.is_over:
@@ -251,16 +247,6 @@ class Session(Generic[Config]):
         if left:
             raise KeyboardInterrupt
         return failures
-
-    def _continued(self, requests: list[Request], plans: Mapping[str, Plan]) -> dict[str, int]:
-        """Print which trials continue; env steps of each by name."""
-        begun: dict[str, int] = {}
-        for request in requests:
-            name, plan = request["name"], plans[request["name"]]
-            if (newest := newest_checkpoint(Path(request["folder"]))) is not None:
-                begun[name] = get_checkpoint_step(newest)
-                self.console.print(f"{name} continues from {begun[name]:,} of {plan.budget_env_steps:,} env steps")
-        return begun
 
     def _note_models(self) -> bool:
         """Print and record the pretrained weights of this session; whether all are on this machine."""
@@ -305,10 +291,7 @@ class Session(Generic[Config]):
         plans: Mapping[str, Plan],
         watch: TrialWatch | None,
     ) -> dict[str, str]:
-        """Run sessions of Ray Tune on the cluster, each with as many trials as fit.
-
-        In a session, started trials come first.
-        """
+        """Run sessions of Ray Tune on the cluster, each with as many trials as fit; started trials come first."""
         workers, device = [plan.workers for plan in plans.values()], self.options.device
         has_gpus = usable_gpus(ray, device)
         gpus = max(min_gpus(one, has_gpus) for one in workers)
@@ -330,7 +313,7 @@ class Session(Generic[Config]):
                 **self._display({request["name"]: plans[request["name"]] for request in requests}),
                 uri=self.sync.uri if self.sync else None,
                 has_gpus=has_gpus,
-                scheduler=session.scheduler if self.slice is None else SliceScheduler(requests, self.slice),
+                searcher=session.searcher if self.slice is None else self.slice.searcher(requests),
                 tune_scheduler=session.tune_scheduler,
                 watch=watch,
             )
@@ -342,10 +325,7 @@ class Session(Generic[Config]):
 def trial_requests(
     experiment: BaseExperiment[Config], config: Config, seeds: Sequence[int], folder: RunFolder
 ) -> list[Request]:
-    """Requests for every method with every seed; a method that does not depend on seeds is run once.
-
-    Sessions with other seeds do not run such a method again, because its trials would count as several seeds.
-    """
+    """Requests for every method with every seed; a method that does not depend on seeds is run once, in any session."""
     there = trial_folders(experiment, config, folder.path)
     trials = [
         (method, seed if experiment.depends_on_seed(method) else min(there.get(method, seeds[:1])))
@@ -356,3 +336,39 @@ def trial_requests(
         make_request(experiment.entry_point, config, method, seed, folder, trial_name(method, seed))
         for method, seed in dict.fromkeys(trials)
     ]
+
+
+def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOptions, out: Path) -> Config:
+    """Build the environments of the run, count this machine's CPUs if it runs here, and adapt the configuration."""
+    if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
+        raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
+    check_for_secrets(config)
+    try:
+        stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
+        config = experiment.inspect(config, Terminal().print, stored)
+        experiment.check(config)
+        for method in experiment.methods(config):
+            plan = experiment.plan(config, method, options.seeds[0], None)
+            if options.local:
+                checked_device(options.device)
+            else:
+                check_this_machine(plan.workers.cpus, options.device)
+            for stage in plan.stages:
+                with contextlib.closing(stage.plan.make_world(num_worlds=1, first_world=0)) as world:
+                    world.reset(options.seeds[0])
+            if plan.is_staged:
+                if options.is_search:
+                    raise UserError(
+                        f"--search cannot rank {method}, which trains in stages: a setting that stays in an easy stage "
+                        f"would win; vary its flags yourself"
+                    )
+                check_transfers(plan.stages)
+        if (valid_world := experiment.valid_world(config, 1)) is not None:
+            with contextlib.closing(valid_world):
+                valid_world.reset(0)
+        if not options.is_search:
+            with contextlib.closing(experiment.test_world(config, 1)) as test_world:
+                test_world.reset(0)
+    except ValueError as error:
+        raise UserError(with_flags(one_line(error), config)) from error
+    return config

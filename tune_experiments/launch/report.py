@@ -1,7 +1,5 @@
 """Tables, figures and videos of a run folder, at the end of a run and by the command `table`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,19 +11,20 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
-from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
-from tune_experiments.run.run_folder import read_sessions, with_announcement_times
-from tune_experiments.run.session_notes import changed_flags, describe_models, with_run_notes
+from tune_experiments.run.run_folder import (
+    TEST_RESULTS_FILE,
+    changed_flags,
+    describe_models,
+    read_sessions,
+    with_announcement_times,
+    with_run_notes,
+)
 
 
 def show_results(
     experiment: BaseExperiment[Config], config: Config, out: Path, console: Console, uri: str | None = None
 ) -> tuple[Sequence[Result], Sequence[PaperTable]]:
-    """Write and print tables and figures of a run folder, which may be a temporary copy of an object store.
-
-    Returns:
-        The rows, and the tables made of them.
-    """
+    """Write and print tables and figures of a run folder, perhaps a temporary copy of a store; rows and tables."""
     results = read_results(out)
     if not results:
         return [], []

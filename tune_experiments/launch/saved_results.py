@@ -1,15 +1,12 @@
 """Results that are saved in the repository, and tables in documents that are made from them.
 
     python -m tune_experiments table RUN --save docs/results/NAME.jsonl.gz
-    python -m tune_experiments table docs/results/NAME.jsonl.gz
     python -m tune_experiments table --document docs/results/*.md [--check]
 
-The first line of a saved file says where its rows come from: experiment, commits, commands, seeds, and comparisons with
-their dates. All other lines are those of results.jsonl. In a document such a table stands between `<!-- table: NAME
--->` and `<!-- end -->`, so that its numbers are always those of the saved file beside the document.
+The first line of a saved file says where its rows come from (`SavedRun`). All other lines are those of results.jsonl.
+In a document such a table stands between `<!-- table: NAME -->` and `<!-- end -->`, so that its numbers are always
+those of the saved file beside the document.
 """
-
-from __future__ import annotations
 
 import gzip
 import json
@@ -29,11 +26,10 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import RANGES, PaperTable
 from tune_experiments.run.manifest import without_run_folder
-from tune_experiments.run.session_notes import changed_flags, describe_models, with_run_notes
+from tune_experiments.run.run_folder import changed_flags, describe_models, with_run_notes
 
 SUFFIX = ".jsonl.gz"
 MAX_BYTES = 50_000
-"""Largest size of a saved file in bytes."""
 _BLOCK = re.compile(r"(<!-- table: ([\w.-]+)((?:; \w+(?: [\w.-]+)+)*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN = "<!-- table:"
 _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
@@ -41,11 +37,7 @@ _TITLE = re.compile(r"^### (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SavedRun:
-    """Contents of a saved file.
-
-    A commit that ends with `+` had local changes, `models` are pretrained ones, `changed` are the flags that changed
-    between the sessions, and `untested` are trials without results.
-    """
+    """Contents of a saved file; a commit that ends with `+` had local changes, `untested` trials have no results."""
 
     experiment: str
     commits: tuple[str, ...]
@@ -65,12 +57,8 @@ class SavedRun:
     def markdown(self, chosen: Mapping[str, Sequence[str]] | None = None) -> str:
         """The tables, and their origin.
 
-        Args:
-            chosen: Numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show; then a caption does
-                not repeat earlier ones.
-
-        Raises:
-            UserError: A choice that is not in the tables.
+        `chosen` has numbers of `tables` (from 1), names of `columns` and methods (`rows`) to show, and then a caption
+        does not repeat earlier ones; UserError for a choice that is not in the tables.
         """
         tables = self.tables() if chosen is None else _choose(self.tables(), chosen)
         return "\n".join([*(table.markdown() for table in tables), self.source(), ""])
@@ -89,20 +77,18 @@ def save(
     path: Path,
     untested: Sequence[str] = (),
 ) -> None:
-    """Write the saved file of a run, in which trials named in `untested` have no results.
-
-    Raises:
-        UserError: A custom experiment, a wrong name, another file of that name, or too many bytes.
-    """
+    """Write the saved file of a run, in which trials named in `untested` have no results."""
     from tune_experiments.run.run_folder import with_announcement_times
 
     check_save_path(path)
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
+    gits = (session["git"] or {"commit": None, "dirty": False} for session in sessions)
+    commands = (shlex.split(without_run_folder(session["command"])) for session in sessions)
     head = {
         "experiment": experiment.entry_point,
-        "commits": list(dict.fromkeys(map(_commit, sessions))),
-        "commands": list(dict.fromkeys(_command(session["command"]) for session in sessions)),
+        "commits": list(dict.fromkeys(f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}" for git in gits)),
+        "commands": list(dict.fromkeys(shlex.join(["python", *words]) for _, *words in commands)),
         "seeds": sorted({line.seed for line in results if line.seed is not None}),
         "comparisons": [asdict(one) for one in with_announcement_times(experiment.main_comparisons(config), sessions)],
     }
@@ -121,11 +107,7 @@ def save(
 
 
 def check_save_path(path: Path) -> None:
-    """Check the name of a saved file before its run is read.
-
-    Raises:
-        UserError: A wrong name, or a file of this name that is not from `save`.
-    """
+    """Check the name of a saved file, before its run is read; a file that is not from `save` is not replaced."""
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
     if path.exists():
@@ -136,11 +118,7 @@ def check_save_path(path: Path) -> None:
 
 
 def read_saved(path: Path) -> SavedRun:
-    """Read a file of `save`.
-
-    Raises:
-        UserError: No such file, or a damaged one.
-    """
+    """Read a file of `save`; UserError if it is missing or damaged."""
     try:
         head, *lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         first, rest = json.loads(head), [json.loads(line) for line in lines]
@@ -158,11 +136,7 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def update_document(document: Path, only_check: bool) -> str:
-    """Rewrite the marked tables of a document, or only compare them; returns a message.
-
-    Raises:
-        UserError: No such document, as `render_document`, or a stale table where it is only compared.
-    """
+    """Rewrite the marked tables of a document, or only compare them, where a stale one is an error; a message."""
     if not document.is_file():
         raise UserError(f"{document} does not exist; name a document with --document")
     text = render_document(document)
@@ -179,9 +153,6 @@ def render_document(document: Path) -> str:
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
     -->`. A table's title becomes a caption; docs/results.md explains ranges over seeds.
-
-    Raises:
-        UserError: A marker without its end, or without its saved file.
     """
     text = document.read_text(encoding="utf-8")
     if text.count(_BEGIN) != len(_BLOCK.findall(text)):
@@ -242,14 +213,3 @@ def _names(label: str) -> set[str]:
 def _as_word(name: str) -> str:
     """A name in a marker: `sama, weak planner` is `sama_weak_planner`."""
     return re.sub(r"[^\w.]+", "_", name)
-
-
-def _commit(session: Mapping[str, Any]) -> str:
-    git = session["git"] or {"commit": None, "dirty": False}
-    return f"{(git['commit'] or 'unknown')[:9]}{'+' * git['dirty']}"
-
-
-def _command(command: str) -> str:
-    """The command without the interpreter's name and the run folder."""
-    _, *words = shlex.split(without_run_folder(command))
-    return shlex.join(["python", *words])

@@ -1,11 +1,8 @@
 """Texts that agents read, and attention maps over their words, from a world's texts and a network's extras.
 
-Texts are found by the world's `text_spec` (rows of a token table) and `text_tables` (ids of constant texts), and put
-into words by its `vocabulary`. A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a
-text, or the texts under a key that holds several.
+A map `attention/NAME` is [..., R, C] or [..., C] for one agent: C are the words of a text, or the texts under a key
+that holds several.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,19 +18,11 @@ from rl_models.networks.matching import CELLS
 ATTENTION = "attention/"
 _MAX_ROWS = 32
 _MAX_LENGTH = 600
-"""Words of a text that a map shows."""
 
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention of an agent.
-
-    Attributes:
-        name: name of the map, without its prefix.
-        rows: names of the R queries.
-        words: names of the C keys.
-        weights: [R, C] float32 in [0, 1].
-    """
+    """Attention of an agent: weights [R, C] float32 in [0, 1], with names of the R queries and the C keys."""
 
     name: str
     rows: tuple[str, ...]
@@ -50,15 +39,7 @@ def get_texts(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
 def attention_maps(
     world: Any, obs: Arrays, extras: Mapping[str, Tensor], index: int, agent: int
 ) -> tuple[AttentionMap, ...]:
-    """All maps of one agent at the last choice.
-
-    Args:
-        world: world of the team.
-        obs: observations of one world, name -> [N, ...].
-        extras: extras of the network, name -> [B, 1, N, ...].
-        index: index of the world.
-        agent: index of the agent.
-    """
+    """All maps of one agent at the last choice: observations are name -> [N, ...], extras name -> [B, 1, N, ...]."""
     maps = {name: value for name, value in extras.items() if name.startswith(ATTENTION) and value.is_floating_point()}
     if not maps:
         return ()
@@ -109,13 +90,12 @@ def _column_names(world: Any, texts: Mapping[str, list[list[str]]], name: str, c
     if name in texts and len(texts[name]) == columns:
         return tuple(" ".join(text) for text in texts[name])
     for key, found in texts.items():
-        if len(found) == 1 and columns in (len(found[0]), _padded_length(world, key)):
+        padded = (
+            world.text_spec[key].length if key in world.text_spec else world.tables[world.text_tables[key]].shape[1]
+        )
+        if len(found) == 1 and columns in (len(found[0]), padded):
             return tuple(found[0][:_MAX_LENGTH])
     return tuple(map(str, range(1, min(columns, _MAX_LENGTH) + 1)))
-
-
-def _padded_length(world: Any, key: str) -> int:
-    return int(world.text_spec[key].length) if key in world.text_spec else world.tables[world.text_tables[key]].shape[1]
 
 
 # ---- names of the queries --------------------------------------------------------------------------------------------
@@ -126,7 +106,7 @@ def _row_names(world: Any, obs: Arrays, agent: int, key: str, rows: int, cells: 
     if cells is not None and len(cells) == rows:
         held = rows - len(world.agents)  # inventories are the last rows, the agent's own first
         return [
-            name_in_grid(world, obs, agent, cell) if row < held else _held_name(world, obs, agent, row - held)
+            _find_name(world, obs, agent, cell) if row < held else _find_name(world, obs, agent, row - held, " (held)")
             for row, cell in enumerate(cells.tolist())
         ]
     if rows == 1:
@@ -139,7 +119,7 @@ def _entity_name(world: Any, obs: Arrays, agent: int, entity: int, entities: int
     names = _entity_names(world, obs, agent)
     if len(names) == entities:
         return names[entity]
-    return name_in_grid(world, obs, agent, entity) or f"entity {entity + 1}"
+    return _find_name(world, obs, agent, entity) or f"entity {entity + 1}"
 
 
 def _entity_names(world: Any, obs: Arrays, agent: int) -> Sequence[str]:
@@ -148,27 +128,14 @@ def _entity_names(world: Any, obs: Arrays, agent: int) -> Sequence[str]:
     return () if names is None else names({key: value[agent] for key, value in obs.items()})
 
 
-def name_in_grid(world: Any, obs: Arrays, agent: int, place: int) -> str:
-    """Name of what stands at a flat place of a grid of ids of texts; "" for nothing."""
-    for key in sorted(world.text_tables.keys() & obs.keys()):
-        ids = obs[key][agent]
-        if ids.ndim > 1 and place < ids.size:
-            return _constant_text(world, key, int(ids.ravel()[place]))
-    return ""
-
-
-def _held_name(world: Any, obs: Arrays, agent: int, holder: int) -> str:
-    """Name of what an agent holds; "" for nothing."""
-    for key in sorted(world.text_tables.keys() & obs.keys()):
-        ids = obs[key][agent]
-        if ids.ndim == 1 and holder < len(ids):
-            name = _constant_text(world, key, int(ids[holder]))
-            return f"{name} (held)" if name else ""
-    return ""
-
-
-def _constant_text(world: Any, key: str, number: int) -> str:
+def _find_name(world: Any, obs: Arrays, agent: int, place: int, held: str = "") -> str:
+    """Name at a flat place of a grid of ids of texts, or with a mark `held` in a list of them; "" for nothing."""
     vocabulary = getattr(world, "vocabulary", None)
     if vocabulary is None:
         return ""
-    return " ".join(vocabulary[word] for word in world.tables[world.text_tables[key]][number] if word)
+    for key in sorted(world.text_tables.keys() & obs.keys()):
+        ids = obs[key][agent]
+        if (ids.ndim == 1 if held else ids.ndim > 1) and place < ids.size:
+            name = " ".join(vocabulary[word] for word in world.tables[world.text_tables[key]][ids.flat[place]] if word)
+            return f"{name}{held}" if name else ""
+    return ""

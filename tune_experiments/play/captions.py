@@ -1,7 +1,5 @@
 """Lines of text above or below the frames of a video, and frames of larger pixels."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +21,7 @@ _MESSAGE_LINES = 2
 
 @dataclass(frozen=True)
 class Line:
-    """A line of text.
-
-    Attributes:
-        text: the text.
-        colour: its colour.
-        mark: colour of a square before it, or None.
-    """
+    """A line of text, perhaps after a square of the colour `mark`."""
 
     text: str
     colour: Colour = FOREGROUND
@@ -38,14 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Caption:
-    """What an agent did last.
-
-    Attributes:
-        name: its name.
-        colour: its colour in the picture, or None.
-        action: its action in words; empty at the start.
-        message: text that it wrote to the others; empty for none.
-    """
+    """What an agent did last: its action in words, and the text that it wrote to the others; empty for none."""
 
     name: str
     colour: Colour | None = None
@@ -74,12 +59,7 @@ def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Arra
 
 
 def with_captions(frames: Sequence[Array], captions: Sequence[Sequence[Caption]]) -> list[Array]:
-    """Frames with a line for each agent below them, and lines for its message if any agent writes in this episode.
-
-    Args:
-        frames: `[H, W, 3]` uint8 each; narrow ones are enlarged.
-        captions: one for each agent, for each frame.
-    """
+    """Frames, [H, W, 3] uint8, with a line for each agent below, and its message if any agent writes in the episode."""
     writes = any(one.message for agents in captions for one in agents)
     found = []
     for frame, agents in zip(frames, captions, strict=True):

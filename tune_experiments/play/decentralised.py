@@ -1,14 +1,9 @@
 """A trained team as N processes, one per agent, with the same actions as the team (decentralised execution).
 
-The coordinator steps the world, sends each agent its own observation and receives its action. It creates the pipes
-between the agents and closes its own ends, so that it can neither read nor write a message. Every wait has a timeout;
-all processes end with the `with` block.
-
-An agent's process loads the weights itself. Messages go through pipes between agents, as the raw bytes of the tensor.
-All processes sample with the same seed, so no sampled action or component is sent.
+The coordinator steps the world, sends each agent its own observation and receives its action. Messages go through pipes
+between agents, as the raw bytes of the tensor; it closes its own ends, so that it can neither read nor write one. All
+processes sample with the same seed, so no sampled action or component is sent. Every wait has a timeout.
 """
-
-from __future__ import annotations
 
 import contextlib
 import itertools
@@ -21,7 +16,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -46,14 +41,9 @@ _CONNECTION_LOST = 3
 
 @dataclass(frozen=True)
 class PlayedEpisode:
-    """Arguments of the agents' processes.
+    """Arguments of the agents' processes, each of which loads the checkpoint.
 
-    Attributes:
-        checkpoint: folder of the checkpoint, which each process loads.
-        seed, world: seed and index of the world; they fix the random stream that all agents share.
-        allow: modules outside Concord that may be imported if the checkpoint names them.
-        device: device of the agents' networks; several agents may share a GPU.
-        timeout_seconds: timeout in seconds of each wait.
+    `seed` and `world` (its index) fix the random stream that all agents share; several agents may share a GPU.
     """
 
     checkpoint: Path
@@ -71,16 +61,12 @@ class MessageStats:
     messages: int = 0
     bytes: int = 0
 
-    def __add__(self, other: MessageStats) -> MessageStats:
-        return MessageStats(self.messages + other.messages, self.bytes + other.bytes)
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.messages + other.messages, self.bytes + other.bytes)
 
 
 class MessageChannel:
-    """An agent's end of the pipes to all others.
-
-    Attributes:
-        traffic: statistics of the messages sent so far.
-    """
+    """An agent's end of the pipes to all others; `traffic` counts the messages sent so far."""
 
     def __init__(self, agent: int, pipes: Mapping[int, Connection], timeout_seconds: float) -> None:
         self.traffic = MessageStats()
@@ -95,20 +81,16 @@ class MessageChannel:
         for pipe in self._pipes.values():
             pipe.send_bytes(mine.tobytes())
             self.traffic += MessageStats(1, mine.nbytes)
-        heard = {agent: self._receive(pipe, mine) for agent, pipe in self._pipes.items()} | {self._agent: mine}
+        heard = {self._agent: mine}
+        for agent, pipe in self._pipes.items():
+            if not pipe.poll(self._timeout_seconds):
+                raise TimeoutError
+            heard[agent] = np.frombuffer(pipe.recv_bytes(), mine.dtype).reshape(mine.shape)
         return torch.from_numpy(np.concatenate([heard[agent] for agent in sorted(heard)], axis=1)).to(message.device)
-
-    def _receive(self, pipe: Connection, like: np.ndarray) -> np.ndarray:
-        if not pipe.poll(self._timeout_seconds):
-            raise TimeoutError
-        return np.frombuffer(pipe.recv_bytes(), like.dtype).reshape(like.shape)
 
 
 def run_agent(episode: PlayedEpisode, agent: int, coordinator: Connection, others: Mapping[int, Connection]) -> None:
-    """Return an action for each observation until None arrives, then the message statistics.
-
-    Errors are sent as a sentence in place of an action.
-    """
+    """Return an action for each observation until None arrives, then the message statistics, or an error's sentence."""
     torch.set_num_threads(1)
     try:
         _act_loop(episode, agent, coordinator, others)
@@ -137,12 +119,7 @@ def _act_loop(episode: PlayedEpisode, number: int, coordinator: Connection, othe
 
 
 class SeparateAgents:
-    """The coordinator's view of the agents' processes: one pipe each, for observations and actions.
-
-    Attributes:
-        processes: process of each agent.
-        timeout_seconds: timeout in seconds of each wait.
-    """
+    """The coordinator's view of the agents' processes: one pipe each, for observations and actions."""
 
     def __init__(self, observation_keys: Sequence[str], timeout_seconds: float) -> None:
         self.processes: list[SpawnProcess] = []
@@ -151,22 +128,14 @@ class SeparateAgents:
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
-        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
-
-        Raises:
-            UserError: an agent failed, died or does not answer.
-        """
+        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64."""
         self._send_all([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         actions = self._collect()
         self._env_steps += 1
         return np.array([actions], np.int64)
 
     def end_episode(self) -> MessageStats:
-        """End the episode and return the statistics of all messages.
-
-        Raises:
-            UserError: as for `act`.
-        """
+        """End the episode and return the statistics of all messages."""
         self._send_all([None] * len(self.pipes))
         return sum(self._collect(), MessageStats())
 

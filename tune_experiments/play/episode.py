@@ -1,8 +1,4 @@
-"""A recorded episode: what each agent observed, computed and did at every step, for any world and any network.
-
-It records what is available: a network's extras (`attention/NAME`, entity masks, messages), a joint policy, and a
-world's `action_names`, `vocabulary` of its text keys, and `render`.
-"""
+"""A recorded episode: what each agent observed, computed and did at every step, for any world and any network."""
 
 from __future__ import annotations
 
@@ -36,15 +32,10 @@ _MAX_JOINT_WIDTH = 24
 
 @dataclass(frozen=True)
 class AgentStep:
-    """Record of one agent at one step.
+    """Record of one agent at one step: its action, "" while it is busy with an earlier one.
 
-    Attributes:
-        action: name of its action; "" while it is busy with an earlier one.
-        likely: its most probable actions with their probabilities, the most probable first; empty if the policy has no
-            marginals.
-        message: text that it wrote to the others; "" for none.
-        attention: maps over what it reads.
-        entities: names of the entities that its mask keeps; None without an entity divider.
+    `likely` has its most probable actions with their probabilities, and is empty if the policy has no marginals;
+    `entities` has names of those that its mask keeps, and is None without an entity divider.
     """
 
     action: str
@@ -59,13 +50,11 @@ class Step:
     """One env step.
 
     Attributes:
-        picture: picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
-        agents: records of the N agents.
-        joint: joint policy of two agents, [A, A] float32, or None.
-        weights: weights of the M components of a mixture; empty for one component.
-        texts: observation key -> text that the first agent reads.
-        notes: further notes, such as a planner's goals.
-        rewards: rewards of each agent for this step.
+        picture: Picture of the world before it, [H, W, 3] uint8; None for a world that is not drawn.
+        joint: Joint policy of two agents, [A, A] float32, or None.
+        weights: Weights of the M components of a mixture; empty for one component.
+        texts: Observation key -> text that the first agent reads.
+        rewards: Reward of each agent for this step.
     """
 
     picture: Array | None
@@ -79,22 +68,16 @@ class Step:
 
 @dataclass
 class Episode:
-    """A recorded episode.
+    """A recorded episode; what is unknown is empty.
 
     Attributes:
-        title: seed and world of the start.
-        start: digest of the world's state at the start.
-        agents: names of the agents.
-        actions: names of the actions; empty where they have none.
-        steps: T env steps.
-        last_picture: picture of the world after the last step.
-        last_notes: notes after the last step.
-        metrics: metrics of the episode; empty if it was cut.
-        colours: colours of the agents in the pictures, as CSS writes them; empty where they have none.
-        story: what the agents must do and how they win.
-        legend: what is in the pictures, each with its colour.
-        ending: why the episode ended, and whether the team won; empty where that is unknown.
-        missing: part that cannot be shown, such as "pictures" -> cause.
+        title, start: Seed and world of the start, and digest of the world's state there.
+        metrics: Metrics of the episode; empty if it was cut.
+        colours: Colours of the agents in the pictures, as CSS writes them.
+        story: What the agents must do and how they win.
+        legend: What is in the pictures, each with its colour.
+        ending: Why the episode ended, and whether the team won.
+        missing: Part that cannot be shown, such as "pictures" -> cause.
     """
 
     title: str
@@ -123,19 +106,14 @@ class EpisodeRecorder:
             state_digest(world, index),
             tuple(world.agents),
             names,
-            colours=css_colours(world),
+            colours=tuple(map(css_colour, world.agent_colours())),
             story=world.story,
             legend=tuple((what, css_colour(colour)) for what, colour in world.legend.items()),
         )
         self._loaded, self._world, self._index, self._spectator = loaded, world, index, spectator
 
     def record_actions(self, obs: Arrays, actions: Any) -> None:
-        """Record the team's actions, before the world is stepped.
-
-        Args:
-            obs: name -> [B, N, ...], as the team got them.
-            actions: [B, N] int, or factor -> such an array.
-        """
+        """Record actions, [B, N] int or factor -> such an array, and what the team observed, name -> [B, N, ...]."""
         from tune_experiments.play.attention_maps import attention_maps, get_texts, own_entities
 
         world, index, output = self._world, self._index, self._loaded.last_output
@@ -173,12 +151,7 @@ class EpisodeRecorder:
         self.episode.steps[-1].rewards = tuple(float(value) for value in rewards)
 
     def finish(self, metrics: dict[str, float], terminated: bool | None = None) -> Episode:
-        """The finished episode; the world still shows the last state.
-
-        Args:
-            metrics: metrics of the episode; empty if it was cut.
-            terminated: whether its rules ended it, else the time limit; None if that is unknown.
-        """
+        """The finished episode, without metrics if it was cut; `terminated` by its rules or not, None if unknown."""
         shown, world, index = functools.partial(attempt_part, self.episode.missing), self._world, self._index
         last = self._spectator.last_picture
         self.episode.last_picture = shown("pictures", lambda: checked_drawing(last, world, index), None)
@@ -229,11 +202,6 @@ def state_digest(world: Any, index: int) -> str:
         if name not in world.texts:  # row numbers; they depend on what was read before
             found.update(name.encode() + np.ascontiguousarray(value[index]).tobytes())
     return found.hexdigest()[:16]
-
-
-def css_colours(world: Any) -> tuple[str, ...]:
-    """The agents' colours in a world's pictures, as CSS writes them."""
-    return tuple(map(css_colour, world.agent_colours()))
 
 
 def css_colour(colour: tuple[int, int, int]) -> str:

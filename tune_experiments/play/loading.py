@@ -1,14 +1,9 @@
 """`load_policy(checkpoint).act(obs)`: a trained team without Ray.
 
-Observations refer to texts by row number. A team that reads gets the texts by `reset(seed, texts=world.texts)`, or
-observations with the texts' tokens instead of the row numbers, as from the wrappers.
-
 A checkpoint is safetensors and JSON and names its experiment. One from outside this package is imported only if the
 caller names its module, `load_policy(path, allow=["package.module"])`, so opening an untrusted checkpoint runs none of
 its code.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -43,29 +38,27 @@ from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders, trusted_modules
 from tune_experiments.play.team_paths import in_package
 from tune_experiments.run.curriculum_state import restore_curriculum
-from tune_experiments.run.placement import checked_device
+from tune_experiments.run.ray_cluster import checked_device
 from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_config
 from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
 _IS_FIRST = "is_first"
-"""Key of `is_first` among the observations that are moved to the device."""
 
 
 class LoadedPolicy:
     """A recurrent policy, batched over B worlds.
 
     Attributes:
-        experiment, config, method, seed: experiment, configuration, method and seed of its training.
-        policy: torch module.
-        device: device of the policy.
-        env_steps: env steps of its training.
-        curriculum: state of its curriculum; one stage where there is none.
-        is_greedy: whether it takes the most probable actions, as in its experiment's test, or samples.
-        trial_folder: folder of its trial; None where it was not loaded from one.
-        allow: modules outside Concord that it was loaded with.
-        draws_noise: whether a stochastic network samples, as in the test, or takes the most likely value.
-        last_output: output of the policy at the last `act`.
+        experiment, config, method, seed: Experiment, configuration, method and seed of its training.
+        policy, device: Torch module, and its device.
+        env_steps: Env steps of its training.
+        curriculum: State of its curriculum; one stage where there is none.
+        is_greedy: Whether it takes the most probable actions, as in its experiment's test, or samples.
+        trial_folder: Folder of its trial; None where it was not loaded from one.
+        allow: Modules outside Concord that it was loaded with.
+        draws_noise: Whether a stochastic network samples, as in the test, or takes the most likely value.
+        last_output: Output of the policy at the last `act`.
     """
 
     def __init__(
@@ -217,13 +210,10 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
 
 
 def find_checkpoint(path: Path, allow: Sequence[str] = (), imports: bool = True) -> Path:
-    """Find the checkpoint of a checkpoint, trial or run folder.
+    """Find the checkpoint of a checkpoint, trial or run folder; UserError if there is none.
 
     For a run folder it is that of the first method, for which the experiment is imported, or of the first trial folder
     without `imports`.
-
-    Raises:
-        UserError: there is no checkpoint.
     """
     named = in_package(path)
     if not named.is_dir():

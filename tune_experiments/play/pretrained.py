@@ -8,8 +8,6 @@
 A card holds the first joint actions of one episode, so that a test detects changes of environments and networks.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
 from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results.rows import Result, read_results
+from tune_experiments.results.rows import read_results
 from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.run_folder import read_sessions
 from tune_experiments.run.trial import CHECKPOINTS
@@ -39,20 +37,12 @@ _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
 def read_card(name: str) -> dict[str, Any]:
-    """The card of a team in the package.
-
-    Raises:
-        UserError: it is not JSON.
-    """
+    """The card of a team in the package."""
     return read_json(PRETRAINED / name / CARD)
 
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
-    """Joint actions of the first 24 env steps in one world, `[steps][N]`.
-
-    Raises:
-        UserError: actions with factors.
-    """
+    """Joint actions of the first 24 env steps in one world, `[steps][N]`; UserError for actions with factors."""
     world, found = loaded.make_world(1), []
     obs, first = world.reset(seed), None
     loaded.reset(seed, world.texts)
@@ -69,9 +59,8 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
 def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", folder: Path = PRETRAINED) -> Path:
     """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
-    Raises:
-        UserError: the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
-            become too large.
+    UserError if the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
+    become too large.
     """
     if not given.strip():
         raise UserError("--given is empty: write a sentence on the team's extra inputs, or `Nothing.`")
@@ -115,17 +104,14 @@ def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", f
             if beside.is_dir() and beside.name not in _TRAINING_FOLDERS:
                 shutil.copytree(beside, unfinished / beside.name)
         write_json(unfinished / CARD, card)
-        write_atomically(unfinished / MODEL_CARD, model_card(card, _place(out)))
+        place = f"{PRETRAINED.name}/{name}" if folder.resolve() == PRETRAINED.resolve() else str(out)
+        write_atomically(unfinished / MODEL_CARD, model_card(card, place))
         if (size := folder_bytes(folder)) > MAX_BYTES:
             raise UserError(f"{folder} holds {size:,} bytes, more than {MAX_BYTES:,}: delete a team of it")
         unfinished.rename(out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return out
-
-
-def _place(team: Path) -> str:
-    return f"{PRETRAINED.name}/{team.name}" if team.parent.resolve() == PRETRAINED.resolve() else str(team)
 
 
 def model_card(card: dict[str, Any], place: str = "") -> str:
@@ -184,13 +170,12 @@ def _numbers(run: Path, loaded: LoadedPolicy) -> list[dict[str, Any]]:
     own = [row for row in tested if (row.method, row.seed) == (loaded.method, loaded.seed)]
     if not own:
         raise UserError(f"{run} has no test results of {loaded.method} with seed {loaded.seed}; let its run end first")
-    others = [row for row in tested if row.seed is None]
-    return [_number(row) for row in own] + [{"method": row.method} | _number(row) for row in others]
-
-
-def _number(row: Result) -> dict[str, Any]:
-    kept = ("world", *["condition"] * bool(row.condition), "metric", "value", "ci_low", "ci_high", "n_episodes")
-    return {key: getattr(row, key) for key in kept}
+    numbers = []
+    for row in [*own, *(row for row in tested if row.seed is None)]:
+        kept = ("world", *["condition"] * bool(row.condition), "metric", "value", "ci_low", "ci_high", "n_episodes")
+        player = {"method": row.method} if row.seed is None else {}
+        numbers.append(player | {key: getattr(row, key) for key in kept})
+    return numbers
 
 
 def folder_bytes(folder: Path) -> int:

@@ -46,10 +46,8 @@ def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, N
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
     """The episode of `describe_episode`, played by one process per agent, with the size and number of their messages.
 
-    The processes load `checkpoint`; the team itself chooses the episode.
-
-    Raises:
-        UserError: the team cannot act decentralised, or a process fails.
+    The processes load `checkpoint`; the team itself chooses the episode. UserError if the team cannot act
+    decentralised, or a process fails.
     """
     from rl_models.teams.decentralised import AgentPolicy
     from tune_experiments.play.decentralised import PlayedEpisode, separate_agents
@@ -98,18 +96,14 @@ def written_by(policy: LoadedPolicy, index: int, agent: int) -> str:
 
 
 def describe_action(actions: Any, index: int, agent: int, names: Sequence[str]) -> str:
-    """Action of an agent in world `index`: its name or number, or each factor with its number.
-
-    Actions are [B, N] int, or factor -> such an array, where numbers are [B, N, D].
-    """
+    """Action of an agent in world `index`: its name or number, or each factor with its number or numbers."""
     if isinstance(actions, dict):
-        return ", ".join(f"{factor} {_describe_entry(values[index, agent])}" for factor, values in actions.items())
+        chosen = {factor: values[index, agent] for factor, values in actions.items()}
+        return ", ".join(
+            f"{factor} {' '.join(f'{number:.3g}' for number in value) if np.ndim(value) else value}"
+            for factor, value in chosen.items()
+        )
     return action_name(int(actions[index, agent]), names)
-
-
-def _describe_entry(value: Any) -> str:
-    """A choice, or a vector of numbers with three digits each."""
-    return " ".join(f"{number:.3g}" for number in value) if np.ndim(value) else str(value)
 
 
 def action_name(action: int, names: Sequence[str]) -> str:
@@ -246,20 +240,11 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
 
 
 def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The states of the first episode of world 0.
-
-    Returns:
-        states: the world's `state` at the start and after each of the T env steps, T + 1 in all.
-        metrics: metrics of the episode.
-    """
+    """The world's `state` at the start of world 0's first episode and after each of T env steps, and its metrics."""
     steps = steps_of_episode(policy, world, seed, 0)
     info: dict[str, Any] = {}
-    states = [_state_of_first(world)]
+    states = [{name: values[0].copy() for name, values in world.state.items()}]
     for *_, info in steps:  # noqa: B007
-        states.append(_state_of_first(world))
+        states.append({name: values[0].copy() for name, values in world.state.items()})
     place = list(info["done_worlds"]).index(0)
     return states, {name: values[place] for name, values in info["episode"].items()}
-
-
-def _state_of_first(world: World) -> dict[str, np.ndarray]:
-    return {name: values[0].copy() for name, values in world.state.items()}

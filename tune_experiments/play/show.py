@@ -1,9 +1,4 @@
-"""The page of a run or of teams: written by the command `show` and at the end of every run.
-
-All teams play the same starts, so that two of them can be seen side by side.
-"""
-
-from __future__ import annotations
+"""The page of a run or of teams, which all play the same starts: written by `show` and at the end of every run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +20,6 @@ from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 
 PAGE = "episodes.html"
-"""The page in a run folder."""
 PAGE_MAX_STEPS = 160
 """Env steps of an episode on the page that a run writes at its end."""
 GENERATOR = b'content="Concord, page of episodes"'
@@ -33,7 +27,6 @@ MAX_EPISODES = 64
 _POINTS = 120
 _MAX_CURVES = 40
 _GROUPS = ("episode/", "valid/", "policy/", "loss/")
-"""Prefixes of the metrics that are drawn, in this order."""
 
 
 def load_teams(path: Path, allow: Sequence[str] = (), device: DeviceChoice = "auto") -> list[LoadedPolicy]:
@@ -87,11 +80,7 @@ def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def check_page_path(out: Path) -> None:
-    """Refuse to overwrite a file that is not a page of episodes.
-
-    Raises:
-        UserError: the file is not a page of episodes.
-    """
+    """Refuse to overwrite a file that is not a page of episodes."""
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
         raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
 
@@ -104,12 +93,9 @@ def write_page(
     beside: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[Drawn]:
-    """Let each team play from the same starts and write the page; if no team can be recorded, raise the first error.
+    """Let each team play from the same starts and write the page: its path, and what is missing in it.
 
-    With `beside` the second team is shown beside the first one from the beginning.
-
-    Returns:
-        the page, and what is missing in it.
+    If no team can be recorded, the first error is raised.
     """
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []

@@ -1,28 +1,17 @@
-"""Spectators of a playing team: images and notes of a step that a page shows beside the common parts.
-
-An experiment with more to show, such as rings around entities or message weights, returns a spectator
-of its own from `Experiment.spectator`.
-"""
-
-from __future__ import annotations
+"""Spectators of a playing team: images and notes of a step that a page shows beside the common parts."""
 
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rl_envs.core.spec import Array, checked_picture
 
 
 @dataclass(frozen=True)
 class Note:
-    """A note on a step.
-
-    Attributes:
-        title: short title.
-        text: text, shown as it is, also if a model wrote it.
-    """
+    """A note on a step; its text is shown as it is, also if a model wrote it."""
 
     title: str
     text: str
@@ -34,9 +23,6 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
     def __init__(self, loaded: Any) -> None:
         """Watch a `LoadedPolicy`, whose `last_output` belongs to the current step."""
         self.loaded = loaded
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

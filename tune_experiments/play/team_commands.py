@@ -1,8 +1,7 @@
-"""Commands on a trained team, `python -m tune_experiments COMMAND PATH`: their flags, and the code that reads them.
+"""Commands on a trained team, `concord COMMAND PATH`: their flags, and the code that reads them.
 
-`render WORLD --policies NAME NAME` writes a match of scripted policies as a video, without a team. A world offers
-matches by a method `match_frames(policies, seed)` that yields frames. `play --human` serves a game in the browser until
-Control-C.
+`render WORLD --policies NAME NAME` writes a match of scripted policies, which a world offers by a method
+`match_frames(policies, seed)` that yields frames.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ from tune_experiments.core.files import read_json
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.recording import SEED, describe_episode, play_decentralised
 from tune_experiments.play.team_paths import PRETRAINED
-from tune_experiments.results.skipped_updates import describe_skipped_updates
-from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+from tune_experiments.results.trial_log import METRICS_FILE, describe_skipped_updates, read_metrics
 
 if TYPE_CHECKING:
     from tune_experiments.play.loading import LoadedPolicy
@@ -148,7 +146,7 @@ def evaluate(command: Evaluate, console: Console) -> None:
     from rl_models.text.weights_identity import model_identities
     from tune_experiments.play.loading import load_policy
     from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
-    from tune_experiments.run.session_notes import MODELS, describe_models, with_model_notes
+    from tune_experiments.run.run_folder import MODELS, describe_models, with_model_notes
 
     loaded = load_policy(command.path, command.allow, command.device)
     experiment, curriculum = loaded.experiment, loaded.curriculum
@@ -167,19 +165,38 @@ def play(command: Play, console: Console) -> None:
     """Print an episode step by step."""
     from tune_experiments.play.loading import find_checkpoint, load_policy
 
-    given = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
-    check_play_flags(command.human, command.decentralised, given)
+    of_game = [flag for flag in ("port", "record") if getattr(command, flag) != getattr(Play, flag)]
+    if command.human and command.decentralised:
+        raise UserError("--decentralised cannot be combined with --human: remove one of them")
+    if of_game and not command.human:
+        raise UserError(f"--{of_game[0]} is for a game with a person: add --human AGENT, or remove it")
     checkpoint = find_checkpoint(command.path, command.allow)
     loaded = load_policy(checkpoint, command.allow, command.device)
     if command.human:
-        print_fn = console.print
-        play_in_browser(loaded, command.human, command.seed, command.record, command.port, print_fn)
+        _play_in_browser(loaded, command, console)
         return
     apart = command.decentralised
     lines = play_decentralised(loaded, checkpoint, command.seed) if apart else describe_episode(loaded, command.seed)
     with contextlib.closing(lines):
         for line in lines:
             console.print(line)
+
+
+def _play_in_browser(loaded: LoadedPolicy, command: Play, console: Console) -> None:
+    """Serve a game with a person and keep its episodes."""
+    from tune_experiments.play.game.human_game import HumanGame
+
+    try:
+        from tune_experiments.play.game.server import serve
+    except ModuleNotFoundError as error:
+        raise UserError(f"a game in the browser needs {error.name}: {installing('play')}") from error
+    if not 0 <= command.port < 2**16:
+        raise UserError(f"--port must be 0 to 65535, not {command.port}")
+    game = HumanGame(loaded, command.human, command.seed, command.record)
+    for line in game.missing():
+        console.print(line)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(game, command.port, console.print))
 
 
 def show(command: Show, console: Console) -> None:
@@ -292,7 +309,7 @@ def pack_team(command: Pack, console: Console) -> None:
 def doctor(command: Doctor, console: Console) -> None:
     """Print the breakdown of a trial's time, flags to try, and a check of its environment."""
     from tune_experiments.play.loading import find_checkpoint
-    from tune_experiments.run.doctor import examine
+    from tune_experiments.run.speed import examine
 
     checkpoint = find_checkpoint(command.path, imports=False)
     log = checkpoint.parent.parent / METRICS_FILE
@@ -305,12 +322,7 @@ def doctor(command: Doctor, console: Console) -> None:
 
 
 def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, scale: int = 1) -> Path:
-    """Play a match and write it as a video.
-
-    Raises:
-        UserError: no such world, one without matches, or policies that it does not know.
-        OSError: the file cannot be written.
-    """
+    """Play a match and write it as a video; UserError for an unknown world or policy, or one without matches."""
     from tune_experiments.play.video import write_video
 
     try:
@@ -320,38 +332,3 @@ def write_match(world_id: str, policies: Sequence[str], seed: int, out: Path, sc
         return write_video(list(frames(policies, seed)), out, FRAME_SECONDS, scale)
     except ValueError as error:
         raise UserError(str(error)) from error
-
-
-def check_play_flags(human: str, decentralised: bool, of_game: Sequence[str]) -> None:
-    """Refuse flags of `play` that cannot be combined.
-
-    Raises:
-        UserError: two flags cannot be combined.
-    """
-    if human and decentralised:
-        raise UserError("--decentralised cannot be combined with --human: remove one of them")
-    if of_game and not human:
-        raise UserError(f"--{of_game[0]} is for a game with a person: add --human AGENT, or remove it")
-
-
-def play_in_browser(
-    loaded: LoadedPolicy, agent: str, seed: int, folder: Path, port: int, print_fn: Callable[[str], None]
-) -> None:
-    """Serve a game with a person and keep its episodes; port 0 takes any free one.
-
-    Raises:
-        UserError: no such agent or port, or aiohttp is not installed.
-    """
-    from tune_experiments.play.game.human_game import HumanGame
-
-    try:
-        from tune_experiments.play.game.server import serve
-    except ModuleNotFoundError as error:
-        raise UserError(f"a game in the browser needs {error.name}: {installing('play')}") from error
-    if not 0 <= port < 2**16:
-        raise UserError(f"--port must be 0 to 65535, not {port}")
-    game = HumanGame(loaded, agent, seed, folder)
-    for line in game.missing():
-        print_fn(line)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(game, port, print_fn))

@@ -1,7 +1,5 @@
 """Paths of trained teams, those of the package among them. Importing this file loads no torch."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -17,11 +15,7 @@ def pretrained_names() -> list[str]:
 
 
 def in_package(path: Path) -> Path:
-    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path.
-
-    Raises:
-        UserError: the package has no such team.
-    """
+    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path."""
     if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
         return path
     if path.name not in pretrained_names():

@@ -1,9 +1,4 @@
-"""Figures of all experiments: learning curves of a run, and drawings of each method's team.
-
-A figure or video that fails does not affect the others.
-"""
-
-from __future__ import annotations
+"""Figures of all experiments: learning curves of a run, and drawings of each method's team."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,10 +41,7 @@ def draw_teams(trials: Trials, draws: Mapping[str, Draw]) -> Iterator[Drawn]:
 
 
 def trained_teams(trials: Trials) -> Iterator[tuple[str, LoadedPolicy]]:
-    """Each method with the team of its first seed, of those that have a checkpoint yet.
-
-    Checkpoints may name modules outside Concord only within `finding.trusting`.
-    """
+    """Each method with the team of its first seed, of those that have a checkpoint yet; see `finding.trusting`."""
     for method, seeds in trials.items():
         if (checkpoint := chosen_checkpoint(next(iter(seeds.values())))) is not None:
             yield method, load_policy(checkpoint)

@@ -1,7 +1,5 @@
 """An episode as an animated GIF, or as an MP4 file, with sound where there is any."""
 
-from __future__ import annotations
-
 import io
 import os
 import tempfile
@@ -21,19 +19,12 @@ from tune_experiments.play.captions import enlarged
 PALETTE_SIZE = 256
 # Number of frames from which the palette of a long episode is made.
 FRAMES_FOR_PALETTE = 16
-
-
 SUFFIXES = (".gif", ".mp4")
 FRAME_SECONDS = 0.15
 
 
 def write_video(frames: Sequence[np.ndarray], path: Path, frame_seconds: float = FRAME_SECONDS, scale: int = 1) -> Path:
-    """Write frames as GIF or MP4, by the suffix of the path, with each pixel repeated `scale` times in both directions.
-
-    Raises:
-        UserError: ffmpeg's package is not installed.
-        ValueError: no frames, or frames of different shapes.
-    """
+    """Write frames as GIF or MP4, by the suffix of the path, with each pixel repeated `scale` times both ways."""
     large = [enlarged(frame, scale) for frame in frames]
     write = write_mp4 if path.suffix.lower() == ".mp4" else write_gif
     return write(large, path, frame_seconds)
@@ -68,18 +59,9 @@ def write_mp4(
     sound: np.ndarray | None = None,
     sample_rate: int = 22_050,
 ) -> Path:
-    """Write `[T][H, W, 3] uint8` frames as H.264, and sound as AAC, by ffmpeg.
+    """Write `[T][H, W, 3] uint8` frames as H.264, and sound as AAC, by ffmpeg; UserError if that is not installed.
 
-    Args:
-        frames: T pictures; odd sides get a row or column more, since the codec needs even ones.
-        path: MP4 file.
-        frame_seconds: duration of a frame.
-        sound: [S, C] int16 samples of C channels; None for a silent video.
-        sample_rate: samples per second.
-
-    Raises:
-        UserError: ffmpeg's package is not installed.
-        ValueError: no frames, or frames of different shapes.
+    Odd sides get a row or column more, since the codec needs even ones. Sound is [S, C] int16 samples of C channels.
     """
     try:
         from imageio_ffmpeg import write_frames

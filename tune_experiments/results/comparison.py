@@ -1,13 +1,9 @@
 """Comparison of methods from `results.jsonl` alone: means and differences, and the measures of rliable.
 
-    python -m tune_experiments compare RUN [RUN ...]
-
-All methods are compared with the first of a table; such comparisons are exploratory. In one task a mean has Student's
-t interval over seeds, a difference Welch's. Interquartile mean, probability of improvement, and mean and median over
+All methods are compared with the first of a table; such comparisons are exploratory. In one task a mean has Student's t
+interval over seeds, a difference Welch's. Interquartile mean, probability of improvement, and mean and median over
 several tasks are those of Agarwal et al. (2021), with their stratified bootstrap over seeds.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,7 +18,6 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, describe_range
 
 Runs: TypeAlias = Mapping[str, Sequence[Result]]
-"""Name of a run -> its results."""
 Scores: TypeAlias = Sequence[Sequence[float]]
 """For each of M tasks one score per seed."""
 RESAMPLES = 10_000
@@ -32,18 +27,11 @@ _NEARLY_EQUAL = 1.05
 
 @dataclass(frozen=True)
 class Row:
-    """One method.
+    """One method, with for each task one number per seed, or one number of a baseline without seeds.
 
-    Attributes:
-        method: its name.
-        scores: for each task one number per seed; one number of a baseline without seeds, such as random play.
-        seeds: smallest number of seeds of a task.
-        mean: mean over tasks and seeds.
-        median: median over tasks of the means over seeds; None for one task, where it is the mean.
-        difference: difference of its mean and that of the first row, with Welch's interval; None for the first row and
-            for several tasks.
-        iqm: interquartile mean.
-        improvement: probability of improvement over the first row; None for that row.
+    `seeds` is the smallest number of seeds of a task. One task has no median over tasks, and several have no
+    difference. The difference (with Welch's interval) and the probability of improvement are over the first row, which
+    has none.
     """
 
     method: str
@@ -69,12 +57,8 @@ class Row:
 class Comparison:
     """All methods, in order of appearance, in one metric of one or several tasks.
 
-    Attributes:
-        title: experiment, environment and split, or the tasks.
-        metric: as in results.jsonl.
-        rows: one for each method.
-        bounds: smallest and largest value that the metric can have; None for no limit.
-        budgets: env steps of each method's tested weights, where they differ by more than 5 %; else empty.
+    `bounds` are the smallest and largest value that the metric can have, None for no limit; `budgets` is a sentence if
+    the env steps of the methods' tested weights differ by more than 5 %.
     """
 
     title: str
@@ -99,16 +83,9 @@ class Comparison:
 
 
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
-    """Every metric of every environment and condition with at least two methods, then across tasks.
+    """Every metric (or those named) of every environment and condition with at least two methods, then across tasks.
 
     Baselines without seeds, such as random play, come last: the others are compared with a trained method.
-
-    Args:
-        runs: name of a run -> its results.
-        metrics: metrics to compare; by default all.
-
-    Raises:
-        UserError: there is no such metric.
     """
     runs = _with_run_names(runs)
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
@@ -249,20 +226,14 @@ def share_above(*tasks: np.ndarray, axis: int = -1) -> Any:
 
 
 def improvement(scores: Scores, others: Scores) -> Interval | None:
-    """Probability that a seed of a method is above one of another, in a task drawn at random.
-
-    None where no task has two seeds.
-    """
+    """Probability that a seed of a method is above one of another, in a random task; None where no task has two."""
     if max(map(len, [*scores, *others])) < 2:
         return None
     return with_bootstrap(share_above, [*scores, *others])
 
 
 def with_bootstrap(measure: Callable[..., Any], scores: Scores, resamples: int = RESAMPLES) -> Interval:
-    """A measure with the percentile interval of 95 % of a bootstrap that draws seeds within each task.
-
-    There is none where a task has one seed.
-    """
+    """A measure with the 95 % percentile interval of a bootstrap of seeds within each task; none for one seed."""
     samples = [np.asarray(task, dtype=np.float64) for task in scores]
     value = float(measure(*samples))
     if min(map(len, samples)) < 2:

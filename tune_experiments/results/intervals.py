@@ -31,14 +31,9 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval.
+    """A value with its 95 % interval, by one of this file's rules (`kind`); `NONE` without one.
 
-    Attributes:
-        value: the mean.
-        low: lower end; None without an interval.
-        high: upper end.
-        kind: name of the rule, one of this file's; `NONE` without an interval.
-        seeds: if seeds give no interval, each seed with its interval over episodes; otherwise empty.
+    If seeds give no interval, `seeds` has each seed with its interval over episodes.
     """
 
     value: float
@@ -67,20 +62,18 @@ class Interval:
 def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool = False) -> Interval:
     """Mean of `[n]` episodes of one seed.
 
-    Args:
-        values: one per episode.
-        is_share: whether the metric is a share. One that was computed as probabilities, not 0 or 1, is a mean.
-
-    Returns:
-        Wilson's interval for a share, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1); none for one number or
-        equal numbers.
+    Wilson's interval for a share, whose episodes are 0 or 1, else +- 1.96 sd / sqrt(n) with the sample's sd (n - 1);
+    none for one number or equal numbers.
     """
     sample = _sample(values)
     mean = float(sample.mean())
     if len(sample) < 2:
         return Interval(mean)
     if is_share and np.isin(sample, (0.0, 1.0)).all():
-        return Interval(mean, *_wilson(int(sample.sum()), len(sample)), WILSON)
+        from scipy import stats
+
+        found = stats.binomtest(int(sample.sum()), len(sample)).proportion_ci(0.95, method="wilson")
+        return Interval(mean, float(found.low), float(found.high), WILSON)
     if np.ptp(sample) <= _EQUAL:
         return Interval(mean)
     half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
@@ -90,20 +83,16 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
 def interval_over_seeds(
     values: Sequence[float | Interval], bounds: tuple[float | None, float | None] = (None, None)
 ) -> Interval:
-    """Mean of `[n]` seeds with Student's t interval.
+    """Mean of `[n]` seeds, each perhaps with its interval over episodes, with Student's t interval.
 
-    Args:
-        values: one per seed, with its interval over episodes where there is one.
-        bounds: smallest and largest value that the metric can have; None for no limit.
-
-    Returns:
-        One seed: its own interval if that is within the bounds. If all seeds are equal, or if only the t interval
-        leaves the bounds: the mean and the seeds, each with its interval over episodes if that is within the bounds.
-        Otherwise the t interval.
+    One seed has its own interval if that is within the bounds, the smallest and largest value that the metric can have.
+    If all seeds are equal, or if only the t interval leaves the bounds, the result is the mean and the seeds, each with
+    its interval over episodes if that is within the bounds.
     """
     seeds = tuple(value if isinstance(value, Interval) else Interval(float(value)) for value in values)
     sample = _sample([seed.value for seed in seeds])
-    limits = lowest, highest = _limits(bounds)
+    low, high = bounds
+    limits = lowest, highest = -math.inf if low is None else low, math.inf if high is None else high
     if len(seeds) == 1:
         return _within(seeds[0], limits)
     mean, half = float(sample.mean()), float(student_half_width(sample))
@@ -111,11 +100,6 @@ def interval_over_seeds(
     if leaves or np.ptp(sample) <= _EQUAL:
         return Interval(mean, seeds=tuple(_within(seed, limits) for seed in seeds))
     return Interval(mean, mean - half, mean + half, STUDENT)
-
-
-def _limits(bounds: tuple[float | None, float | None]) -> tuple[float, float]:
-    low, high = bounds
-    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _within(one: Interval, limits: tuple[float, float]) -> Interval:
@@ -158,10 +142,3 @@ def _sample(values: Sequence[float] | np.ndarray) -> np.ndarray:
     if sample.ndim != 1 or len(sample) == 0:
         raise ValueError(f"an interval needs a list of at least one number, not one of shape {sample.shape}")
     return sample
-
-
-def _wilson(successes: int, episodes: int) -> tuple[float, float]:
-    from scipy import stats
-
-    found = stats.binomtest(successes, episodes).proportion_ci(0.95, method="wilson")
-    return float(found.low), float(found.high)

@@ -1,9 +1,4 @@
-"""The main comparison of a table, which is printed before the run, and its verdict under the table.
-
-All other orderings are exploratory, because some of many differences look large by chance.
-"""
-
-from __future__ import annotations
+"""The main comparison of a table, which is printed before the run, and its verdict under the table."""
 
 import dataclasses
 from collections.abc import Collection, Sequence
@@ -25,14 +20,12 @@ class MainComparison:
     """Two methods in one metric, over seeds.
 
     Attributes:
-        method: method whose mean is expected to be higher.
-        against: method whose mean is expected to be lower.
-        metric: metric, as in results.jsonl.
-        world: test environment, as in results.jsonl; empty if there is one.
-        condition: condition of the test of `method`; empty for the plain test.
-        against_condition: condition of the test of `against`.
-        table: title of the table above the verdict; empty for the first.
-        named: when the comparison was named. Only the record of the run's sessions can say `BEFORE`.
+        method, against: Methods whose mean is expected to be higher, and lower.
+        metric: Metric, as in results.jsonl.
+        world: Test environment, as in results.jsonl; empty if there is one.
+        condition, against_condition: Conditions of the tests of both; empty for the plain test.
+        table: Title of the table above the verdict; empty for the first.
+        named: When the comparison was named. Only the record of the run's sessions can say `BEFORE`.
     """
 
     method: str
@@ -70,7 +63,11 @@ class MainComparison:
         if min(len(first), len(second)) < 2:
             counts = f"here they have {len(first)} and {len(second)}"
             return f"{opening}: **no verdict**: each method needs at least 2 seeds; {counts}. {_OTHERS}"
-        numbers = f"difference {difference.value:+.3f}, {_describe_difference(difference, len(first), len(second))}"
+        seeds = f"{len(first)} and {len(second)} seeds"
+        welch = f"gives no interval, because the seeds of each are equal ({seeds})"
+        if difference.low is not None and difference.high is not None:
+            welch = f"[{difference.low:.3f}, {difference.high:.3f}], {seeds}"
+        numbers = f"difference {difference.value:+.3f}, Welch {welch}"
         return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_OTHERS}"
 
     def _lines(self, results: Sequence[Result], method: str, condition: str) -> list[Result]:
@@ -114,13 +111,6 @@ def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:
     lowest = min(line.value if line.ci_low is None else line.ci_low for line in upper)
     highest = max(line.value if line.ci_high is None else line.ci_high for line in lower)
     return min(len(upper), len(lower)) > 1 and lowest > highest
-
-
-def _describe_difference(difference: Interval, first: int, second: int) -> str:
-    seeds = f"{first} and {second} seeds"
-    if difference.low is not None and difference.high is not None:
-        return f"Welch [{difference.low:.3f}, {difference.high:.3f}], {seeds}"
-    return f"Welch gives no interval, because the seeds of each are equal ({seeds})"
 
 
 def first_trained(pairs: Sequence[tuple[str, str]], methods: Collection[str]) -> tuple[str, str] | None:

@@ -1,10 +1,4 @@
-"""`results.jsonl`: one line per result of a run. Tables are made from these lines alone.
-
-A line of one seed carries the interval over its episodes; a line with seed null belongs to no seed. Each line names the
-rule of its interval.
-"""
-
-from __future__ import annotations
+"""`results.jsonl`: one line per result of a run. Tables are made from these lines alone."""
 
 import dataclasses
 import json
@@ -24,31 +18,24 @@ RESULTS_FILE = "results.jsonl"
 
 @dataclass(frozen=True)
 class Result:
-    """One number.
+    """One number. Fields with a default are missing in files that are older than the field.
 
     Attributes:
         experiment: Name of the script.
         table: Title of its table, e.g. "unseen rooms".
         method: Name of the method, e.g. "sync", or of a baseline such as "random".
         world: Name of the test environment.
-        split: "train", "valid", "test", a part of the test that an experiment names (as "unseen" in RTFM), or "exact"
-            for a number that was computed, not played.
+        split: "train", "valid", "test", a part of the test that an experiment names, or "exact" for a computed number.
         seed: Seed of the training run; None for a baseline.
         metric: Snake case of the paper's words, e.g. "success".
-        value: The number.
-        ci_low: Lower end of its 95 % interval, None without one.
-        ci_high: Upper end.
+        value, ci_low, ci_high: The number, and the ends of its 95 % interval, None without one.
         n_episodes: Number of episodes; None where none was played.
         env_steps: Env steps of training.
-        interval: Name of the interval's rule, as in `intervals.py`; None in files that are older than this field.
-        condition: difference from the plain test in this world, such as "in silence" or "after STAGE"; empty for the
-            plain test, and in files that are older than this field.
-        bounds: smallest and largest value that the metric can have, None for no limit; in files that are older than
-            this field, both.
-        cpu_seconds: CPU-seconds that this training took, validation left out; two equal results may differ in it. None
-            where nothing was trained, and in files that are older than this field.
-        skipped_updates: Share of the updates of this training that were skipped, because a gradient was not finite;
-            None where none was, and a line then does not hold it.
+        interval: Name of the interval's rule, as in `intervals.py`.
+        condition: Difference from the plain test in this world, such as "in silence" or "after STAGE".
+        bounds: Smallest and largest value that the metric can have, None for no limit.
+        cpu_seconds: CPU-seconds of this training without validation; None where nothing was trained.
+        skipped_updates: Share of its updates that were skipped, because a gradient was not finite; None for none.
     """
 
     experiment: str
@@ -86,11 +73,7 @@ class Result:
 
 
 def read(path: Path) -> list[Result]:
-    """All lines, in order.
-
-    Raises:
-        UserError: no such file, or a line that is no result, by its number.
-    """
+    """All lines, in order; an error names a missing file, or the line that is no result."""
     if not path.is_file():
         raise UserError(f"{path} does not exist; run the experiment first")
     # Split at newlines alone: a text may hold the other characters that splitlines takes for line ends.
@@ -114,11 +97,7 @@ def replace_rows(path: Path, results: Sequence[Result]) -> None:
 
 
 def remove_rows(path: Path, results: Sequence[Result]) -> None:
-    """Take out every line of the trials of these lines.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Take out every line of the trials of these lines."""
     trials = {result.trial for result in results}
     write(path, [old for old in _read_existing(path) if old.trial not in trials])
 

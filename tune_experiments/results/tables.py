@@ -1,10 +1,7 @@
 """The paper's table from `results.jsonl` alone: methods as rows, metrics as columns, the paper's numbers below ours.
 
-Several seeds: the mean over seeds with Student's t interval, or their range where there is none (`intervals.py`).
-One seed: its value with the interval over its episodes. The caption says which.
+The caption says what the intervals are over.
 """
-
-from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +17,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import BOOTSTRAP, NORMAL, WILSON, Interval, interval_over_seeds
 from tune_experiments.results.rows import Result
-from tune_experiments.results.skipped_updates import percent
+from tune_experiments.results.trial_log import percent
 
 TABLE_FILE = "table.md"
 
@@ -36,7 +33,6 @@ RANGES = (
 )
 """How a caption explains cells with a range of seeds."""
 _GAP = 2
-"""Between two columns of a terminal's table."""
 
 # method -> metric -> the number that the paper prints; every cell is optional.
 PaperNumbers = Mapping[str, Mapping[str, float]]
@@ -127,7 +123,7 @@ def make_table(
     missing: Mapping[str, str] | None = None,
     names_world: bool = False,
 ) -> PaperTable:
-    """Build one table.
+    """Build one table; UserError if no line belongs to it.
 
     Args:
         results: Rows of results.jsonl.
@@ -136,9 +132,6 @@ def make_table(
         paper: The paper's numbers.
         missing: Metric -> text of a cell without a number.
         names_world: Whether the caption names the environment if all rows have the same; otherwise labels name it.
-
-    Raises:
-        UserError: no line belongs to the table.
     """
     mine = [result for result in results if result.table == table]
     if not mine:
@@ -177,10 +170,7 @@ def write_tables(path: Path, tables: Sequence[PaperTable]) -> None:
 
 
 def _by_row(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Lines by row, in order of appearance; world, condition and split join the label only where they tell rows apart.
-
-    Baselines without a seed come last.
-    """
+    """Lines by row, baselines last; world, condition and split join the label only where they tell rows apart."""
     worlds, splits = {result.world for result in results}, {result.split for result in results}
     rows: dict[str, list[Result]] = {}
     for result in sorted(results, key=lambda line: line.seed is None):

@@ -1,9 +1,4 @@
-"""One TensorBoard event file, written synchronously: without threads and without torch.
-
-The x axis of everything is the number of env steps.
-"""
-
-from __future__ import annotations
+"""One TensorBoard event file over env steps, written synchronously: without threads and without torch."""
 
 import time
 from collections.abc import Mapping

@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
@@ -41,7 +42,6 @@ WAITS = "waits"
 """Key of a trial's report: its notice says what the trial waits for, such as free disk space."""
 # Everything else in a row is a curve.
 _AXES = ("env_steps", "wall_time")
-_TAG = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 
 
 def find_logs(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]:
@@ -54,11 +54,7 @@ def find_logs(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:
-    """The complete rows of a metrics.jsonl, in order; a truncated last line (after a crash) is left out.
-
-    Raises:
-        UserError: no such file, or a damaged line that is not the last.
-    """
+    """The complete rows of a metrics.jsonl, in order; a truncated last line (after a crash) is left out."""
     return [row for _, row in _lines_and_rows(path)]
 
 
@@ -103,7 +99,7 @@ class TrialLog:
     def add_text(self, tag: str, markdown: str) -> None:
         """Add a text such as the configuration; a text of the same tag is replaced."""
         events = self._open_events()
-        path = self.folder / "texts" / f"{_checked(tag)}.md"
+        path = self.folder / "texts" / f"{tag}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, markdown)
         events.add_text(tag, markdown, time.time())
@@ -190,7 +186,99 @@ def _number(key: str, value: Any) -> float:
     return value + 0
 
 
-def _checked(tag: str) -> str:
-    if not _TAG.fullmatch(tag):
-        raise ValueError(f"tag {tag!r} must be words of letters, digits, '_' and '-' separated by '/'")
-    return tag
+# ---- skipped updates: those with a gradient that is not finite ------------------------------------------------------
+
+SKIPPED_COUNT = "progress/skipped_updates"
+"""Key of a row: how many optimiser steps were skipped so far."""
+_CURE = (
+    "lower the learning rate (the flag that ends in learning-rate), or look for NaN and infinity in observations, "
+    "rewards and losses"
+)
+
+
+def skipped_share(row: Mapping[str, float]) -> float:
+    """Share of a trial's updates up to this row of its log that were skipped, in [0, 1]."""
+    skipped: float = row.get(SKIPPED_COUNT) or 0
+    return skipped / max(1, row.get(OPTIMISER_STEPS) or 0)
+
+
+def percent(share: float) -> str:
+    """A share above 0 in words: `under 1%`, `40%`."""
+    return "under 1%" if 0 < share < 0.01 else f"{share:.0%}"
+
+
+def describe_skipped_updates(rows: Sequence[Mapping[str, float]]) -> str:
+    """Line for `doctor`: share of skipped updates in a trial's log, and number among the last ones."""
+    from rl_models.training.loop import SKIPPED, WINDOW
+
+    newest = rows[-1] if rows else {}
+    share = skipped_share(newest)
+    recent = round(newest.get(SKIPPED, 0.0) * WINDOW)
+    line = f"skipped updates: {percent(share)} of {newest.get(OPTIMISER_STEPS, 0):,.0f}, {recent} of the last {WINDOW}"
+    return f"{line} (a gradient was not finite): {_CURE}" if share else line
+
+
+def find_failure(rows: Sequence[Mapping[str, float]], stage_updates: int, is_last: bool) -> str | None:
+    """Reason why a trial cannot continue: more than half of its last updates were skipped; None if it can."""
+    from rl_models.training.loop import SKIPPED, WINDOW
+
+    newest = rows[-1]
+    for name, value in newest.items():
+        if name.endswith("/loss") and not math.isfinite(value):  # of a supervised stage, which skips nothing
+            return f"{name} is {value} at env step {newest['env_steps']:,}: {_CURE}"
+    skipped = round(newest.get(SKIPPED, 0.0) * WINDOW)
+    window = min(WINDOW, stage_updates) if is_last else WINDOW
+    if skipped <= window / 2:
+        return None
+    in_all = f"{newest[SKIPPED_COUNT]:,.0f} of {newest[OPTIMISER_STEPS]:,.0f} in all"
+    return (
+        f"{skipped} of the last {min(WINDOW, stage_updates)} updates were skipped, because a gradient was not finite, "
+        f"since env step {_began_at(rows):,} ({in_all}): {_CURE}"
+    )
+
+
+def _began_at(rows: Sequence[Mapping[str, float]]) -> int:
+    """Env steps of the newest row after which every row has skipped updates; 0 if there is none."""
+    counts, row = [row.get(SKIPPED_COUNT, 0) for row in rows], len(rows) - 1
+    while row and counts[row] == counts[row - 1]:
+        row -= 1
+    while row and counts[row] > counts[row - 1]:
+        row -= 1
+    return 0 if row == 0 and counts[0] else int(rows[row]["env_steps"])
+
+
+# ---- score of a trial in a search: the mean of its objective over late validations, less noisy than one of them -----
+
+SCORE = "search/score"
+"""Key of a report to Ray Tune: the number that its schedulers compare."""
+_LATE_SHARE = 0.25
+"""Share of training at its end; only validations in it count."""
+_WORST = -1e30
+"""Score of a trial that diverged; Tune's schedulers skip NaN, and Optuna drops it."""
+
+
+def score(trial: Path, objective: str, since: float | None = None) -> float:
+    """Mean of the objective over the last quarter of a trial's training; not finite if it diverged.
+
+    With `since` only validations after the first row at this number of env steps count; if there are none, the last
+    one.
+    """
+    log = read_metrics(trial / METRICS_FILE)
+    rows = [row for row in log if objective in row]
+    if not rows:
+        known = sorted({key for row in log for key in row if key.startswith("valid/")})
+        raise UserError(
+            f"{trial} has logged no {objective!r} to rank by (but {', '.join(known) or 'nothing of the kind'}); repeat "
+            f"the command with --search-objective KEY"
+        )
+    if since is None:
+        late = [row for row in rows if row["env_steps"] >= (1 - _LATE_SHARE) * rows[-1]["env_steps"]]
+    else:
+        begin = next((row["env_steps"] for row in log if row["env_steps"] >= since), since) if since else 0
+        late = [row for row in rows if row["env_steps"] > begin] or rows[-1:]
+    return float(np.mean([row[objective] for row in late]))
+
+
+def finite(value: float) -> float:
+    """The number, or one below all others where it is not finite."""
+    return value if math.isfinite(value) else _WORST

@@ -3,16 +3,21 @@
 It depends only on training, not on clocks or files, so a resumed trial goes through the same stages.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from rl_models.policy import with_present_names
 from rl_models.schedule import Progress
+from rl_models.training.weight_transfer import trainable_names, transfer_optimiser, transfer_weights
+from tune_experiments.core.files import write_json
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import Stage, TrialPlan
+
+TRANSFER_FILE = "weight_transfer.json"
+Tensors = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class StageEnd:
-    """How a stage ended.
+    """How a stage ended; `passed` is None without a promotion rule.
 
-    Attributes:
-        passed: Whether its promotion rule was met; None without a rule.
-        progress: Progress in this stage.
-        env_steps: Env steps of all stages to its end: the number of its last checkpoint.
-        chosen: Number of the checkpoint with its best validation; None where weights are not chosen.
+    `env_steps` are those of all stages to its end, the number of its last checkpoint; `chosen` is the number of the
+    checkpoint with its best validation, None where weights are not chosen.
     """
 
     name: str
@@ -50,13 +52,8 @@ class StageEnd:
 class CurriculumState:
     """Current stage of a trial and the history of the stages before it.
 
-    Attributes:
-        declared: Plan of the experiment.
-        ended: Stages that have ended.
-        progress: Progress in the current stage; budgets and schedules read it.
-        values: Latest values of the promotion's metric.
-        validated_at: Env steps of the stage at its last validation.
-        choice: Best validation of the stage so far, where its plan chooses weights.
+    Progress, the latest `values` of the promotion's metric, the last validation (in env steps) and the best validation,
+    where the plan chooses weights, are those of the current stage.
     """
 
     declared: Plan
@@ -67,7 +64,6 @@ class CurriculumState:
     choice: Choice | None = None
 
     def __post_init__(self) -> None:
-        """Read the stages of the plan."""
         self.is_staged = self.declared.is_staged
         self.stages = self.declared.stages
 
@@ -237,3 +233,56 @@ def _not_logged(key: str, known: Sequence[str]) -> str:
 
 def _describe_stages(names: Sequence[str | None]) -> str:
     return "no stages" if None in names else f"the stage{'s' * (len(names) > 1)} {', '.join(map(str, names))}"
+
+
+# ---- weight transfer: from the last checkpoint of one stage to the policy of the next, repeated by a killed trial ----
+
+
+def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
+    """Weights and optimiser state for the current stage, and a sentence; a report goes to the stage's folder."""
+    team = curriculum.plan.build_policy()
+    weights = with_present_names(team, tensors["weights"])
+    transfer = transfer_weights(weights, team.state_dict())
+    names = trainable_names(team)
+    optimiser: dict[str, Any] = {}
+    if curriculum.stage.keeps_optimiser:
+        index = len(curriculum.ended) - 1
+        names_before = trainable_names(curriculum.stages[index].plan_at(index).build_policy())
+        optimiser = transfer_optimiser(tensors["optimizer"], names_before, names, transfer.loaded)
+    frozen = [name for name, _ in team.named_parameters() if name not in names]
+    kept = [name for index, name in enumerate(names) if any(key.startswith(f"{index}.") for key in optimiser)]
+    before, path = curriculum.ended[-1], Path("stages", curriculum.label, TRANSFER_FILE)
+    (trial / path).parent.mkdir(parents=True, exist_ok=True)
+    report = {
+        "from": {"stage": before.name, "passed": before.passed, "env_steps": before.checkpoint_env_steps},
+        "to": {"stage": curriculum.stage.name},
+        "loaded": transfer.loaded,
+        "of_another_shape": {
+            name: {"there": there, "here": here} for name, (there, here) in transfer.other_shape.items()
+        },
+        "new": transfer.new,
+        "left_behind": transfer.skipped,
+        "frozen": frozen,
+        "optimiser_state_kept": kept,
+    }
+    write_json(trial / path, report)
+    where = (
+        f"stage {len(curriculum.ended) + 1} of {len(curriculum.stages)}, {curriculum.stage.name}, after {before.name}"
+    )
+    held = f", {len(frozen)} frozen" if frozen else ""
+    with_optimiser = f", {len(kept)} with their optimiser state" if kept else ""
+    sentence = f"{where}: {transfer.sentence()}{held}{with_optimiser} (every name is in {path})"
+    return {"weights": transfer.weights, "optimizer": optimiser}, sentence
+
+
+def check_transfers(stages: Sequence[Stage]) -> None:
+    """Build every stage's policy and transfer weights, before the first stage is trained; ValueError if impossible."""
+    old: dict[str, Any] = {}
+    for index, stage in enumerate(stages):
+        try:
+            new = stage.plan_at(index).build_policy().state_dict()
+            if index:
+                transfer_weights(old, new)
+        except ValueError as error:
+            raise ValueError(f"stage {stage.name}: {error}") from error
+        old = new

@@ -1,9 +1,4 @@
-"""Probe of an environment by an episode of random play: agents, spaces, ranges, masks, leaving, limit, rewards, costs.
-
-A run probes its environment before it starts, `doctor` afterwards. All values of a custom environment are checked.
-"""
-
-from __future__ import annotations
+"""Probe of an environment by an episode of random play, with all checks, before a run starts and by `doctor`."""
 
 import contextlib
 import gc
@@ -23,6 +18,7 @@ from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import StepResult
 from rl_envs.testing.contract import EpisodeCheck, check_observations
+from rl_envs.testing.recorder import difference, play, with_texts
 from rl_envs.testing.requirement import require
 from rl_envs.wrappers.custom.declaration import raised
 from rl_envs.wrappers.custom.values import space_repr
@@ -35,14 +31,12 @@ _COPIES, _BATCHED_COPIES = 2, 32
 _MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
 _RESTORED_ENV_STEPS = 20
-"""Number of env steps that a restored world is compared with the original."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
 _KEYS_WITH_OWN_LINES = ("agent", _LEGAL, _ALIVE, _DECIDES)
-"""Observation keys that have lines of their own."""
 
 
 @dataclass(frozen=True)
@@ -66,28 +60,20 @@ class ObservedArray:
 
 
 class Probe:
-    """Results of random play in copies of an environment until the first one's episode ends.
+    """Results of random play in copies of an environment until the first one's episode ends, or `seconds` are over.
 
     Attributes:
-        agents: Names of the agents.
         is_world: Whether it is a `World`, not an environment of another package.
-        spaces: Agent -> its observation space in words, where they differ.
-        actions: Agent -> its number of actions, or its action space in words.
-        limit: Time limit in env steps.
-        limit_from: Attribute of the environment with the limit; empty if it is assumed; None if the world or the user
-            sets it.
-        observations: Keys with arrays.
-        texts: Keys with texts, each as a phrase.
+        spaces, actions: Agent -> its space in words, observation spaces only where they differ; or its number of
+            actions.
+        limit_from: Attribute of the environment with the time limit, empty if it is assumed, None if it is set.
         legal_share: Share of legal actions; None without masks.
-        seconds: Maximum duration in seconds.
-        env_steps: Length of the first copy's episode, or of its part within this time.
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
         left: Agent -> env step after which it left before the others.
         waits: Whether an agent did not act at some env steps.
         lowest_reward, highest_reward: Of one agent at one env step.
         team_return: Sum of the rewards of the first copy.
-        env_steps_per_second: Env steps per second of one process.
-        megabytes: Memory of one copy; None where it is unknown.
+        env_steps_per_second, megabytes: Speed of one process, and memory of one copy, None where it is unknown.
     """
 
     def __init__(self, world: World, seconds: float) -> None:
@@ -176,6 +162,7 @@ class Probe:
         observations = [*map(str, self.observations), *self.texts, *spaces] or ["none"]
         total = "the team's sum is always 0" if self.is_zero_sum else f"team return {self.team_return:.3g}"
         nobody = "nobody" if self.ended else "nobody so far"
+        memory = f"{self.megabytes:,.0f} MB" if (self.megabytes or 0) >= 1 else "less than 1 MB"
         limit_from = f"from {self.limit_from}" if self.limit_from else "assumed, because the environment declares none"
         return [
             ("agents", f"{len(self.agents)}: {_listed(self.agents)}"),
@@ -186,7 +173,7 @@ class Probe:
             ("time limit", f"{self.limit:,} env steps, {'as configured' if self.limit_from is None else limit_from}"),
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
-            ("memory", "not known" if self.megabytes is None else f"{_megabytes(self.megabytes)} a copy"),
+            ("memory", "not known" if self.megabytes is None else f"{memory} a copy"),
         ]
 
     def lines(self) -> list[str]:
@@ -237,24 +224,18 @@ class _CheckedWorld:
 
     def check_restored(self, other: World) -> None:
         """Restore a snapshot into another world; CustomEnvError if the two do not play on alike, as resuming needs."""
-        draws, obs = np.random.default_rng(0), self._world.observe()
+        world, advice = self._world, "keep what the future depends on in `state`, and draw from `chance`"
         with self._raising("snapshot and restore"):
-            again = other.restore(self._world.snapshot())
+            restored = other.restore(world.snapshot())
         if other.restarted is not None and other.restarted.any():
             return
-        self._require_same([*obs.values()], [again[key] for key in obs])
-        for _ in range(_RESTORED_ENV_STEPS):
-            actions = random_legal_actions(self._world, obs, draws)
-            with self._raising("step"):
-                (obs, *own, _), (again, *others, _) = self._world.step(actions), other.step(actions)
-            self._require_same([*obs.values(), *own], [*(again[key] for key in obs), *others])
-
-    def _require_same(self, own: Sequence[Array], others: Sequence[Array]) -> None:
-        """CustomEnvError unless the arrays of the world and of its restored copy are equal."""
+        with self._raising("step"):
+            own, others = (
+                [with_texts(one, {key: value.copy() for key, value in obs.items()}), *play(one, _RESTORED_ENV_STEPS)]
+                for one, obs in ((world, world.observe()), (other, restored))
+            )
         with self._violating():
-            pairs = zip(own, others, strict=True)
-            advice = "keep what the future depends on in `state`, and draw from `chance`"
-            require(all(np.array_equal(*pair) for pair in pairs), f"a restored game has another future: {advice}")
+            require(difference(own, others) is None, f"a restored game has another future: {advice}")
 
     @contextlib.contextmanager
     def _raising(self, method: str) -> Iterator[None]:
@@ -278,10 +259,8 @@ class _CheckedWorld:
 def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
     """Play random legal actions until the first copy's episode ends, with all checks, or the time limit is reached.
 
-    If agents could leave and none does, or all rewards sum to 0, more episodes are played.
-
-    Raises:
-        CustomEnvError: What the environment returns does not match its spaces.
+    CustomEnvError if what the environment returns does not match its spaces. If agents could leave and none does, or
+    all rewards sum to 0, more episodes are played.
     """
     with contextlib.ExitStack() as stack:
 
@@ -363,10 +342,6 @@ def _resident_megabytes() -> float | None:
 
 def _number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1e30 else ("inf" if value > 0 else "-inf")
-
-
-def _megabytes(size: float) -> str:
-    return f"{size:,.0f} MB" if size >= 1 else "less than 1 MB"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,7 +1,5 @@
 """Evaluation of a trained policy, and the files with its results and data for figures."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,11 +17,9 @@ from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.results.intervals import Interval, interval_over_episodes
 from tune_experiments.results.rows import Result
 from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.run.run_folder import TEST_RESULTS_FILE
 
-TEST_RESULTS_FILE = "test_results.json"
-"""File with the test results of a finished trial, written last; no results for an untested trial."""
 _FIGURE_DATA = "_figures.npz"
-"""Ending of files with data for figures."""
 _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 
@@ -137,11 +133,7 @@ def _make_result(experiment: BaseExperiment, metric: str, interval: Interval, **
 
 
 def write_test_results(folder: Path, results: Sequence[Result], of: Mapping[str, Any] | None = None) -> None:
-    """Write the test results of a finished trial.
-
-    Raises:
-        UserError: A result is not finite; the trial can be tested again.
-    """
+    """Write the test results of a finished trial; UserError for a number that is not finite."""
     for one in results:
         numbers = [number for number in (one.value, one.ci_low, one.ci_high) if number is not None]
         if not all(map(math.isfinite, numbers)):
@@ -161,11 +153,7 @@ def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
-    """Test results of a finished trial (an empty list if it has no test), else None.
-
-    Raises:
-        UserError: The file holds no test results.
-    """
+    """Test results of a finished trial (an empty list if it has no test), else None."""
     path = folder / TEST_RESULTS_FILE
     if not path.exists():
         return None

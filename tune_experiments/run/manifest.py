@@ -1,7 +1,5 @@
 """Provenance of one session of a run: versions, git, command, hardware and seeds."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.metadata
 import os

@@ -4,8 +4,6 @@ After each generation it reports its folder of checkpoints to Tune, because Tune
 Given another member's folder and changed values, it continues from those weights with these values.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +24,9 @@ from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import find_experiment, read_configuration
-from tune_experiments.results.score import SCORE, finite, score
+from tune_experiments.results.trial_log import SCORE, finite, score
 from tune_experiments.run.curriculum_state import needed_checkpoints
-from tune_experiments.run.request import Request
-from tune_experiments.run.slices import get_checkpoint_step
+from tune_experiments.run.request import Request, get_checkpoint_step
 from tune_experiments.run.trial import CHECKPOINTS
 
 GENERATIONS = 8
@@ -69,13 +66,10 @@ def train_member(
     train: Callable[[Request], None],
     report: Callable[[dict[str, Any], Path], None],
 ) -> None:
-    """Train to the end of each generation with a report to Tune, then to the end.
+    """Train to the end of each generation with a report to Tune, which may end the process in it, then to the end.
 
-    Args:
-        request: Request of the member, with `ends` and `first`.
-        tune_checkpoint: Folder of checkpoints from Tune, in a folder with the name of its trial; None if there is none.
-        train: Trains a request to its `until`.
-        report: Reports a row with the folder of checkpoints; Tune may end the process in it.
+    The request has `ends` and `first`. `tune_checkpoint` is Tune's copy of the checkpoints, in a folder with the name
+    of its trial; `train` trains a request to its `until`; `report` reports a row with the folder of checkpoints.
     """
     folder = Path(request["folder"])
     if tune_checkpoint is not None and tune_checkpoint.parent.name != request["name"]:
@@ -94,10 +88,7 @@ def train_member(
 
 
 def exploit(source: Path, target: Path, config: Mapping[str, Any]) -> int:
-    """Replace all checkpoints of the target by the source's newest and those that it needs; returns its env steps.
-
-    They get the target's configuration.
-    """
+    """Replace the target's checkpoints by the source's newest and those that it needs; returns its env steps."""
     newest = _env_steps(source)
     needed = needed_checkpoints(load_state(get_checkpoint_path(source, newest))) - {newest}
     # The newest is replaced last: so that after a crash the target still has its own.

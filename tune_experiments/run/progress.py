@@ -1,15 +1,10 @@
-"""One live line per trial while a run trains; plain lines at intervals if the output is no terminal.
-
-Updates are plain dicts, the rows of a trial's log.
-"""
-
-from __future__ import annotations
+"""One live line per trial while a run trains; plain lines at intervals if the output is no terminal."""
 
 import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import rich.progress
 from rich.console import Console
@@ -17,8 +12,7 @@ from rich.progress import BarColumn, ProgressColumn, Task
 from rich.table import Column, Table
 from rich.text import Text
 
-from tune_experiments.results.skipped_updates import percent, skipped_share
-from tune_experiments.results.trial_log import SPEED
+from tune_experiments.results.trial_log import SPEED, percent, skipped_share
 
 PAUSED = "paused"
 """Status of a trial that continues in the next slice."""
@@ -29,12 +23,9 @@ COLUMNS = {"return": "episode/return", "success": "episode/success"}
 
 
 class Progress:
-    """The live display of a run; a context manager.
+    """The live display of a run, a context manager: trials with their budgets in env steps, in this order.
 
-    Args:
-        budgets: Trial -> budget in env steps, in the order of the lines.
-        columns: Heading -> key of the row, a number or a word.
-        console: Console to draw on; standard output by default.
+    A column is a heading -> key of the row, a number or a word.
     """
 
     def __init__(
@@ -60,7 +51,7 @@ class Progress:
         self._tasks = {task.description: task for task in self._live.tasks}
 
     def update(self, trial: str, row: Mapping[str, Any]) -> None:
-        """Take a row with `env_steps` and, if known, `SPEED` and the keys of the columns.
+        """Take a row of the trial's log with `env_steps` and, if known, `SPEED` and the keys of the columns.
 
         A row may also correct `budget_env_steps`, and hold a `notice`, a sentence.
         """
@@ -83,7 +74,7 @@ class Progress:
         if not self._console.is_terminal:
             self._print(self._line(task))
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 

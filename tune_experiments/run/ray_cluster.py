@@ -3,10 +3,9 @@
 A cluster started here binds to loopback and has an access token, both for the lifetime of this process.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
+import math
 import os
 import secrets
 import socket
@@ -14,13 +13,16 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from rl_models.configuration import DeviceChoice
 from rl_models.rllib.private_ray import make_job_config
-from rl_models.runtime.device import NO_GPU
+from rl_models.rllib.workers import Workers
+from rl_models.runtime.device import NO_GPU, chosen_device
 from tune_experiments.core.errors import UserError, first_line
-from tune_experiments.run.placement import checked_device
 
 _CONNECT_SECONDS = 5.0
 _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
@@ -31,11 +33,7 @@ _SUBMITTED = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 def ray_cluster(num_cpus: int | None = None) -> Iterator[Any]:
     """The `ray` module, connected, and disconnected afterwards unless the caller had connected it.
 
-    Args:
-        num_cpus: Number of CPUs of a new cluster, by default those of this machine.
-
-    Raises:
-        UserError: RAY_ADDRESS names a cluster that cannot be joined, or no cluster can start here.
+    UserError if RAY_ADDRESS names a cluster that cannot be joined, or none can start here, with by default all CPUs.
     """
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
         yield sys.modules["ray"]
@@ -130,22 +128,14 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
 
 
 def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
-    """Check, before Ray starts, that a cluster on this machine could run one trial.
-
-    Raises:
-        UserError: It could not, and RAY_ADDRESS names no other.
-    """
+    """Check, before Ray starts, that a cluster on this machine could run one trial, if RAY_ADDRESS names none."""
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
         checked_device(device)
 
 
 def usable_gpus(ray: Any, device: DeviceChoice) -> float:
-    """Number of GPUs of the cluster that may be used.
-
-    Raises:
-        UserError: A GPU is required and the cluster has none.
-    """
+    """Number of GPUs of the cluster that may be used; UserError if one is required and there is none."""
     has_gpus = float(ray.cluster_resources().get("GPU", 0))
     if device == "cuda" and not has_gpus:
         raise UserError(f"this cluster has no GPU: {NO_GPU}")
@@ -153,11 +143,7 @@ def usable_gpus(ray: Any, device: DeviceChoice) -> float:
 
 
 def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "auto") -> int:
-    """Number of trials that the cluster can run at once.
-
-    Raises:
-        UserError: Not even one fits.
-    """
+    """Number of trials that the cluster can run at once; UserError if not even one fits."""
     has_cpus, has_gpus = int(ray.cluster_resources().get("CPU", 0)), usable_gpus(ray, device)
     _check_cpus(cpus, has_cpus, "this cluster")
     gpus = 0.0 if device == "cpu" else gpus
@@ -168,3 +154,88 @@ def check_capacity(ray: Any, cpus: int, gpus: float, device: DeviceChoice = "aut
         )
     by_gpu = int(has_gpus // gpus) if gpus else has_cpus
     return min(has_cpus // cpus, by_gpu)
+
+
+# ---- GPUs of a trial's processes -------------------------------------------------------------------------------------
+# The trial's own process has a GPU wherever there is one, learners share with it, and runners have one if
+# `--workers.gpus-per-runner` says so. A fraction means that several processes use the same GPU.
+
+_OWN_SHARE = 0.1
+"""Share of a learner's GPU that the trial's own process gets, which acts and validates at the same time."""
+_MAX_PARTS = 100
+"""Maximum number of processes that learn on one GPU."""
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """GPUs of a trial's own process, of each learner and of each env runner."""
+
+    own: float = 0.0
+    learner: float = 0.0
+    runner: float = 0.0
+
+
+NO_GPUS = Gpus()
+
+
+def assign_gpus(workers: Workers, has_gpus: float, trials: int) -> Gpus:
+    """GPUs of each process of a trial; trials share all GPUs unless `workers` names a number."""
+    if not has_gpus:
+        return NO_GPUS
+    share = workers.gpus_per_learner or max_gpu_share(workers, int(has_gpus), trials)
+    if not workers.learners:
+        return Gpus(own=share, runner=workers.gpus_per_runner)
+    if share > 1:  # Ray then assigns whole GPUs
+        return Gpus(learner=share, runner=workers.gpus_per_runner)
+    return Gpus(own=_OWN_SHARE * share, learner=(1 - _OWN_SHARE) * share, runner=workers.gpus_per_runner)
+
+
+def max_gpu_share(workers: Workers, has_gpus: int, trials: int) -> float:
+    """Largest share of a GPU for each learning process, given the runners of a number of trials; 0 if there is none.
+
+    Ray places a fraction on one GPU, so leftover fractions of several GPUs cannot be combined. Runners fill one GPU
+    after another.
+    """
+    each, runners = workers.gpus_per_runner, trials * workers.runners
+    taken: list[float] = []  # of the GPUs that runners use
+    if each > 1:  # Ray then assigns whole GPUs
+        taken = [1.0] * (runners * math.ceil(each))
+    elif each:
+        most = int(1 / each + 1e-6)
+        full, rest = divmod(runners, most)
+        taken = [each * most] * full + [each * rest] * (rest > 0)
+    if len(taken) > has_gpus:
+        return 0.0
+    left = [1 - one for one in taken] + [1.0] * (has_gpus - len(taken))
+    wanted = trials * max(workers.learners, 1)
+    fitting = (parts for parts in range(1, _MAX_PARTS + 1) if sum(int(one * parts + 1e-6) for one in left) >= wanted)
+    return 1 / next(fitting, math.inf)
+
+
+def trials_that_fit(workers: Workers, has_gpus: float, most: int) -> int:
+    """Number of trials, at most `most`, that the GPUs can hold at once."""
+    if not has_gpus or workers.gpus_per_learner:
+        return most
+    return next((trials for trials in range(most, 0, -1) if max_gpu_share(workers, int(has_gpus), trials)), 0)
+
+
+def min_gpus(workers: Workers, has_gpus: float) -> float:
+    """Smallest number of GPUs that a trial needs; several learners cannot share one, which NCCL refuses."""
+    if not has_gpus:
+        return workers.gpus
+    if workers.learners > 1 and 0 < workers.gpus_per_learner <= 1 / 2:
+        raise UserError(
+            f"--workers.gpus-per-learner {workers.gpus_per_learner:g} puts two learners of a trial on one GPU, which "
+            f"NCCL refuses: write 1, or --workers.learners 1"
+        )
+    runners = workers.gpus_per_runner * workers.runners
+    unnamed = 1.0 if workers.learners > 1 else bool(runners) / _MAX_PARTS
+    return (workers.gpus_per_learner or unnamed) * max(workers.learners, 1) + runners
+
+
+def checked_device(choice: DeviceChoice) -> torch.device:
+    """Device of the networks of this process; UserError if a GPU is required and there is none."""
+    try:
+        return chosen_device(choice)
+    except ValueError as error:
+        raise UserError(str(error)) from error

@@ -1,11 +1,9 @@
 """One run at a time in an object store, which has no locks: a claim file that a running process renews.
 
 A run that finds another's claim watches it for a minute: if it changes, the second run is refused, else the first one
-has been killed. A run that loses its claim uploads nothing more. Two runs that begin in the same second, or a run that
-was suspended for a minute, notice it at the next renewal. Trials do not check the claim.
+has been killed. Two runs that begin in the same second notice it at the next renewal, and the loser uploads nothing
+more.
 """
-
-from __future__ import annotations
 
 import json
 import logging
@@ -15,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from tune_experiments.core.errors import UserError
 
@@ -32,9 +30,8 @@ _TRIES = 10
 class Claim:
     """Lock of a store, renewed while its run lives; a context manager.
 
-    Raises:
-        UserError: On entering, another run has the claim, or another file has its name.
-        OSError: On entering, the store cannot be read or written.
+    Entering raises UserError if another run has the claim or another file has its name, and OSError if the store cannot
+    be used.
     """
 
     def __init__(self, read: Callable[[str], bytes], write: Callable[[str, bytes], None], uri: str) -> None:
@@ -46,15 +43,11 @@ class Claim:
         self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
-        """Check that no other run has replaced the claim.
-
-        Raises:
-            UserError: Another run has.
-        """
+        """Check that no other run has replaced the claim."""
         if self._lost is not None:
             raise self._lost
 
-    def __enter__(self) -> Claim:
+    def __enter__(self) -> Self:
         self._refuse_active_owner()
         self._write()
         time.sleep(PROPAGATION_SECONDS)

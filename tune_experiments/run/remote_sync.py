@@ -23,7 +23,7 @@ from typing import Any
 
 from rl_models.training.checkpoint import CheckpointError, check_complete, get_checkpoint_path, load_state
 from rl_models.training.checkpoint_files import STATE_FILE
-from tune_experiments.core.continued import Rules
+from tune_experiments.core.config_path import Rules
 from tune_experiments.core.errors import StoreUnavailableError, UserError, first_line
 from tune_experiments.core.storage_uri import parse_uri
 from tune_experiments.run.curriculum_state import needed_checkpoints
@@ -49,10 +49,8 @@ def open_run(
 ) -> Iterator[tuple[RunFolder, RemoteSync | None]]:
     """`RunFolder.open` for a folder or a URI, with the `RemoteSync` of a URI.
 
-    Trials upload their own files; Ray's bookkeeping is not uploaded.
-
-    Raises:
-        UserError: As `RunFolder.open`, with nothing written to the store; or the store is in use or cannot be written.
+    Trials upload their own files; Ray's bookkeeping is not uploaded. A store that is in use, cannot be written or is of
+    another run is refused, with nothing written to it.
     """
     uri = parse_uri(out)
     if uri is None:
@@ -120,12 +118,7 @@ def _pushed_at_end(sync: RemoteSync) -> Iterator[None]:
 class RemoteSync:
     """A local folder and the URI of the store that it is uploaded to.
 
-    Attributes:
-        has_pending_uploads: Whether the folder may hold files that are not uploaded yet; it must not be deleted then.
-
-    Raises:
-        UserError: No such kind of store.
-        StoreUnavailableError: The store does not answer or refuses access.
+    While `has_pending_uploads`, the folder may hold files that are not uploaded yet, and must not be deleted.
     """
 
     def __init__(self, folder: Path, uri: str, others: tuple[str, ...] = ()) -> None:
@@ -140,23 +133,14 @@ class RemoteSync:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Context that claims the store for this run.
-
-        Raises:
-            UserError: Another run uses the store, or it cannot be written.
-        """
+        """Context that claims the store for this run; UserError if another run uses it."""
         with contextlib.ExitStack() as stack:
             with self._store_errors("written"):
                 self.claim = stack.enter_context(Claim(self.read, self.write, self.uri))
             yield
 
     def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
-        """Check that the store is empty or of this run; only its config.json is downloaded.
-
-        Raises:
-            UserError: As `check_config`, or the store holds visible files but no configuration.
-            StoreUnavailableError: The store does not answer.
-        """
+        """Check that the store is empty or of this run; only its config.json is downloaded."""
         with self._store_errors("read"):
             names = self.names(recursive=False)
             if CONFIG_FILE in names:
@@ -167,11 +151,7 @@ class RemoteSync:
             check_no_other_files(self.uri, names)
 
     def pull(self, only: str = "") -> None:
-        """Download the store; of a trial's checkpoints only the newest complete one and those that it needs.
-
-        Raises:
-            StoreUnavailableError: The store does not answer.
-        """
+        """Download the store; of a trial's checkpoints only the newest complete one and those that it needs."""
         checkpoints: dict[str, dict[int, list[str]]] = {}
         with self._store_errors("read"):
             for name in self.names():
@@ -196,12 +176,7 @@ class RemoteSync:
                 return
 
     def push(self) -> bool:
-        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries.
-
-        Raises:
-            FileNotFoundError: The folder itself is gone.
-            UserError: Another run has taken the store over.
-        """
+        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries."""
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be updated, because its folder on this machine is missing")
         if self.claim is not None:

@@ -1,15 +1,22 @@
-"""Requests for trials, and schedulers that decide which one is next."""
+"""Requests for trials, Tune's searcher of requests, and time slices.
 
-from __future__ import annotations
+A run in slices stops at checkpoints after a number of seconds, and the same command continues it. The result is that of
+training at once: a slice ends between two rows of a log, without an extra validation.
+"""
 
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from rl_models.training.checkpoint import newest_complete_checkpoint
 from tune_experiments.core.config_json import DataclassInstance, config_to_json
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import read_configuration
-from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run.run_folder import RunFolder
+from tune_experiments.run.trial import CHECKPOINTS
 
 Request = dict[str, Any]
 """A request for one trial: `name`, `experiment` (entry point), `config` (JSON), `method`, `seed`, `folder`,
@@ -48,18 +55,26 @@ def make_plan(experiment: BaseExperiment, request: Request) -> Plan:
     return plan.in_one_process() if request.get("is_local") else plan
 
 
-class SearchScheduler(Protocol):
-    """Provides requests, in an order that may depend on the results of earlier ones."""
-
-    def next_request(self) -> Request | None:
-        """Next request to train; None if there is none, or if it must wait until another request has ended."""
-
-    def on_request_end(self, request: Request, failed: bool) -> None:
-        """Called when a request has ended, or failed permanently."""
+def trained_env_steps(request: Request) -> int:
+    """Env steps to the newest complete checkpoint of a trial, 0 without one."""
+    newest = newest_complete_checkpoint(Path(request["folder"]) / CHECKPOINTS)
+    return 0 if newest is None else get_checkpoint_step(newest)
 
 
-def as_searcher(scheduler: SearchScheduler) -> Any:
-    """The scheduler as a Ray Tune `Searcher`, whose `failure` is the scheduler's exception or None."""
+def get_checkpoint_step(checkpoint: Path) -> int:
+    """Env steps at which a checkpoint was written, by its name."""
+    return int(checkpoint.name.rpartition("_")[2])
+
+
+def as_searcher(
+    next_request: Callable[[], Request | None], on_request_end: Callable[[Request], None] = lambda request: None
+) -> Any:
+    """Ray Tune `Searcher` of requests, whose `failure` is the exception of one of these functions, or None.
+
+    Args:
+        next_request: Next request; None if there is none, or if it must wait until another request has ended.
+        on_request_end: Called when a request has ended, or failed permanently.
+    """
     from ray.tune.search import Searcher
 
     class _Searcher(Searcher):  # type: ignore[misc]
@@ -68,9 +83,12 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
             self._running: dict[str, Request] = {}
             self.failure: Exception | None = None
 
+        def __reduce__(self) -> Any:
+            return (object, ())  # Tune pickles its searcher into its bookkeeping; this one stays with its process
+
         def suggest(self, trial_id: str) -> Any:
             try:
-                request = scheduler.next_request() if self.failure is None else None
+                request = next_request() if self.failure is None else None
             except Exception as error:  # Tune would wait for another answer
                 self.failure, request = error, None
             if request is None:
@@ -80,14 +98,41 @@ def as_searcher(scheduler: SearchScheduler) -> Any:
 
         def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
             try:
-                scheduler.on_request_end(self._running.pop(trial_id), error or REFUSED in (result or {}))
+                on_request_end(self._running.pop(trial_id))
             except Exception as raised:
                 self.failure = raised
 
         def save(self, checkpoint_path: str) -> None:
-            """No-op: schedulers keep their own state on disk."""
+            """No-op: searches keep their own state on disk."""
 
         def restore(self, checkpoint_path: str) -> None:
             """No-op."""
 
     return _Searcher()
+
+
+def is_past(ends_at: float | None) -> bool:
+    """Whether a slice with this end time is over; None never is."""
+    return ends_at is not None and time.time() >= ends_at
+
+
+class Slice:
+    """A slice of a number of seconds from now; `ends_at` is its end as `time.time`, for all processes."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.ends_at = seconds, time.time() + seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether trials must stop."""
+        return is_past(self.ends_at)
+
+    def searcher(self, requests: Sequence[Request]) -> Any:
+        """Ray Tune `Searcher` of these requests in order, until the slice is over."""
+        left = list(requests)
+        return as_searcher(lambda: left.pop(0) if left and not self.is_over else None)
+
+    def check_progress(self, left: Sequence[Request], begun: Mapping[str, int], trials: int) -> None:
+        """Check that a trial has learned or finished; UserError if the slice is too short for that."""
+        if len(left) == trials and all(trained_env_steps(one) <= begun.get(one["name"], 0) for one in left):
+            raise UserError(f"no trial made an update in --slice-seconds {self.seconds:g}; increase it")

@@ -8,8 +8,6 @@
 A folder with other files is refused.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -19,29 +17,32 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from rl_models.file_lock import hold_lock
 from tune_experiments.core.config_json import ABSENT
-from tune_experiments.core.continued import Difference, Rules, find_differences
+from tune_experiments.core.config_path import Difference, Rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
-from tune_experiments.results.rows import RESULTS_FILE
-from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
+from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison, with_verdicts
+from tune_experiments.results.rows import RESULTS_FILE, Result
+from tune_experiments.results.tables import PaperTable, with_note
 from tune_experiments.run.manifest import concord_version, describe_session
-from tune_experiments.run.session_notes import CHANGED
 
 SCHEMA_VERSION = 4
-"""Schema version of run files and configuration fields."""
 CONFIG_FILE, MANIFEST_FILE, LOCK_FILE = "config.json", "manifest.json", ".concord.lock"
 ANNOUNCED = "main_comparisons"
 """Key of a session in the manifest: the comparisons that it declared before training; null until then, so that nothing
 was trained."""
+MODELS = "pretrained_models"
+"""Key of a session in the manifest: the pretrained weights that it trains with."""
+CHANGED = "changed"
+"""Key of a session in the manifest: changed flags, with their former values."""
 WRITTEN_BY: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "concord_version": concord_version()}
 """Versions of the program that config.json and each checkpoint name."""
 _SHOWN = 5
-"""Maximum number of differences in an error message."""
+TEST_RESULTS_FILE = "test_results.json"
+"""File in a trial's folder with its test results, written last; no results for an untested trial."""
 _SET_ASIDE = ".of_other_flags"
 """Hidden folder for files of trials without a checkpoint, when the run restarts with other flags."""
 
@@ -68,14 +69,11 @@ class RunFolder(AbstractContextManager["RunFolder"]):
         experiment: str,
         seeds: Sequence[int] = (),
         rules: Rules = MappingProxyType({}),
-    ) -> RunFolder:
+    ) -> Self:
         """Create the folder of a run, or continue it.
 
-        A run without checkpoints accepts any configuration; the files of its trials are moved aside.
-
-        Raises:
-            UserError: The folder is not writable, in use, or not of a run of this experiment; or a change is not
-            allowed.
+        UserError if the folder is not writable, in use, or not of this experiment, or if a change is not allowed. A run
+        without checkpoints accepts any configuration; the files of its trials are moved aside.
         """
         out = Path(out)
         try:
@@ -95,11 +93,6 @@ class RunFolder(AbstractContextManager["RunFolder"]):
     def results(self) -> Path:
         """Path of results.jsonl."""
         return self.path / RESULTS_FILE
-
-    @property
-    def plots(self) -> Path:
-        """Folder of the figures."""
-        return self.path / "plots"
 
     def trial(self, name: str) -> Path:
         """The folder of one trial (created)."""
@@ -122,11 +115,7 @@ class RunFolder(AbstractContextManager["RunFolder"]):
 
 
 def read_config(out: Path) -> tuple[str, dict[str, Any]]:
-    """Entry point of the experiment, and its configuration as JSON.
-
-    Raises:
-        UserError: It is not a run folder, or it is damaged.
-    """
+    """Entry point of the experiment, and its configuration as JSON; UserError if it is no run folder."""
     path = Path(out) / CONFIG_FILE
     if not path.is_file():
         fault = f"is not a run folder: it has no {CONFIG_FILE}" if Path(out).exists() else "does not exist"
@@ -140,11 +129,7 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 
 
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
-    """Check the schema version of files.
-
-    Raises:
-        UserError: The version that wrote them.
-    """
+    """Check the schema version of files; an error names the version that wrote them."""
     schema = written_by.get("schema_version")
     if schema != SCHEMA_VERSION:
         version = written_by.get("concord_version", "of an unknown version")
@@ -155,11 +140,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
-    """Check that a folder is a run folder or holds no visible files.
-
-    Raises:
-        UserError: There are such files.
-    """
+    """Check that a folder is a run folder or holds no visible files."""
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
         raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); use a new --out folder")
@@ -168,11 +149,7 @@ def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
 def check_config(
     out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
 ) -> list[Difference]:
-    """Differences to the stored configuration, if the run can be continued with them.
-
-    Raises:
-        UserError: The file is damaged or of another experiment, or a change is not allowed.
-    """
+    """Differences to the stored configuration, if the run can be continued with them."""
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; use another --out folder")
@@ -192,11 +169,6 @@ def check_config(
     return found
 
 
-def is_trained_run(out: Path) -> bool:
-    """Whether any trial of a run folder has a checkpoint or test results."""
-    return any(any(out.glob(f"trials/*/{name}")) for name in ("checkpoints/checkpoint_*", TEST_RESULTS_FILE))
-
-
 def with_announcement_times(
     comparisons: Sequence[MainComparison], sessions: Sequence[Mapping[str, Any]]
 ) -> list[MainComparison]:
@@ -212,12 +184,7 @@ def with_announcement_times(
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
-    """Sessions of a run from manifest.json, the oldest first.
-
-    Raises:
-        UserError: The file is missing or damaged; with `may_be_missing` a missing file has no sessions, and none need
-            provenance.
-    """
+    """Sessions of a run from manifest.json, the oldest first; with `may_be_missing` none of them needs provenance."""
     path = out / MANIFEST_FILE
     if not path.exists():
         if may_be_missing:
@@ -245,7 +212,8 @@ def _claim(out: Path, config_json: Mapping[str, Any], experiment: str, rules: Ru
     """Write or check config.json; returns the changed flags."""
     found: list[Difference] = []
     if (out / CONFIG_FILE).exists():
-        is_trained = is_trained_run(out)
+        marks = ("checkpoints/checkpoint_*", TEST_RESULTS_FILE)
+        is_trained = any(any(out.glob(f"trials/*/{name}")) for name in marks)
         found = check_config(out, config_json, experiment, rules, is_trained)
         if found and not is_trained:
             _set_trials_aside(out)
@@ -297,3 +265,38 @@ def _take_lock(out: Path, stack: ExitStack) -> None:
     lock.write_text(f"{os.getpid()}\n")
     if is_new:
         stack.push(lambda kind, error, trace: lock.unlink() if kind is UserError else None)
+
+
+# ---- notes on a run in the captions of its tables --------------------------------------------------------------------
+
+
+def describe_models(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Each pretrained model of a run's sessions once: its name, with its revision where that is known."""
+    models = [model for session in sessions for model in session.get(MODELS, ())]
+    named = ((model["name"], model.get("revision")) for model in models)
+    return tuple(dict.fromkeys(f"{name} ({revision})" if revision else str(name) for name, revision in named))
+
+
+def with_model_notes(tables: Sequence[PaperTable], models: Sequence[str]) -> list[PaperTable]:
+    """The tables, with captions that name these models."""
+    return with_note(tables, f"Pretrained model: {', '.join(models)}." if models else "")
+
+
+def changed_flags(sessions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Flags that changed between the sessions of a run, each once, with their former values."""
+    lists = (session.get(CHANGED) for session in sessions)
+    return tuple(dict.fromkeys(str(flag) for one in lists if isinstance(one, list) for flag in one))
+
+
+def with_run_notes(
+    tables: Sequence[PaperTable],
+    results: Sequence[Result],
+    comparisons: Sequence[MainComparison],
+    models: Sequence[str],
+    changed: Sequence[str],
+    untested: Sequence[str],
+) -> list[PaperTable]:
+    """The tables of a run, with its models, verdicts, changed flags and trials without results in their captions."""
+    tables = with_verdicts(with_model_notes(tables, models), comparisons, results)
+    tables = with_note(tables, f"Continued with other flags: {'; '.join(changed)}." if changed else "")
+    return with_note(tables, f"Not tested, and so left out: {', '.join(untested)}." if untested else "")

@@ -8,12 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rl_models.policy import TeamPolicy
 from rl_models.training.algorithm import ENDED_EPISODES, OTHERS_CPU_SECONDS, RESTARTED, Algorithm, Tensors
 from rl_models.training.checkpoint import prune, save_checkpoint
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
-from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, OPTIMISER_STEPS, SPEED, TrialLog, read_metrics
+from tune_experiments.results.trial_log import (
+    CPU_SECONDS,
+    METRICS_FILE,
+    OPTIMISER_STEPS,
+    SKIPPED_COUNT,
+    SPEED,
+    TrialLog,
+    find_failure,
+    read_metrics,
+)
 from tune_experiments.run.curriculum_state import Choice, CurriculumState
 
 _TIMEOUT_SECONDS = 1800.0
@@ -48,10 +55,7 @@ class StageTraining:
     def run(self, algorithm: Algorithm, until_env_steps: int | None = None) -> None:
         """Train to the end of the stage, to `until_env_steps` or until time is up, at least until the next row.
 
-        The last checkpoint is complete when this returns.
-
-        Raises:
-            UserError: Most updates are skipped, so it learns nothing.
+        The last checkpoint is complete when this returns. UserError if most updates are skipped, so it learns nothing.
         """
         curriculum, self._until = self._curriculum, until_env_steps
         clock, self._cpu = _Clock(curriculum.total().env_steps), _CpuClock(self._log.last)
@@ -104,21 +108,18 @@ class StageTraining:
             "progress/episodes": total.episodes,
             OPTIMISER_STEPS: total.updates,
             SKIPPED_COUNT: total.skipped_updates,
-            SPEED: clock.speed(total.env_steps),
+            SPEED: clock.speed(total.env_steps) if self._plan.learns else None,
             CPU_SECONDS: self._cpu.seconds(),
             **statistics,
         }
         if held is not None and self._validation_is_due:
-            found = self._validation(algorithm.policy(held["weights"]))
+            self._curriculum.validated_at = self._curriculum.progress.env_steps
+            with self._cpu.paused():
+                episodes = self._plan.validation(algorithm.policy(held["weights"]))
+            found = {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
             self._curriculum.record(found)
             row |= found
         return row | self._curriculum.log_entries()
-
-    def _validation(self, policy: TeamPolicy) -> Row:
-        self._curriculum.validated_at = self._curriculum.progress.env_steps
-        with self._cpu.paused():
-            episodes = self._plan.validation(policy)
-        return {f"valid/{name}": float(values.mean()) for name, values in episodes.items() if name[0] != "_"}
 
     def _checkpoint(self, tensors: Tensors, best: float | None) -> None:
         """Save a checkpoint if it is due, or if validation has just found the `best` weights."""

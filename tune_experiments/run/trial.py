@@ -1,16 +1,13 @@
 """One training run: an algorithm, its log, its checkpoints and its validation, in one stage or several.
 
-A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first. A stage
-begins in the same way, from the last or the best checkpoint of the stage before. Pickled files are never read.
+A trial continues from the newest complete checkpoint in its folder; later rows of its log are cut first.
 """
-
-from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 import torch
 
@@ -20,14 +17,13 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.continued import grown_values
+from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.results.rows import Result
-from tune_experiments.results.skipped_updates import skipped_share
-from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics
-from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.results.trial_log import CPU_SECONDS, METRICS_FILE, TrialLog, read_metrics, skipped_share
+from tune_experiments.run.curriculum_state import CurriculumState, transfer_stage
 from tune_experiments.run.final_evaluation import (
     Evaluate,
     evaluate_all,
@@ -37,24 +33,18 @@ from tune_experiments.run.final_evaluation import (
     save_figure_data,
     write_test_results,
 )
-from tune_experiments.run.placement import Gpus
+from tune_experiments.run.ray_cluster import Gpus
 from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import IsTimeUp, Report, StageTraining, never
 from tune_experiments.run.trial_errors import ERROR_FILE
-from tune_experiments.run.weight_transfer import transfer_stage
 
 CHECKPOINTS = "checkpoints"
 
 
 class Trial(Generic[Config]):
-    """One run of training in its folder.
+    """One run of training in its folder, in this process alone if `is_local`.
 
-    Args:
-        experiment, config, method, seed: What to train.
-        folder: Folder to continue from and to write to.
-        is_tested: Whether it ends with the final evaluation; trials of a search do not.
-        gpus: GPUs of its processes; None takes those of the configuration.
-        is_local: Whether this process does all the work, without Ray.
+    Trials of a search are not tested at the end. Without `gpus` its processes have those of the configuration.
     """
 
     def __init__(
@@ -77,11 +67,9 @@ class Trial(Generic[Config]):
     def run(self, report: Report, until_env_steps: int | None = None, is_time_up: IsTimeUp = never) -> None:
         """Train to the end of the last stage, then evaluate.
 
-        Args:
-            report: Called with each row of the log, and with notices for the progress line.
-            until_env_steps: Stop at a checkpoint there; a later call continues.
-            is_time_up: Stop at a checkpoint after the first row where it returns True. A stage or evaluation that has
-                not begun by then is left to a later call.
+        Rows of the log, and notices for the progress line, are reported. Training stops at a checkpoint at
+        `until_env_steps`, or after the first row at which time is up, and a later call continues; a stage or evaluation
+        that has not begun by then is left to it.
         """
         torch.set_num_threads(1)
         keep_freed_memory()
@@ -111,8 +99,14 @@ class Trial(Generic[Config]):
         plan = self.curriculum.plan
         with contextlib.closing(plan.make_algorithm(plan)) as algorithm:
             self._restore_or_transfer(algorithm, log, report)
-            folder, identity = self.folder / CHECKPOINTS, self._identity()
-            training = StageTraining(self.curriculum, folder, identity, log, report, is_time_up)
+            identity = {
+                "written_by": WRITTEN_BY,
+                "experiment": self.experiment.entry_point,
+                "config": config_to_json(self.config),
+                "method": self.method,
+                "seed": self.seed,
+            }
+            training = StageTraining(self.curriculum, self.folder / CHECKPOINTS, identity, log, report, is_time_up)
             training.run(algorithm, until_env_steps)
 
     def _restore_or_transfer(self, algorithm: Algorithm, log: TrialLog, report: Report) -> None:
@@ -130,15 +124,6 @@ class Trial(Generic[Config]):
         algorithm.restore(tensors, Progress())
         log.add_text(f"weight_transfer/{curriculum.label}", sentence)
         report({"env_steps": env_steps, **curriculum.progress_entries(), "notice": sentence})
-
-    def _identity(self) -> dict[str, Any]:
-        return {
-            "written_by": WRITTEN_BY,
-            "experiment": self.experiment.entry_point,
-            "config": config_to_json(self.config),
-            "method": self.method,
-            "seed": self.seed,
-        }
 
     def evaluate(self, report: Report) -> list[Result]:
         """Evaluate checkpoints of the stages with a test of their own, and of the last one."""

@@ -1,7 +1,5 @@
 """Reports of Tune's trials for the progress display and for callbacks; and trials that wait for resources."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping
@@ -14,7 +12,7 @@ from ray.tune.experiment import Trial
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.progress import PAUSED, STOPPED, Progress
-from tune_experiments.run.trial_watch import TrialWatch
+from tune_experiments.run.reports import TrialWatch
 
 WAITING_SECONDS = 180.0
 """Seconds after which a waiting trial is reported, and between two reports."""
@@ -39,19 +37,15 @@ class PendingTrials:
         found = missing_capacity()
         if found is None:
             return None
-        minutes = (now - self._since[late[0]]) / 60
-        return late[0], _sentence(minutes, len(late) - 1, needed[late[0]], *found)
-
-
-def _sentence(minutes: float, others: int, needed: Amounts, total: Amounts, free: Amounts) -> str:
-    wanted = {name: amount for name, amount in needed.items() if amount > 0}
-    asked = " and ".join(f"{amount:g} {name}" for name, amount in wanted.items())
-    there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
-    return (
-        f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster has "
-        f"{there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or give the "
-        "same command to a larger cluster"
-    )
+        (total, free), minutes, others = found, (now - self._since[late[0]]) / 60, len(late) - 1
+        wanted = {name: amount for name, amount in needed[late[0]].items() if amount > 0}
+        asked = " and ".join(f"{amount:g} {name}" for name, amount in wanted.items())
+        there = " and ".join(f"{free.get(name, 0):g} of its {total.get(name, 0):g} {name} free" for name in wanted)
+        return late[0], (
+            f"has waited {minutes:.0f} minutes for {asked}{f', as {others} others' * (others > 0)}, and the cluster "
+            f"has {there}: it starts when other jobs end (python -m cluster.submit list, stop JOB) or nodes join; or "
+            "give the same command to a larger cluster"
+        )
 
 
 def missing_capacity() -> tuple[Amounts, Amounts] | None:
@@ -63,8 +57,8 @@ def missing_capacity() -> tuple[Amounts, Amounts] | None:
     return (ray.cluster_resources(), ray.available_resources()) if is_short else None
 
 
-class TrialDisplay(Callback):  # type: ignore[misc]
-    """Shows rows in the progress display, by trial name: members of a population exchange configurations."""
+class TrialDisplay(Callback, Stopper):  # type: ignore[misc]
+    """Shows rows by trial name, and stops the session if a callback raises an error, or a population loses a member."""
 
     def __init__(self, progress: Progress, watch: TrialWatch | None = None, is_population: bool = False) -> None:
         self._progress, self._watch, self._is_population = progress, watch, is_population
@@ -111,29 +105,15 @@ class TrialDisplay(Callback):  # type: ignore[misc]
         """Show that a trial failed for good."""
         self._progress.finish(str(trial), self._failed())
 
-    def is_over(self) -> bool:
-        """Whether a callback has raised an error, or a population has lost a member; it needs all scores."""
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        """No trial is stopped by its results."""
+        return False
+
+    def stop_all(self) -> bool:
+        """Whether to stop all trials; a population needs all scores."""
         is_ended = self._watch is not None and self._watch.failure is not None
         return is_ended or (self._is_population and self._has_failures)
 
     def _failed(self) -> str:
         self._has_failures = True
         return "failed"
-
-
-class StopWhenOver(Stopper):  # type: ignore[misc]
-    """Tune's stopper: ends the session when its display is over."""
-
-    def __init__(self, display: TrialDisplay) -> None:
-        self._display = display
-
-    def __reduce__(self) -> Any:
-        return (Stopper, ())  # as for the display
-
-    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        """No trial is stopped by its results."""
-        return False
-
-    def stop_all(self) -> bool:
-        """Whether to stop all trials."""
-        return self._display.is_over()

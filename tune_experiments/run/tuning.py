@@ -1,36 +1,34 @@
 """Trials with Ray Tune, where a trial whose process dies is restarted from its own checkpoint, or in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging
 import os
+import signal
+import sys
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rl_envs.wrappers import hangs
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.device import chosen_device, refusing_gpu, release_memory
-from tune_experiments.core.errors import first_line
+from tune_experiments.core.errors import close_broken_pipes, first_line
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.finding import find_experiment, read_configuration
 from tune_experiments.results.trial_log import HANGS, REFUSED, WAITS
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.placement import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.population import member_request, train_member
 from tune_experiments.run.progress import PAUSED, Progress
+from tune_experiments.run.ray_cluster import NO_GPUS, Gpus, assign_gpus
 from tune_experiments.run.remote_sync import synced_folder
-from tune_experiments.run.reports import PacedReport, WandbLogger, report_and_upload, with_scores
-from tune_experiments.run.request import Request, SearchScheduler, as_searcher, make_plan
-from tune_experiments.run.slices import is_past
+from tune_experiments.run.reports import PacedReport, TrialWatch, WandbLogger, report_and_upload, with_scores
+from tune_experiments.run.request import Request, is_past, make_plan
 from tune_experiments.run.stage_training import Report
 from tune_experiments.run.trial import CHECKPOINTS, Trial
-from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure
-from tune_experiments.run.trial_storage import waiting_for_storage
-from tune_experiments.run.trial_watch import TrialWatch
+from tune_experiments.run.trial_errors import PermanentFailure, find_permanent_failure, waiting_for_storage
 
 _RESTARTS = 3
 _KEPT_FOR_TUNE = 3
@@ -55,7 +53,13 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
     try:
         if "ends" in request:
             request = member_request(request, tune.get_context().get_trial_name())
-            _train_member(request, gpus)
+            tune_checkpoint = tune.get_checkpoint()
+            train_member(
+                request,
+                None if tune_checkpoint is None else Path(tune_checkpoint.path),
+                lambda part: train_request(part, gpus, tune.report),
+                lambda row, folder: tune.report(row, checkpoint=tune.Checkpoint.from_directory(folder)),
+            )
         else:
             train_request(request, gpus, tune.report)
     except Exception as error:
@@ -65,25 +69,8 @@ def train_trial(parameters: dict[str, Any], gpus: Gpus = NO_GPUS) -> None:
         tune.report({REFUSED: reason})
 
 
-def _train_member(request: Request, gpus: Gpus) -> None:
-    """Train a member of a population between reports to Tune."""
-    from ray import tune
-
-    tune_checkpoint = tune.get_checkpoint()
-    train_member(
-        request,
-        None if tune_checkpoint is None else Path(tune_checkpoint.path),
-        lambda part: train_request(part, gpus, tune.report),
-        lambda row, folder: tune.report(row, checkpoint=tune.Checkpoint.from_directory(folder)),
-    )
-
-
 def train_request(request: Request, gpus: Gpus, report_row: Report) -> None:
-    """Train one trial in this process.
-
-    Raises:
-        UserError: An invalid input of the trial.
-    """
+    """Train one trial in this process; UserError for an invalid input."""
     experiment = find_experiment(request["experiment"])
     config = read_configuration(experiment, request["config"])
     folder = Path(request["folder"])
@@ -112,38 +99,26 @@ def run_trials(
     columns: Mapping[str, str],
     uri: str | None = None,
     has_gpus: float = 0.0,
-    scheduler: SearchScheduler | None = None,
+    searcher: Any = None,
     tune_scheduler: Any = None,
     watch: TrialWatch | None = None,
 ) -> dict[str, str]:
-    """Run trials until each has finished or failed permanently.
+    """Run trials until each has finished or failed permanently; trial name -> cause, for those that failed.
 
-    Args:
-        requests: Trials to run.
-        budgets: Trial name -> env steps, for the progress display.
-        concurrent: Number of trials at once.
-        out: Run folder; Tune's own bookkeeping goes to a new folder in `out/tune`.
-        columns: Columns of the progress line, heading -> key of the log.
-        uri: URI of the run in an object store; its trials work in temporary folders.
-        has_gpus: GPUs of the cluster that trials may use.
-        scheduler: Provides the requests one at a time.
-        tune_scheduler: Scheduler of Ray Tune, which stops trials or exploits others.
-        watch: Calls the callbacks.
-
-    Returns:
-        Trial name -> cause, for those that failed.
+    `budgets` (env steps by trial) and `columns` (heading -> key of the log) are those of the progress display. Tune's
+    own bookkeeping goes to a new folder in `out/tune`. With the `uri` of a run, trials work in temporary folders. A
+    `searcher` provides the requests one at a time, and a `tune_scheduler` stops trials or lets them exploit others.
     """
     _keep_tune_quiet()
     from ray import tune
 
     if uri is not None:
         requests = [request | {"uri": join_path(uri, f"trials/{request['name']}")} for request in requests]
-    searcher = None if scheduler is None else as_searcher(scheduler)
     is_population = any("ends" in request for request in requests)
     with Progress(budgets, columns) as progress:
         results = tune.Tuner(
             _trainable(has_gpus, concurrent),
-            param_space={"request": tune.grid_search(list(requests))} if scheduler is None else {},
+            param_space={"request": tune.grid_search(list(requests))} if searcher is None else {},
             tune_config=tune.TuneConfig(
                 # A population is judged as a whole, so Tune must have all members; they alternate on the CPUs.
                 max_concurrent_trials=None if is_population else concurrent,
@@ -152,7 +127,7 @@ def run_trials(
                 trial_dirname_creator=_trial_name,
                 search_alg=searcher,
                 scheduler=tune_scheduler,
-                num_samples=1 if scheduler is None else -1,
+                num_samples=1 if searcher is None else -1,
             ),
             run_config=_run_config(out, progress, watch, is_population),
         ).fit()
@@ -183,14 +158,14 @@ def _run_config(out: Path, progress: Progress, watch: TrialWatch | None, is_popu
     """Tune's run configuration: storage, callbacks, restarts."""
     from ray import tune
 
-    from tune_experiments.run.tune_display import StopWhenOver, TrialDisplay
+    from tune_experiments.run.tune_display import TrialDisplay
 
     display = TrialDisplay(progress, watch, is_population)
     return tune.RunConfig(
         name=f"session_{time.strftime('%Y%m%d_%H%M%S')}_{os.getpid()}",
         storage_path=str((out / "tune").resolve()),
         callbacks=[display],
-        stop=StopWhenOver(display),
+        stop=display,
         checkpoint_config=tune.CheckpointConfig(num_to_keep=_KEPT_FOR_TUNE) if is_population else None,
         failure_config=tune.FailureConfig(max_failures=_RESTARTS),
         verbose=0,
@@ -286,3 +261,55 @@ def _run_here(request: Request, gpus: Gpus, progress: Progress, watch: TrialWatc
 
     hangs.watch(lambda message: None)  # prints the stack, and ends this process
     train_request(request, gpus, report_row)
+
+
+# ---- stop by Control-C, by SIGTERM (of Slurm and containers) or by a closed terminal ---------------------------------
+
+STOPPED = "stopped; the same command continues from the newest checkpoints"
+_STOP_SECONDS = 20.0
+"""Less than the 30 s after which Slurm kills the job."""
+
+
+@contextlib.contextmanager
+def graceful_stop(print_fn: Callable[[str], None]) -> Iterator[None]:
+    """Context in which the first Control-C lets Tune end its trials, which takes seconds, and the second one exits.
+
+    SIGTERM, which Slurm and containers send, does the same (Ray would abort on it, and sets its own handler when it
+    connects), and so does SIGHUP, unless it is ignored, as by `nohup`. If either has also ended Ray's processes, Tune
+    would wait forever, so after 20 s the process exits with status 130.
+    """
+    asked: list[int] = []
+
+    def exit_now() -> None:
+        print_fn(STOPPED)
+        sys.stdout.flush()
+        os._exit(130)
+
+    watchdog = threading.Timer(_STOP_SECONDS, exit_now)
+    watchdog.daemon = True
+
+    def stop(number: int, frame: Any) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        if number == signal.SIGHUP:
+            close_broken_pipes()
+        print_fn("stopping; the newest checkpoints are kept")
+        if number in (signal.SIGTERM, signal.SIGHUP):
+            watchdog.start()
+        signal.raise_signal(signal.SIGUSR1)  # the signal on which Tune ends its trials
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
+        yield
+        return
+    handlers = {signal.SIGUSR1: signal.default_int_handler, signal.SIGTERM: stop}
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as for background jobs of a shell
+            handlers[number] = stop
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)

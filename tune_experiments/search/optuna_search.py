@@ -18,7 +18,7 @@ from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.results.score import finite, score
+from tune_experiments.results.trial_log import finite, score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.request import Request
 from tune_experiments.search.folder import complete_lines
@@ -34,7 +34,7 @@ _SETTING = "setting"
 
 
 class OptunaSearch:
-    """A `SearchScheduler` of settings drawn by TPE from the scores of earlier ones."""
+    """Settings drawn by TPE from the scores of earlier ones."""
 
     def __init__(
         self,
@@ -62,15 +62,12 @@ class OptunaSearch:
                 f"{journal} is not a journal of this search ({error!r}); restore it or use another --out folder"
             ) from error
 
-    def __reduce__(self) -> Any:
-        return (object, ())  # Tune pickles its searcher into its bookkeeping; this one stays with its process
-
     def settings(self, method: str) -> list[Setting]:
         """Settings so far, by number."""
         found = self._settings[method]
         for trial in self._studies[method].get_trials(deepcopy=False):
             if trial.user_attrs.get(_SETTING) == len(found):
-                drawn = self._config(method, functools.partial(_given, trial.params))
+                drawn = self._config(method, trial.params.__getitem__)
                 found.append(Setting(len(found), drawn, self._space.values(drawn, method)))
         return found[: self._count]
 
@@ -91,7 +88,7 @@ class OptunaSearch:
                 return self.next_request()
         return None
 
-    def on_request_end(self, request: Request, failed: bool) -> None:
+    def on_request_end(self, request: Request) -> None:
         """Report a setting to the study when all of its seeds have finished."""
         self._tell(request["method"])
 
@@ -106,7 +103,7 @@ class OptunaSearch:
             seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
             study.sampler = TPESampler(seed=seed, constant_liar=True)
             trial = study.ask()
-            config = self._config(method, functools.partial(_suggest, trial))
+            config = self._config(method, functools.partial(_suggest, trial, self._space.domains))
             same = [one for one in known if one.config == config]
             if not same:
                 trial.set_user_attr(_SETTING, len(known))
@@ -116,11 +113,11 @@ class OptunaSearch:
         self._exhausted.add(method)
         return False
 
-    def _config(self, method: str, get_value: Callable[[str, Any], Any]) -> Any:
+    def _config(self, method: str, get_value: Callable[[str], Any]) -> Any:
         config = self._starts[method]
         for path, domain in self._space.domains.items():
             if self._space.uses(config, method, path):
-                value, choices = get_value(path, domain), finite_choices(domain)
+                value, choices = get_value(path), finite_choices(domain)
                 config = with_overrides(config, {path: choices[value] if choices else rounded(value, domain)})
         return config
 
@@ -161,14 +158,11 @@ def _studies(journal: Path, methods: Sequence[str]) -> dict[str, Study]:
     }
 
 
-def _given(parameters: Mapping[str, Any], path: str, domain: Any) -> Any:
-    return parameters[path]
-
-
-def _suggest(trial: Trial, path: str, domain: Any) -> Any:
+def _suggest(trial: Trial, domains: Mapping[str, Any], path: str) -> Any:
     """A number in a range of Ray Tune's, or the index of one of its choices."""
     from ray.tune.search.sample import Integer, LogUniform
 
+    domain = domains[path]
     if choices := finite_choices(domain):
         return trial.suggest_categorical(path, range(len(choices)))
     is_log = isinstance(domain.get_sampler(), LogUniform)

@@ -3,8 +3,6 @@
 All methods have the same number of settings. Trials that are compared during training share a session of Ray Tune.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -24,14 +22,22 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
 from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
-from tune_experiments.results.score import score
+from tune_experiments.results.trial_log import score
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.population import EXPLOITS_FILE, generation_ends, member_values
 from tune_experiments.run.ray_cluster import check_this_machine
-from tune_experiments.run.request import Request, SearchScheduler, make_request
+from tune_experiments.run.request import Request, as_searcher, make_request
 from tune_experiments.run.run_folder import RunFolder
-from tune_experiments.search.figure import draw_scores, write_hparams
-from tune_experiments.search.folder import Ranked, Ranking, claim_for_search, command, rank, write_ranking
+from tune_experiments.search.folder import (
+    Ranked,
+    Ranking,
+    claim_for_search,
+    command,
+    draw_scores,
+    rank,
+    write_hparams,
+    write_ranking,
+)
 from tune_experiments.search.settings import KINDS, Setting, all_settings, draw_settings, parse_search_space
 
 RUNGS_FILE = "asha.jsonl"
@@ -48,32 +54,23 @@ _JUDGED = {
     "score is the mean over the validations of the last generation; values are those of the end. Each "
     f"exploit is in {EXPLOITS_FILE} of its trial.",
 }
-"""Sentences of search.md on scores."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TuneSession:
-    """Trials of one session of Ray Tune.
+    """Trials of one session of Ray Tune, with its searcher and scheduler, if any.
 
-    Attributes:
-        requests: Requests of its trials.
-        scheduler: Scheduler of requests that depend on the results of earlier ones.
-        tune_scheduler: Scheduler of Ray Tune.
-        dropped: Failed trials -> names of the trials that are not trained to their end.
+    `dropped` is called with the names of failed trials, and returns those that are not trained to their end.
     """
 
     requests: Sequence[Request]
-    scheduler: SearchScheduler | None = None
+    searcher: Any = None
     tune_scheduler: Any = None
     dropped: Callable[[Collection[str]], Collection[str]] = lambda failed: ()
 
 
 class Search:
-    """A search and its settings.
-
-    Raises:
-        UserError: The experiment has no search space, or one with fewer settings.
-    """
+    """A search and its settings; UserError if the experiment has no search space, or one with fewer settings."""
 
     def __init__(self, experiment: BaseExperiment, config: DataclassInstance, options: RunOptions) -> None:
         self._experiment, self._config, self._options = experiment, config, options
@@ -108,11 +105,7 @@ class Search:
                 check_this_machine(cpus)
 
     def claim(self, out: Path) -> None:
-        """Record the search in its folder, or check that the folder is of this search.
-
-        Raises:
-            UserError: It is of another one.
-        """
+        """Record the search in its folder, or check that the folder is of this search."""
         options, document = self._options, dict[str, Any]()
         domains = {path: _words(domain) for path, domain in self.space.domains.items()}
         # The configuration as well: scores are kept when trials without a checkpoint are reset.
@@ -152,11 +145,10 @@ class Search:
                 requests = [self._request(folder, one, method, seed) for one in settings]
                 left = [one for one in requests if read_test_results(folders / one["name"]) is None]
                 members, pbt = population(self._experiment, left, self.space, paths, budget)
-                sessions.append(
-                    TuneSession(
-                        members, None, pbt, functools.partial(_failed_population, [one["name"] for one in requests])
-                    )
-                )
+                names = [one["name"] for one in requests]
+                # A population is judged as a whole, so all of its members fail together.
+                all_fail = functools.partial(lambda names, failed: names if set(names) & set(failed) else (), names)
+                sessions.append(TuneSession(members, None, pbt, all_fail))
         return sessions
 
     def _optuna_session(self, folder: RunFolder) -> TuneSession:
@@ -180,7 +172,7 @@ class Search:
             pairs = [(method, number) for method in self._methods for number in search.dropped(method)]
             return [_name(method, number, seed) for method, number in pairs for seed in options.seeds]
 
-        return TuneSession(requests, search, None, dropped)
+        return TuneSession(requests, as_searcher(search.next_request, search.on_request_end), None, dropped)
 
     def show(self, folder: RunFolder, console: Console) -> None:
         """Rank finished settings, write the report and print the best setting of each method."""
@@ -193,7 +185,7 @@ class Search:
         for method, ranked in ranking.items():
             for line in _verdict(method, ranked, len(self._get_settings(method)), objective, script, out / "trials"):
                 console.print(line)
-        drawn = attempt("figure of the search", lambda: draw_scores(folder.plots, ranking, objective))
+        drawn = attempt("figure of the search", lambda: draw_scores(out / "plots", ranking, objective))
         for line in describe_drawings(list(drawn)):
             console.print(line)
         write_hparams(out, ranking, objective)
@@ -284,10 +276,6 @@ def _words(domain: Any) -> str:
     if isinstance(domain, dict):
         return f"grid {domain['grid_search']}"
     return f"{type(domain).__name__} {domain.get_sampler()} {domain.domain_str}"
-
-
-def _failed_population(population: Sequence[str], failed: Collection[str]) -> Collection[str]:
-    return population if set(population) & set(failed) else ()
 
 
 def _verdict(

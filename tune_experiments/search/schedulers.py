@@ -1,13 +1,8 @@
-"""Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search.
+"""Ray Tune's `ASHAScheduler` and `PopulationBasedTraining`, for the trials of a search; both judge single trials.
 
 Tune's state of a killed session is pickled, so a continued search is a new session: ASHA judges the recorded
 validations again, and members of a population continue with the values of their checkpoints.
-
-Both judge single trials. Learning rates and loss weights fall with the budget, so early ranks are unreliable: searches
-stop early only on request.
 """
-
-from __future__ import annotations
 
 import json
 import math
@@ -22,10 +17,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import read_configuration
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.results.score import SCORE
+from tune_experiments.results.trial_log import SCORE
 from tune_experiments.run.population import GENERATION, GENERATIONS, generation_ends, member_values
-from tune_experiments.run.request import Request
-from tune_experiments.run.slices import trained_env_steps
+from tune_experiments.run.request import Request, trained_env_steps
 from tune_experiments.search.folder import complete_lines
 from tune_experiments.search.settings import finite_choices, rounded
 
@@ -35,13 +29,7 @@ _FACTOR = 3
 class Asha(ASHAScheduler):  # type: ignore[misc]
     """Tune's ASHA with rungs at a ninth and a third of the budget; reported validations are recorded in a file.
 
-    Trials that pass both rungs train to their end.
-
-    Attributes:
-        stopped: Names of the trials that it has stopped.
-
-    Raises:
-        UserError: The file is not of an ASHA search.
+    Trials that pass both rungs train to their end; `stopped` names those that it has stopped.
     """
 
     def __init__(self, trials: Iterable[str], budget: int, file: Path) -> None:

@@ -1,12 +1,8 @@
-"""Settings of a search for one method: points of its space, which may come from the command line.
-
-    --search-over learning_rate=loguniform:1e-4:1e-1 sync.components=grid:1,3,13 symbolic.hidden_sizes=grid:[64],[64,64]
+"""Settings of a search for one method: points of its space, which `--search-over` may name.
 
 A value depends on the search's seed, the number of the draw and the path alone, so methods have the same values of
 shared paths, and a longer search begins with a shorter one's settings. Setting 0 is the configuration itself.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import itertools
@@ -32,13 +28,7 @@ _SIGNIFICANT_DIGITS = 3
 
 @dataclass(frozen=True)
 class Setting(Generic[Config]):
-    """One point of the space for one method.
-
-    Attributes:
-        number: Number of the setting; 0 is the configuration that the search started from.
-        config: Configuration to train.
-        values: Path -> value, of the paths that the method uses.
-    """
+    """One point of the space for one method, with the values that the method uses by path; 0 is the start."""
 
     number: int
     config: Config
@@ -46,11 +36,7 @@ class Setting(Generic[Config]):
 
 
 def draw_settings(space: SearchSpace, config: Config, method: str, count: int, seed: int) -> list[Setting[Config]]:
-    """The configuration itself and `count - 1` different others.
-
-    Raises:
-        UserError: The space has fewer settings, or a draw is invalid for the configuration.
-    """
+    """The configuration itself and `count - 1` different others; UserError if the space has fewer settings."""
     configs = [config]
     for number in range(1, count * DRAWS_PER_SETTING):
         if len(configs) == count:
@@ -67,11 +53,7 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
 
 
 def all_settings(space: SearchSpace, config: Config, method: str) -> list[Setting[Config]]:
-    """The configuration itself and every combination of the values of a finite space, each once.
-
-    Raises:
-        UserError: A continuous range, or a combination that is invalid for the configuration.
-    """
+    """The configuration itself and every combination of the values of a finite space, each once."""
     configs = [config]
     for combination in itertools.product(*(_finite_values(path, domain) for path, domain in space.domains.items())):
         changed = config
@@ -128,11 +110,7 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
-    """Search space from the command line, with objective and `uses` of the declared one.
-
-    Raises:
-        UserError: No such field or kind, or a value that the field cannot take.
-    """
+    """Search space from the command line, with objective and `uses` of the declared one."""
     domains = dict(_domain(word, config) for word in words)
     if len(domains) < len(words):
         raise UserError("--search-over names a field twice; give each field one domain")

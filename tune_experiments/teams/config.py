@@ -1,7 +1,5 @@
 """Every setting of a run on any environment, with the laptop's values as defaults."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -40,7 +38,6 @@ BLIND = LANGUAGE_METHODS[1]
 DIVIDED_METHOD = "endi_dis"
 """Method whose agents divide entities among themselves."""
 Q_METHODS = ("qmix", "vdn")
-"""Methods that learn action values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,17 +139,12 @@ class Config(
     """Settings of the methods lora and lora_blind."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_value_precision(self, "qmix.precision")
         self.arguments()
 
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the environment.
-
-        Raises:
-            UserError: they are not a JSON object.
-        """
+        """Keyword arguments of the environment, from a JSON object."""
         try:
             arguments = json.loads(self.env_arguments)
         except ValueError as error:

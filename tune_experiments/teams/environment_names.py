@@ -4,8 +4,6 @@ Workers and run folders import an environment by its name. An object without one
 the main script) trains in this process under a temporary name.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import json
@@ -18,21 +16,13 @@ from typing import Any, NamedTuple
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
 
-__all__ = ["EnvironmentName", "find_name", "how_to_name", "run_label", "unnamed_callable"]
-
 _USUAL = ("parallel_env", "env", "raw_env")
 """Names of functions that do not identify an environment."""
 _CALLABLES: dict[str, Callable[..., Any]] = {}
 
 
 class EnvironmentName(NamedTuple):
-    """Name of an environment, and its keyword arguments.
-
-    Attributes:
-        name: what `--env` takes.
-        arguments: keyword arguments of a `functools.partial`.
-        why_unnamed: why no other process can import it; empty if it can be imported.
-    """
+    """Name of an environment, as for `--env`, its keyword arguments, and why no other process can import it, if so."""
 
     name: str
     arguments: dict[str, Any]
@@ -40,11 +30,7 @@ class EnvironmentName(NamedTuple):
 
 
 def find_name(env: Any) -> EnvironmentName:
-    """Name of an environment that is given as a text, a module, a class or a function.
-
-    Raises:
-        UserError: another type.
-    """
+    """Name of an environment that is given as a text, a module, a class or a function."""
     if isinstance(env, str):
         return EnvironmentName(env, {})
     if isinstance(env, ModuleType):
@@ -94,11 +80,7 @@ def _remember(name: str, env: Callable[..., Any]) -> str:
 
 
 def unnamed_callable(name: str) -> Callable[..., Any]:
-    """The function of a temporary name.
-
-    Raises:
-        UserError: the name is not of this process.
-    """
+    """The function of a temporary name of this process."""
     if name not in _CALLABLES:
         raise UserError(f"the environment {name!r} only existed in the process that trained it: {how_to_name()}")
     return _CALLABLES[name]

@@ -1,7 +1,5 @@
 """Inspection of the environment before a run, and the settings that are derived from it."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
@@ -11,15 +9,9 @@ from tune_experiments.run.environment_probe import Probe, probe
 from tune_experiments.teams.config import DIVIDED_METHOD, Config
 from tune_experiments.teams.worlds import make_world, takes_argument
 
-__all__ = ["inspect_environment", "probe_environment"]
-
 
 def probe_environment(config: Config) -> Probe:
-    """Random play in the environment of a configuration, with all checks; once for all methods.
-
-    Raises:
-        CustomEnvError: the environment violates its spaces.
-    """
+    """Random play in the environment of a configuration, with all checks; once for all methods."""
     fields = ("env", "env_arguments", "max_episode_steps", "max_words", "max_sentences")
     plain = Config(agents_leave=True)
     network = dataclasses.replace(plain.network, text_encoder=config.network.text_encoder)
@@ -33,16 +25,7 @@ def _probed(config: Config) -> Probe:
 
 
 def inspect_environment(config: Config, print_fn: Callable[[str], None], agents_left_before: bool) -> Config:
-    """Print what an episode of random play shows; returns the adapted configuration.
-
-    Args:
-        config: configuration of the user.
-        print_fn: prints a line.
-        agents_left_before: whether agents may leave according to an earlier session of the run.
-
-    Raises:
-        CustomEnvError: the environment violates its spaces.
-    """
+    """Print what an episode of random play shows; the configuration, in which agents may leave if they ever did."""
     print_fn(f"an episode of random play in {config.env}:")
     is_team = (
         DIVIDED_METHOD in config.methods

@@ -1,15 +1,10 @@
 """Methods `lora` and `lora_blind`: a language model with an adapter plays a game of texts by choosing among phrases.
 
-Worlds of these methods use character ids, so texts reach the model unchanged. Names of actions come from the
-environment: `action_texts` in the observations, or its attribute of this name. The action adapter and a value head
-learn by PPO; agents share the model and write no messages. `lora_blind` has the same model and the names of actions,
-but no texts: the difference to `lora` is due to reading.
-
-Without a model by name, a small one is first trained on texts of random play, to repeat the words of a text. Its corpus
-contains no chosen action and no reward.
+Worlds of these methods use character ids, so texts reach the model unchanged. The action adapter and a value head learn
+by PPO; agents share the model and write no messages. `lora_blind` has the names of actions, but no texts: the
+difference to `lora` is due to reading. Without a model by name, a small one is first trained on texts of random play,
+to repeat the words of a text; its corpus contains no chosen action and no reward.
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -23,7 +18,6 @@ import numpy as np
 import torch
 
 from rl_envs import World
-from rl_envs.core.spec import Array, Arrays
 from rl_envs.wrappers.custom.layout import ACTION_TEXTS
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_models.llm.base_model import LanguageModelError
@@ -47,11 +41,7 @@ _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
 
 
 def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
-    """The team of `lora` or `lora_blind` with its initial weights.
-
-    Raises:
-        UserError: the game has no texts or no names of actions, or the model cannot be loaded.
-    """
+    """The team of `lora` or `lora_blind` with its initial weights."""
     with contextlib.closing(make_world(config, method=method)) as world:
         game = text_game(config, world, method == BLIND)
     row = config.language
@@ -60,18 +50,11 @@ def language_policy(config: Config, method: str, seed: int, trial_folder: Path |
     if kept is not None and kept.is_dir():
         team = dataclasses.replace(team, language=dataclasses.replace(team.language, model=str(kept)))
     texts = functools.partial(corpus, config)
-    try:
-        return language_team(team, game, world.num_agents, cast(int, world.action_spec), texts, seed)
-    except LanguageModelError as error:
-        raise UserError(str(error)) from error
+    return language_team(team, game, world.num_agents, cast(int, world.action_spec), texts, seed)
 
 
 def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
-    """Texts of a game for the language model.
-
-    Raises:
-        UserError: the world has no texts, or no names of actions.
-    """
+    """Texts of a game for the language model; UserError for a world without texts, or without names of actions."""
     found = {
         key: GameText(key, spec.length, int(np.prod(spec.rows, dtype=int))) for key, spec in world.text_spec.items()
     }
@@ -92,15 +75,12 @@ def corpus(config: Config) -> tuple[Pair, ...]:
     texts, draws = dict[str, None](), np.random.default_rng(_SEED)
     for prompt, phrases in _situations(config, LANGUAGE_METHODS[0], draws):
         texts |= dict.fromkeys((prompt, *phrases))
-    return tuple((text, _shuffled(text, draws)) for text in texts for _ in range(_TIMES))
+    words = {text: re.findall(r"\w+", text) or [text] for text in texts}
+    return tuple((text, " ".join(draws.permutation(words[text]).tolist())) for text in texts for _ in range(_TIMES))
 
 
 def check_lengths(config: Config, method: str) -> None:
-    """Check that a language model can read the texts of random play; later texts may be longer.
-
-    Raises:
-        UserError: a prompt is longer than the model's context, or the model cannot be loaded.
-    """
+    """Check that a language model can read the texts of random play; later texts may be longer."""
     language = config.language.team.language
     try:
         if language.model:
@@ -124,33 +104,17 @@ def _situations(config: Config, method: str, draws: np.random.Generator) -> Iter
     with contextlib.closing(made) as world:
         game, obs = text_game(config, world, method == BLIND), world.reset(_SEED)
         for _ in range(language.corpus_env_steps):
-            for code in _codes(world, game, obs):
+            shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
+            shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
+            for code in situations(shown, game.situation)[0]:
                 yield game.action_prompt(code, ()), game.actions(code)
             chances = np.where(obs["legal"], draws.random(obs["legal"].shape), -1.0)
             obs = world.step(chances.argmax(-1))[0]
 
 
-def _codes(world: World, game: TextGame, obs: Arrays) -> Array:
-    """Distinct codes of the agents' present observations, [D, F]."""
-    shown = {key: torch.from_numpy(value)[:, None] for key, value in obs.items()}
-    shown |= {f"{TEXTS}{key}": torch.from_numpy(store.table) for key, store in world.texts.items()}
-    return situations(shown, game.situation)[0]
-
-
-def _shuffled(text: str, draws: np.random.Generator) -> str:
-    return " ".join(draws.permutation(re.findall(r"\w+", text) or [text]).tolist())
-
-
 def save_model(config: Config, method: str, folder: Path) -> None:
-    """Copy the small model into a trial's folder.
-
-    Raises:
-        UserError: it cannot be trained or written.
-    """
+    """Copy the small model into a trial's folder."""
     if method not in LANGUAGE_METHODS or config.language.team.language.model:
         return
-    try:
-        small = config.language.team.language.small
-        keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(functools.partial(corpus, config), small))
-    except LanguageModelError as error:
-        raise UserError(str(error)) from error
+    small = config.language.team.language.small
+    keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(functools.partial(corpus, config), small))

@@ -1,7 +1,5 @@
 """Output of `concord envs` and `concord methods`: one line for each environment and each method."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap
@@ -10,15 +8,34 @@ from collections.abc import Iterator, Sequence
 from rl_envs import WORLDS, World, make
 from rl_models.networks.network_needs import NETWORKS
 from tune_experiments.run.environment_probe import describe_part
-from tune_experiments.teams.methods import METHODS
-
-__all__ = ["describe_environments", "environment_lines", "method_lines"]
 
 _END_OF_TITLE = re.compile(r"\s*\(|[.:](?:\s|$)")
 _OTHERS = (
     "others, by name: a PettingZoo module, such as mpe2.simple_spread_v3; gymnasium:ID, such as gymnasium:CartPole-v1;",
     "package.module:function that builds a PettingZoo or Gymnasium environment; or package.module:Class of a World",
 )
+
+_TEAM = "a team reward that is not always 0"
+_SYNC = "agents that exchange messages and sample one of {} product policies jointly (A Cordial Sync)"
+_LISTED = "Discrete actions"
+_SETS = f"{_TEAM}, {_LISTED}, sets of coordinated joint actions, and agents that all act at every env step"
+_VALUES = f"{_TEAM}, {_LISTED}, and agents that all act at every env step"
+_ENTITIES = f"{_LISTED}, entities, and several agents"
+_WORDS = f"{_LISTED}, texts, and action_texts"
+METHODS: dict[str, tuple[str, ...]] = {
+    "ippo": ("agents that share a network, with a value function of the agent's own observation",),
+    "mappo": ("ippo with a value function of all agents' observations (Yu et al., 2022)",),
+    "commnet": ("agents that communicate by averaging their hidden states (Sukhbaatar et al., 2016)",),
+    "tbone": ("agents that exchange messages, with an LSTM (A Cordial Sync)",),
+    "qmix": ("Q-learning with a mixing network (Rashid et al., 2018)", _VALUES),
+    "vdn": ("Q-learning with summed values (Sunehag et al., 2018)", _VALUES),
+    **{f"sync_{number}": (_SYNC.format(number), _TEAM) for number in (2, 4, 8)},
+    **{f"sync_{number}_cordial": (f"sync_{number} with the CORDIAL loss", _SETS) for number in (2, 4, 8)},
+    "endi_dis": ("ippo whose agents divide entities among themselves (EnDi)", _ENTITIES),
+    "lora": ("a language model with an adapter that chooses among phrases", _WORDS),
+    "lora_blind": ("lora without the texts, as a baseline", _WORDS),
+}
+"""Name of a method -> its description, and its requirements on an environment if it has any."""
 
 
 def environment_lines() -> Iterator[str]:
@@ -30,11 +47,7 @@ def environment_lines() -> Iterator[str]:
 
 
 def describe_environments(names: Sequence[str]) -> Iterator[str]:
-    """Task, success and tables of some environments of this package.
-
-    Raises:
-        ValueError: an unknown name.
-    """
+    """Task, success and tables of some environments of this package; ValueError for an unknown name."""
     for name in names:
         world = make(name)
         yield from (f"{name}: {_about(world)}", "", *textwrap.wrap(world.story, 100), "")
@@ -61,8 +74,8 @@ def _about(world: World) -> str:
 def method_lines() -> Iterator[str]:
     """Lines on the methods and the networks."""
     width = max(map(len, METHODS)) + 2
-    for name, method in METHODS.items():
-        yield f"{name:{width}}{method.summary}{f'; needs {method.needs}' if method.needs else ''}"
+    for name, (summary, *needs) in METHODS.items():
+        yield f"{name:{width}}{summary}{f'; needs {needs[0]}' if needs else ''}"
     yield from ("", "networks, --network NAME:")
     for network_name, network in NETWORKS.items():
         more = " of two sentences or more" if network.sentences > 1 else ""

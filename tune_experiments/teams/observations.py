@@ -1,7 +1,5 @@
 """Observations as inputs of networks: parts, their divisors, and notes about them."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -80,13 +78,7 @@ def unread_texts(config: Config) -> list[str]:
 
 
 def _scale(low: Any, high: Any, is_image: bool) -> float | NDArray[np.floating]:
-    """Divisors of one agent's entries, of an image of its channels; 0 for none.
-
-    Args:
-        low: lowest value of all entries, or of each, [N, *shape].
-        high: the highest, likewise.
-        is_image: whether the shape is (H, W, C).
-    """
+    """Divisors of one agent's entries, of an image (H, W, C) of its channels; bounds are numbers or [N, *shape]."""
     largest = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
     if largest.ndim:
         largest = largest.reshape(-1, largest.shape[-1]) if is_image else largest

@@ -1,14 +1,10 @@
 """One training run on any environment, built from settings: worlds, team, loss, evaluation.
 
-From independent to jointly sampling agents: `ippo` and `mappo` have one policy network that all agents share and a
-probability ratio for each agent; an agent's value is computed from its own observation or from those of all (Yu et al.,
-2022). `commnet` averages the agents' states (Sukhbaatar et al., 2016), `tbone` exchanges messages with an LSTM,
-`sync_M` draws one of M product policies with them (A Cordial Sync, section 4) with an entropy bonus on its marginals.
-`endi_dis` is `ippo` with an entity divider (EnDi, section 4). `qmix` mixes action values (Rashid et al., 2018), `vdn`
-adds them up (Sunehag et al., 2018). `lora` is a language model (`language.py`).
+`ippo` and `mappo` have one policy network that all agents share and a probability ratio for each agent. `commnet`
+averages the agents' states, `tbone` exchanges messages with an LSTM, `sync_M` draws one of M product policies with them
+(A Cordial Sync, section 4) with an entropy bonus on its marginals. `endi_dis` is `ippo` with an entity divider (EnDi,
+section 4).
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -58,7 +54,7 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
     return TrialPlan(
         make_world=functools.partial(training_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed, trial_folder),
-        objective=_qmix(config) if method in Q_METHODS else _actor_critic(config, method),
+        objective=_objective(config, method),
         optimiser=optimiser_settings(settings, settings.learning_rate, config.budget_env_steps),
         seed=seed,
         **config.plan_arguments(),
@@ -97,11 +93,7 @@ def build_policy(config: Config, method: str, seed: int, trial_folder: Path | No
 
 
 def _entities(config: Config, world: World) -> EntitySpec:
-    """Keys of the entities that agents of the method `endi_dis` divide.
-
-    Raises:
-        UserError: there are no entities, or only one agent.
-    """
+    """Keys of the entities that agents of the method `endi_dis` divide."""
     if world.entity_spec is None:
         raise UserError(
             f"{DIVIDED_METHOD} divides entities among agents, and the observations of {config.env} have none: leave it "
@@ -117,11 +109,7 @@ def _entities(config: Config, world: World) -> EntitySpec:
 
 
 def check_method(config: Config, method: str) -> None:
-    """Build a method's world and team, before a run starts.
-
-    Raises:
-        UserError: the method does not support this environment.
-    """
+    """Build a method's world and team, before a run starts; UserError if it does not support the environment."""
     _check_actions(config, method)
     if method in LANGUAGE_METHODS:
         with contextlib.closing(make_world(config, method=method)) as world:
@@ -202,21 +190,20 @@ def _learner(config: Config, method: str) -> Any:
     return config.learner
 
 
-def _actor_critic(config: Config, method: str) -> Objective:
+def _objective(config: Config, method: str) -> Objective:
+    if method in Q_METHODS:
+        texts = tuple(example_world(config).text_spec)
+        return qmix_objective(config.qmix, config.learner.gamma, config.workers.env_steps_of_update, texts)
     is_sync = method.startswith("sync")
     learner = dataclasses.replace(_learner(config, method), joint_ratio=config.learner.joint_ratio and is_sync)
+    division = config.division
+    losses = DivisionLosses(regulariser_coef=division.regulariser_coef, modelling_coef=division.modelling_coef)
     return make_objective(
         learner,
         learner.entropy_schedule(config.budget_env_steps),
-        _division_losses(config) if method == DIVIDED_METHOD else _cordial(config, method),
+        losses.extra_losses() if method == DIVIDED_METHOD else _cordial(config, method),
         entropy_kind="marginal" if is_sync else "component",
     )
-
-
-def _division_losses(config: Config) -> tuple[ExtraLoss, ...]:
-    return DivisionLosses(
-        regulariser_coef=config.division.regulariser_coef, modelling_coef=config.division.modelling_coef
-    ).extra_losses()
 
 
 def _cordial(config: Config, method: str) -> tuple[ExtraLoss, ...]:
@@ -245,8 +232,3 @@ def _coordination_sets(world: World) -> NDArray[np.bool_] | None:
     for number, joint_actions in enumerate(listed):
         sets[(number, *joint_actions.T)] = True
     return sets
-
-
-def _qmix(config: Config) -> Objective:
-    batch = config.workers.env_steps_of_update
-    return qmix_objective(config.qmix, config.learner.gamma, batch, tuple(example_world(config).text_spec))

@@ -1,7 +1,5 @@
 """Worlds of the configured environment, for each method."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from typing import Any
@@ -26,10 +24,9 @@ _ALL_CHARACTERS = 2**20
 
 
 def training_world(config: Config, method: str, num_worlds: int = 1, first_world: int = 0) -> World:
-    """Training worlds, perhaps stepped in processes.
+    """Training worlds, perhaps stepped in processes, or on a GPU (`build_on_device`).
 
     A process of Ray that hangs in its environment logs its stack and exits; Ray restarts it.
-    Environments may be on a GPU (`build_on_device`).
     """
     if (ray := sys.modules.get("ray")) and ray.is_initialized() and ray.get_runtime_context().get_actor_id():
         hangs.watch(lambda message: None)  # a trial's own process already has a timeout
@@ -45,17 +42,8 @@ def make_world(
 ) -> World:
     """Worlds for one method: texts are characters for a language model, else words or an encoder's tokens.
 
-    Args:
-        config: environment, its arguments, and numbering of texts.
-        num_worlds: B.
-        first_world: number of the first of these worlds.
-        method: name of the method.
-        render_mode: passed to an environment of another package; worlds of `rl_envs` can always render.
-        more: further options of `from_pettingzoo`.
-
-    Raises:
-        CustomEnvError: no such environment, or it cannot be built.
-        UserError: a world of `rl_envs` has no such argument.
+    An environment of another package gets `render_mode`, and `more` options of `from_pettingzoo`; worlds of `rl_envs`
+    can always render. CustomEnvError if there is no such environment, or it cannot be built.
     """
     arguments = config.arguments()
     if entry_point := find_entry_point(config.env):

@@ -20,8 +20,7 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.results import rows as result_file
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import TABLE_FILE
-from tune_experiments.run.run_folder import read_sessions
-from tune_experiments.run.session_notes import describe_models
+from tune_experiments.run.run_folder import describe_models, read_sessions
 from tune_experiments.verco.evaluation import OF_ORDER
 from tune_experiments.verco.tables import as_row
 

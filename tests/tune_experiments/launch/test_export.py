@@ -10,9 +10,9 @@ from pyarrow import parquet
 from tests.documented_commands import ROOT
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
+from tune_experiments.launch.export import to_latex, trial_columns
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
-from tune_experiments.results.export import to_latex, trial_columns
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.run.run_folder import RunFolder

@@ -16,9 +16,9 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results.rows import Result, read
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.progress import Progress
+from tune_experiments.run.reports import TrialWatch
 from tune_experiments.run.trial import Trial
-from tune_experiments.run.trial_watch import TrialWatch
-from tune_experiments.run.tune_display import StopWhenOver, TrialDisplay
+from tune_experiments.run.tune_display import TrialDisplay
 
 SMALL = {"games": 32, "updates_per_row": 5, "budget_env_steps": 1_600, "checkpoint_every_env_steps": 320}
 
@@ -89,7 +89,7 @@ def test_a_callback_that_fails_ends_the_run_with_its_own_error_and_the_next_call
 
 def test_a_callback_that_fails_ends_tunes_session(tmp_path):
     watch = TrialWatch({"sync-seed0": tmp_path}, [Fails()])
-    stops = StopWhenOver(TrialDisplay(Progress({}), watch))
+    stops = TrialDisplay(Progress({}), watch)
     assert not stops.stop_all()
     (tmp_path / "checkpoints/checkpoint_000010").mkdir(parents=True)
     watch.poll(is_due=True)

@@ -13,8 +13,7 @@ from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.results import rows
 from tune_experiments.results.intervals import WILSON
 from tune_experiments.results.rows import Result
-from tune_experiments.run.run_folder import ANNOUNCED, RunFolder
-from tune_experiments.run.session_notes import CHANGED, MODELS
+from tune_experiments.run.run_folder import ANNOUNCED, CHANGED, MODELS, RunFolder
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 METRIC = "value_against_adversary"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.launch.run_results import describe_differences, name_runs, read_run
+from tune_experiments.launch.export import describe_differences, name_runs, read_run
 from tune_experiments.results.comparison import (
     compare,
     improvement,
@@ -17,8 +17,7 @@ from tune_experiments.results.comparison import (
     with_bootstrap,
 )
 from tune_experiments.results.intervals import welch_interval
-from tune_experiments.results.plots.comparison_report import write_comparison
-from tune_experiments.results.plots.performance_profiles import profile
+from tune_experiments.results.plots.comparison_report import profile, write_comparison
 from tune_experiments.results.rows import Result, replace_rows, write
 from tune_experiments.run.run_folder import CONFIG_FILE, SCHEMA_VERSION
 

@@ -27,8 +27,8 @@ from tune_experiments.play import loading as policies
 from tune_experiments.play.loading import load_policy
 from tune_experiments.results.tables import make_table
 from tune_experiments.run import stage_training, trial
+from tune_experiments.run.curriculum_state import check_transfers
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.weight_transfer import check_transfers
 
 
 @pytest.fixture(scope="module")

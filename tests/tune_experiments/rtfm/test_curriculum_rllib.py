@@ -27,9 +27,8 @@ from tests.tune_experiments.rtfm.curriculum_runs import (
 from tests.tune_experiments.run.stages import BATCH, three_stages
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import make_team_algorithm
-from tune_experiments.run.curriculum_state import CurriculumState
+from tune_experiments.run.curriculum_state import CurriculumState, transfer_stage
 from tune_experiments.run.final_evaluation import read_test_results
-from tune_experiments.run.weight_transfer import transfer_stage
 
 
 @pytest.mark.parametrize("kind", ["adam", "rmsprop"])

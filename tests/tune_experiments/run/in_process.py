@@ -9,7 +9,7 @@ import pytest
 
 from tune_experiments.launch import launch
 from tune_experiments.play import recording
-from tune_experiments.run.placement import NO_GPUS
+from tune_experiments.run.ray_cluster import NO_GPUS
 from tune_experiments.run.tuning import train_request
 
 

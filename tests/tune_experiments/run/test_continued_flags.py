@@ -9,8 +9,7 @@ import torch
 from rl_models.training.checkpoint import load_checkpoint, numbered_checkpoints
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tune_experiments.core.config_json import config_to_json, is_configuration
-from tune_experiments.core.config_path import flag_name
-from tune_experiments.core.continued import continuation_rules, find_differences
+from tune_experiments.core.config_path import continuation_rules, find_differences, flag_name
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
@@ -61,11 +60,6 @@ def test_a_switch_that_changed_is_named_as_it_was_and_as_it_is():
 
 def test_rounds_that_are_shares_of_a_budget_keep_it():
     assert "budget_env_steps" not in continuation_rules(find_experiment("red_minirts").presets["smoke"])
-
-
-def test_a_search_keeps_its_budget_and_its_methods():
-    config = find_experiment("matrix_game").presets["smoke"]
-    assert set(continuation_rules(config, may=("changes",)).values()) <= {"changes"}
 
 
 def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ from rl_models.training.collector import Collector
 from tests.tune_experiments.run.scripts import NAMES
 from tests.tune_experiments.run.stages import plan, three_stages
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.run import cost as module
-from tune_experiments.run.cost import cost, makespan_env_steps, measured_seconds, seconds_per_env_step
+from tune_experiments.run import speed as module
+from tune_experiments.run.speed import cost, makespan_env_steps, measured_seconds, seconds_per_env_step
 
 
 def test_a_trial_begins_as_soon_as_another_ends():

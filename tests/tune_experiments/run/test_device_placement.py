@@ -33,8 +33,8 @@ from tune_experiments.overcooked.partners import KitchenWithPartners
 from tune_experiments.overcooked.trained_partners import Partner
 from tune_experiments.overcooked.trials import worlds_of_generation
 from tune_experiments.run import ray_cluster
-from tune_experiments.run.cost import measured_seconds
-from tune_experiments.run.placement import Gpus, assign_gpus, min_gpus, trials_that_fit
+from tune_experiments.run.ray_cluster import Gpus, assign_gpus, min_gpus, trials_that_fit
+from tune_experiments.run.speed import measured_seconds
 from tune_experiments.run.trial import Trial
 from tune_experiments.run.tuning import placement_bundles
 from tune_experiments.sama.frozen_lake.trials import plan as lake_plan

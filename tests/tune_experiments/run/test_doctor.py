@@ -11,7 +11,7 @@ from rl_models.training.checkpoint import save_checkpoint
 from tests.tune_experiments.teams import games
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.run.doctor import BUSY, RUNNER_SPEED, SPEED, diagnose, examine, proposals
+from tune_experiments.run.speed import BUSY, RUNNER_SPEED, SPEED, diagnose, examine, proposals
 from tune_experiments.train import EXPERIMENT, SMOKE
 
 ALONE = Workers(worlds_per_runner=64)

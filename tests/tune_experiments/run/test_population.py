@@ -11,8 +11,8 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.play.loading import chosen_checkpoint
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run import population
-from tune_experiments.run.placement import NO_GPUS
 from tune_experiments.run.population import GENERATION, exploit, generation_ends, member_request, train_member
+from tune_experiments.run.ray_cluster import NO_GPUS
 from tune_experiments.run.tuning import train_request
 
 

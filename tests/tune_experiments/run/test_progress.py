@@ -6,10 +6,13 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from tune_experiments.results.trial_log import REFUSED, SPEED
+from tests.tune_experiments.run.stages import Config, experiment, plan
+from tune_experiments.experiment.supervised_stage import NoTraining
+from tune_experiments.results.trial_log import METRICS_FILE, REFUSED, SPEED, read_metrics
 from tune_experiments.run import progress
 from tune_experiments.run.final_evaluation import write_test_results
 from tune_experiments.run.progress import Progress
+from tune_experiments.run.trial import Trial
 from tune_experiments.run.tune_display import TrialDisplay
 
 
@@ -49,6 +52,15 @@ def test_in_a_terminal_of_80_columns_headings_give_way_and_numbers_stay_whole(cl
         display.update("sync_13-seed0", {"env_steps": 2_560_000, "value": -0.6123, "success": 0.25, SPEED: 99})
     for whole in ("sync_13-seed0", "2,560,000/5,120,000 (50%)", "99/s", "-0.612", "0.25", "ETA 7:10:59"):
         assert whole in stream.getvalue()
+
+
+def test_a_trial_without_training_has_no_env_steps_a_second(tmp_path):
+    stream, declared = io.StringIO(), plan(learns=False, make_algorithm=NoTraining)
+    with Progress({"walkers": declared.budget_env_steps}, {}, Console(file=stream)) as display:
+        untrained = Trial(experiment(declared, "calm"), Config(), "walkers", 0, tmp_path)
+        untrained.run(lambda row: display.update("walkers", row))
+    assert "  -/s  " in stream.getvalue()
+    assert not any(SPEED in row for row in read_metrics(tmp_path / METRICS_FILE))
 
 
 class Named(SimpleNamespace):

@@ -12,9 +12,8 @@ from tests.tune_experiments.run.stages import BATCH, Config, experiment, plan
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.results import rows as result_rows
-from tune_experiments.results.skipped_updates import SKIPPED_COUNT, find_failure
 from tune_experiments.results.tables import make_table
-from tune_experiments.results.trial_log import OPTIMISER_STEPS, read_metrics
+from tune_experiments.results.trial_log import OPTIMISER_STEPS, SKIPPED_COUNT, find_failure, read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
 

@@ -19,8 +19,8 @@ from tune_experiments.experiment.plan import make_team_algorithm
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run import slices
 from tune_experiments.run.final_evaluation import read_test_results
+from tune_experiments.run.request import Slice
 from tune_experiments.run.trial import Trial
 
 ROWS = 8
@@ -95,18 +95,18 @@ def test_what_has_not_begun_when_time_is_up_is_left_to_the_next_slice(tmp_path):
 
 def test_ray_is_given_no_trial_after_the_end_of_a_slice(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(slices, "time", SimpleNamespace(time=lambda: now[0]))
-    scheduler = slices.SliceScheduler([{"name": "a"}, {"name": "b"}], slices.Slice(10.0))
-    assert scheduler.next_request() == {"name": "a"}
+    monkeypatch.setattr("tune_experiments.run.request.time", SimpleNamespace(time=lambda: now[0]))
+    searcher = Slice(10.0).searcher([{"name": "a"}, {"name": "b"}])
+    assert searcher.suggest("0") == {"request": {"name": "a"}}
     now[0] = 10.0
-    assert scheduler.next_request() is None
+    assert searcher.suggest("1") is None
 
 
 @pytest.fixture
 def seconds(monkeypatch):
     """A clock on which a second passes whenever it is read."""
     clock = itertools.count(1)
-    monkeypatch.setattr(slices, "time", SimpleNamespace(time=lambda: float(next(clock))))
+    monkeypatch.setattr("tune_experiments.run.request.time", SimpleNamespace(time=lambda: float(next(clock))))
 
 
 def command(folder, *arguments):

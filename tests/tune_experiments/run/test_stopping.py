@@ -20,8 +20,7 @@ from tests.timeouts import TIMEOUT_SECONDS
 from tune_experiments.launch import launch as launching
 from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT
-from tune_experiments.run.stopping import graceful_stop
-from tune_experiments.run.tuning import find_failures
+from tune_experiments.run.tuning import find_failures, graceful_stop
 
 ROOT = Path(__file__).parents[3]
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

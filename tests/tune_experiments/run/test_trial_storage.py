@@ -9,14 +9,14 @@ import pytest
 
 from rl_models.training.checkpoint_files import CheckpointError
 from tests.timeouts import TIMEOUT_SECONDS
-from tune_experiments.run import trial_storage
-from tune_experiments.run.trial_storage import lock_folder, wait_for_folder, waiting_for_storage
+from tune_experiments.run import trial_errors
+from tune_experiments.run.trial_errors import lock_folder, wait_for_folder, waiting_for_storage
 from tune_experiments.run.tune_display import TrialDisplay
 
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch):
-    monkeypatch.setattr(trial_storage, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(trial_errors, "POLL_SECONDS", 0.02)
 
 
 def test_a_folder_that_no_one_made_here_is_named_with_its_remedy(tmp_path):
@@ -40,7 +40,7 @@ def test_it_waits_for_a_folder_that_comes_back_and_says_so_once(tmp_path, monkey
         if len(looked) == 3:
             folder.mkdir()
 
-    monkeypatch.setattr(trial_storage.time, "sleep", pause)
+    monkeypatch.setattr(trial_errors.time, "sleep", pause)
     wait_for_folder(folder, said.append, TIMEOUT_SECONDS)
     assert len(looked) == 3
     assert len(said) == 1
@@ -53,7 +53,7 @@ def test_an_error_of_the_disk_is_held_back_until_the_disk_takes_files(tmp_path, 
     usage = namedtuple("usage", "free")
     free = [10, 10, 10, 10_000_000]
     monkeypatch.setattr(
-        trial_storage.shutil, "disk_usage", lambda path: usage(free.pop(0) if len(free) > 1 else free[0])
+        trial_errors.shutil, "disk_usage", lambda path: usage(free.pop(0) if len(free) > 1 else free[0])
     )
     said = []
     free.insert(0, 10_000_000)  # at the start there was room

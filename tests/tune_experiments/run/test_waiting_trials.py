@@ -39,10 +39,10 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
 
     others = placement_group([{"CPU": 4}])  # another job
     ray.get(others.ready())
-    has_said, look = threading.Event(), PendingTrials.look
+    has_said, poll = threading.Event(), PendingTrials.poll
 
-    def looks(self, needed, now):
-        found = look(self, needed, now)
+    def polls(self, needed, now):
+        found = poll(self, needed, now)
         if found is not None:
             has_said.set()
         return found
@@ -52,7 +52,7 @@ def test_a_trial_of_a_full_cluster_says_so_and_begins_when_there_is_room(ray_ses
         remove_placement_group(others)
 
     monkeypatch.setattr(tune_display, "WAITING_SECONDS", 0.0)
-    monkeypatch.setattr(PendingTrials, "look", looks)
+    monkeypatch.setattr(PendingTrials, "poll", polls)
     leaving = threading.Thread(target=leave)
     leaving.start()
     flags = ["--preset", "smoke", "--methods", "sync", "--seeds", "0", "--budget-env-steps", "1280", "--games", "32"]

@@ -7,8 +7,7 @@ from matplotlib.image import imread
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import metadata
 
-from tune_experiments.search.figure import draw_scores, write_hparams
-from tune_experiments.search.folder import Ranked
+from tune_experiments.search.folder import Ranked, draw_scores, write_hparams
 from tune_experiments.search.settings import Setting
 
 KEY = "valid/success"

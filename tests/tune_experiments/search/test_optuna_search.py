@@ -33,7 +33,7 @@ def run(search, most=1000, do=score):
     while len(done) < most and (request := search.next_request()) is not None:
         done.append((request["setting"].number, request["seed"]))
         finish(request, do(request))
-        search.on_request_end(request, failed=False)
+        search.on_request_end(request)
     return done
 
 

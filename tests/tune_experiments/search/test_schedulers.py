@@ -13,7 +13,7 @@ from tune_experiments import matrix_game
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.results.score import SCORE
+from tune_experiments.results.trial_log import SCORE
 from tune_experiments.search import schedulers
 from tune_experiments.search.schedulers import Asha, population
 

@@ -10,7 +10,7 @@ from ray import tune
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
-from tune_experiments.results.score import score
+from tune_experiments.results.trial_log import score
 from tune_experiments.search.folder import Ranked, rank, write_ranking
 from tune_experiments.search.settings import Setting, all_settings, draw_settings
 

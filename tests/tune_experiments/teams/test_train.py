@@ -29,8 +29,8 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
 from tune_experiments.results.trial_log import REFUSED
 from tune_experiments.run import tuning
-from tune_experiments.run.doctor import environment_report
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
+from tune_experiments.run.speed import environment_report
 from tune_experiments.run.stage_training import restart_notice
 from tune_experiments.teams.config import Q_METHODS, QmixSettings
 from tune_experiments.teams.trials import build_policy, plan, play

@@ -5,8 +5,6 @@ NAME.safetensors    start/KEY snapshot of the world; obs/KEY [T, N, ...]; action
 NAME.json           experiment, configuration, method, seed, which agent the person was, and the messages
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,9 @@ class HumanEpisode:
     """Stored episode of a person with a team.
 
     Attributes:
-        about: contents of the JSON file; its metrics are empty if the episode was left before its end.
-        start: snapshot of the world, name -> [1, ...].
-        obs: name -> [T, N, ...].
+        about: Contents of the JSON file; its metrics are empty if the episode was left before its end.
+        start: Snapshot of the world, name -> [1, ...].
+        obs: Name -> [T, N, ...].
         actions: [T, N] int64, the person's own among them.
         rewards: [T, N] float64.
     """
@@ -49,11 +47,7 @@ def save_episode(episode: HumanEpisode, path: Path) -> None:
 
 
 def load_episode(path: Path) -> HumanEpisode:
-    """Read what `save_episode` wrote.
-
-    Raises:
-        UserError: a file is missing or damaged.
-    """
+    """Read what `save_episode` wrote; UserError if a file is missing or damaged."""
     try:
         arrays = safetensors.numpy.load_file(path.with_suffix(".safetensors"))
         parts = {

@@ -3,11 +3,7 @@
 The policy acts for all agents; the person's action and message replace those of one agent.
 """
 
-from __future__ import annotations
-
-import base64
 import contextlib
-import io
 import os
 import string
 from collections.abc import Sequence
@@ -15,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
@@ -31,12 +26,10 @@ from tune_experiments.play.game.human_data import HumanEpisode, save_episode
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.show import page_title, team_title
 from tune_experiments.play.spectator import checked_drawing
-from tune_experiments.play.viewer.page import ShownTeam, render_page
+from tune_experiments.play.viewer.page import ShownTeam, encode_png, render_page
 
 MAX_MESSAGE = 500
-"""Characters of a message that a person writes."""
 MAX_STEPS = 5_000
-"""Env steps of an episode; a longer one ends there."""
 _USUAL_KEYS = {
     "up": "ArrowUp",
     "north": "ArrowUp",
@@ -62,20 +55,15 @@ class RefusedError(ValueError):
 
 
 class HumanGame:
-    """Episodes of one team with one person.
+    """Episodes of one team with one person, who is `agent`; `saved` has the paths of episodes, without suffix."""
 
-    Attributes:
-        agent: index of the person's agent.
-        saved: paths of saved episodes, without suffix.
-    """
+    _obs: Arrays
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
-        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it.
-
-        Raises:
-            UserError: no such agent, factored actions, or a folder that cannot be written.
-        """
-        _check_writable(folder)
+        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it."""
+        there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")
         self.world = loaded.make_world(1)
         if isinstance(self.world.action_spec, dict):
             raise UserError(f"{loaded.experiment.name} has factored actions, which a person cannot choose by keys")
@@ -106,7 +94,12 @@ class HumanGame:
             raise RefusedError(f"There is no action {action}.")
         if self._decides() and not self._legal()[action]:
             raise RefusedError(f"{self._names[action]} is not available now.")
-        obs, message = self._with_message(message[:MAX_MESSAGE])
+        obs, message = self._obs, message[:MAX_MESSAGE]
+        if self._received is not None:  # the person's message replaces the policy's
+            network: Any = self._loaded.policy.network
+            messages = self._received.copy()
+            messages[0, self.agent] = network.message_row(message)
+            obs = obs | {MESSAGES: messages}
         actions = np.array(self._loaded.act(obs, self._first))
         actions[0, self.agent] = action
         self._recorder.record_actions(obs, actions)
@@ -168,7 +161,7 @@ class HumanGame:
             "texts": get_texts(self.world, {key: value[0] for key, value in self._obs.items()}, self.agent),
             "done": done,
             "actions": [{"name": name, "key": key, "legal": bool(can)} for name, key, can in rows],
-            "picture": None if picture is None else _png(picture),
+            "picture": None if picture is None else encode_png(picture),
             "ended": self._ended,
             "saved": None if self._ended is None else self.saved[-1].name,
         }
@@ -178,8 +171,7 @@ class HumanGame:
     def _begin(self, obs: Arrays, first: Array | None) -> None:
         number = int(self.world.chance.episode[0])
         title = f"seed {self._seed}, episode {number + 1}, with a person as {self.world.agents[self.agent]}"
-        self._obs, self._ended = obs, None
-        self._first = first
+        self._obs, self._ended, self._first = obs, None, first
         self._start: Arrays = self.world.snapshot()
         self._obs_rows: list[Arrays] = []
         self._actions: list[Any] = []
@@ -244,15 +236,6 @@ class HumanGame:
         text, agents = self._loaded.policy.network.message_text, self.world.agents  # type: ignore[attr-defined]
         return {name: text(self._received[0, n]) for n, name in enumerate(agents) if n != self.agent}
 
-    def _with_message(self, message: str) -> tuple[Arrays, str]:
-        """Observations with the person's message in place of the policy's."""
-        if self._received is None:
-            return self._obs, message
-        network: Any = self._loaded.policy.network
-        messages = self._received.copy()
-        messages[0, self.agent] = network.message_row(message)
-        return self._obs | {MESSAGES: messages}, message
-
 
 def _agent_number(name: str, agents: tuple[str, ...]) -> int:
     """Index of the agent of this name, or of the one that `NAME_0` means."""
@@ -276,16 +259,3 @@ def assign_keys(names: Sequence[str]) -> list[str]:
         if not key or key in usual[:number]:
             keys[number] = next(others, "")
     return keys
-
-
-def _png(picture: Any) -> str:
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()
-
-
-def _check_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written, before the game starts."""
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")

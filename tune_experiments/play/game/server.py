@@ -1,11 +1,8 @@
 """The server of a game with a person: local connections only, a secret address, one player at a time.
 
-It binds to loopback. Every request must name this server as its Host, so a foreign name that points here is refused; a
-socket must come from this page, by its Origin; and the address holds a token of 32 random bytes. A player who closes
-the tab may come back to the same address; meanwhile the game waits. aiohttp is imported here and nowhere else.
+Every request must name this server as its Host, a socket must come from this page, by its Origin, and the address holds
+a token of 32 random bytes. A player who closes the tab may come back; meanwhile the game waits.
 """
-
-from __future__ import annotations
 
 import asyncio
 import contextlib
@@ -22,7 +19,6 @@ from tune_experiments.play.game.human_game import HumanGame, RefusedError
 from tune_experiments.play.viewer.page import filled
 
 _MAX_REQUEST_BYTES = 16_384
-"""Largest size of a player's message, in bytes."""
 _HEARTBEAT_SECONDS = 20.0
 _TEMPLATE = Path(__file__).parent / "game"
 OCCUPIED = 4409
@@ -31,12 +27,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class GameServer:
-    """Serves one game.
-
-    Attributes:
-        port: port that it listens on; set by `start`.
-        token: secret part of its address.
-    """
+    """Serves one game at `port`, which `start` sets; `token` is the secret part of its address."""
 
     def __init__(self, game: HumanGame) -> None:
         self.game, self.token, self.port = game, secrets.token_urlsafe(32), 0
@@ -50,11 +41,7 @@ class GameServer:
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
     async def start(self, port: int = 0) -> None:
-        """Listen on a port; 0 takes any free one.
-
-        Raises:
-            UserError: the port cannot be used.
-        """
+        """Listen on a port; 0 takes any free one."""
         app = web.Application(middlewares=[self._guard])
         app.router.add_get("/{token}/", self._page)
         app.router.add_get("/{token}/socket", self._socket)

@@ -1,11 +1,8 @@
 """The page: template, style, script and data in one file that loads and runs nothing else.
 
-A Content-Security-Policy allows the program and the style by their hashes, pictures that the file itself holds, and
-nothing more. The data are JSON in which `<`, `>` and `&` are escaped, so no text can end the element that holds it, and
-the program puts texts into the page as text only.
+A Content-Security-Policy allows the program and the style by their hashes, and pictures that the file itself holds. No
+text in the data can end the element that holds it, and the program puts texts into the page as text only.
 """
-
-from __future__ import annotations
 
 import base64
 import hashlib
@@ -20,7 +17,6 @@ import numpy as np
 from PIL import Image
 
 from rl_envs.core.spec import Array
-from tune_experiments.play.attention_maps import AttentionMap
 from tune_experiments.play.episode import AgentStep, Episode, Step
 
 FOLDER = Path(__file__).parent
@@ -34,15 +30,7 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x202
 
 @dataclass(frozen=True)
 class ShownTeam:
-    """One team on a page.
-
-    Attributes:
-        name: name on the page.
-        about: line on its experiment and training.
-        episodes: recorded episodes; equal start digests mean the same start.
-        curves: training curves; empty without a log.
-        given: what it was given beyond the game; empty if that is unknown.
-    """
+    """One team on a page, with a line on its training, its curves, and what it is given beyond the game, if known."""
 
     name: str
     about: str
@@ -52,36 +40,24 @@ class ShownTeam:
 
 
 def render_page(title: str, teams: Sequence[ShownTeam], note: str = "", beside: bool = False) -> str:
-    """The whole page as HTML; the first team is shown first.
-
-    With `beside` the second team is shown beside it from the beginning.
-    """
+    """The whole page as HTML; the first team is shown first, with `beside` the second team beside it."""
     data = {"title": title, "note": note, "beside": beside and len(teams) > 1, "teams": [_team(team) for team in teams]}
     return filled(FOLDER / "viewer", data)
 
 
 def filled(template: Path, data: Any, more_policy: str = "") -> str:
-    """A template `NAME.html` with `NAME.css`, `NAME.js` and data inside, and the policy that allows exactly these.
-
-    Args:
-        template: path of the template without its suffix.
-        data: JSON data of the program.
-        more_policy: further directive of the Content-Security-Policy.
-    """
+    """A template `NAME.html` with `NAME.css`, `NAME.js` and JSON data inside, and the policy that allows just these."""
     style, program = (template.with_suffix(end).read_text(encoding="utf-8") for end in (".css", ".js"))
     allowed = f"script-src {_hash(program)}; style-src {_hash(style)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     policy += f"; {more_policy}" if more_policy else ""
     text = template.with_suffix(".html").read_text(encoding="utf-8")
+    # JSON that may stand inside an HTML element.
+    shown = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
     # The data are inserted last, so that no text in them is replaced as a placeholder.
-    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", escaped_json(data))):
+    for mark, value in (("POLICY", policy), ("STYLE", style), ("PROGRAM", program), ("DATA", shown)):
         text = text.replace(f"%{mark}%", value, 1)
     return text
-
-
-def escaped_json(data: Any) -> str:
-    """JSON that may stand inside an HTML element; numbers that are not finite become null."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 def _hash(text: str) -> str:
@@ -93,30 +69,15 @@ def _hash(text: str) -> str:
 
 def _team(team: ShownTeam) -> dict[str, Any]:
     curves = {name: [[_short(x), _short(y)] for x, y in points] for name, points in team.curves.items()}
-    return {
-        "name": team.name,
-        "about": team.about,
-        "given": team.given,
-        "curves": curves,
-        "episodes": [_episode(episode) for episode in team.episodes],
-    }
+    return vars(team) | {"curves": curves, "episodes": [_episode(episode) for episode in team.episodes]}
 
 
 def _episode(episode: Episode) -> dict[str, Any]:
-    pictures = [step.picture for step in episode.steps] + [episode.last_picture]
     texts: dict[str, int] = {}
-    steps = [_step(step, texts) for step in episode.steps]
-    return {
-        "title": episode.title,
-        "start": episode.start,
-        "agents": episode.agents,
-        "colours": episode.colours,
-        "story": episode.story,
-        "legend": episode.legend,
-        "ending": episode.ending,
-        "actions": episode.actions,
-        "steps": steps,
-        "pictures": encode_pictures(pictures),
+    shown = {name: value for name, value in vars(episode).items() if name not in ("last_picture", "missing")}
+    return shown | {
+        "steps": [_step(step, texts) for step in episode.steps],
+        "pictures": encode_pictures([*(step.picture for step in episode.steps), episode.last_picture]),
         "texts": list(texts),
         "last_notes": [[note.title, note.text] for note in episode.last_notes],
         "metrics": {name: _short(value) for name, value in episode.metrics.items()},
@@ -144,17 +105,16 @@ def _agent(agent: AgentStep, number: Any) -> dict[str, Any]:
         "action": agent.action,
         "likely": [[name, _short(share)] for name, share in agent.likely],
         "message": number(agent.message) if agent.message else None,
-        "attention": [_attention(one, number) for one in agent.attention],
+        "attention": [
+            {
+                "name": one.name,
+                "rows": one.rows,
+                "words": number("\n".join(" ".join(word.split()) for word in one.words)),
+                "weights": _bytes(one.weights),
+            }
+            for one in agent.attention
+        ],
         "entities": agent.entities,
-    }
-
-
-def _attention(one: AttentionMap, number: Any) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "rows": one.rows,
-        "words": number("\n".join(" ".join(word.split()) for word in one.words)),
-        "weights": _bytes(one.weights),
     }
 
 
@@ -192,10 +152,15 @@ def _piece(picture: Array, before: Array | None) -> Piece:
 
 
 def _cut(part: Array, x: int, y: int, is_whole: bool = False) -> dict[str, Any]:
+    height, width = part.shape[:2]
+    return {"x": x, "y": y, "width": width, "height": height, "png": encode_png(part), "whole": is_whole}
+
+
+def encode_png(picture: Array) -> str:
+    """PNG of a picture in base64."""
     file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(part)).save(file, "PNG")
-    png = base64.b64encode(file.getvalue()).decode()
-    return {"x": x, "y": y, "width": part.shape[1], "height": part.shape[0], "png": png, "whole": is_whole}
+    Image.fromarray(np.ascontiguousarray(picture)).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------

@@ -4,25 +4,35 @@ One panel per metric, one line per method: seeds as strokes, the mean filled, th
 over seeds are solid, those over the episodes of one seed dotted.
 """
 
-from __future__ import annotations
-
 import textwrap
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.results.comparison import Comparison
+from tune_experiments.results.comparison import Comparison, Scores, bootstrap
 from tune_experiments.results.intervals import STRATIFIED, STUDENT, Interval
-from tune_experiments.results.plots.figures import FAINT, INK, MAX_COLUMNS, REMARK, default_styles, new_panels, save
-from tune_experiments.results.plots.performance_profiles import draw_profiles
+from tune_experiments.results.plots.figures import (
+    FAINT,
+    INK,
+    MAX_COLUMNS,
+    REMARK,
+    default_styles,
+    explain_below,
+    new_panels,
+    save,
+)
 from tune_experiments.results.tables import RANGES
 
 _MAX_WIDTH = 15.0
 _PANEL_WIDTH, _LETTER_WIDTH, _LETTERS_OF_A_TITLE = 3.0, 0.065, 44
 """Inches of a panel without its labels, inches of a letter of a label, and letters that fit above the panel."""
+_THRESHOLDS, _PROFILE_RESAMPLES = 101, 2000
 _INTERVALS = "Intervals of 95 %: means by Student's t over seeds, differences by Welch's t."
 """The first sentence of a report, by which it is known."""
 NOTE = (
@@ -36,13 +46,7 @@ NOTE = (
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Sequence[str] = (NOTE,)) -> list[Drawn]:
-    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
-
-    The notes are paragraphs before the tables; the first is `NOTE`.
-
-    Raises:
-        UserError: another file has the name of the report.
-    """
+    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot."""
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
@@ -100,3 +104,54 @@ def _interval(panel: Any, interval: Interval, height: float, colour: str, **mark
         look = "-" if interval.kind in (STUDENT, STRATIFIED) else ":"
         panel.plot([interval.low, interval.high], [height, height], look, color=colour, linewidth=1.6)
     panel.plot(interval.value, height, "o", color=colour, markersize=5, **marker)
+
+
+# ---- performance profiles (Agarwal et al. 2021): share of seeds of all tasks whose score is above a threshold --------
+
+
+def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
+    """Draw a panel for each comparison; its metric must have a smallest and a largest value."""
+    figure, panels = new_panels(len(comparisons), 4.2, 3.2)
+    for panel, comparison in zip(panels, comparisons, strict=True):
+        _draw_profile(panel, comparison)
+    explain_below(figure, "bands: 95 % of a bootstrap that draws seeds within each task")
+    return save(figure, path)
+
+
+def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Share of seeds above each of T thresholds, mean over tasks, and the ends of its interval, if any; `[T]` each."""
+    from scipy import stats
+
+    # [T, seeds] of each task: one draw of seeds serves all thresholds.
+    above = [(np.asarray(task) > thresholds[:, None]).astype(float) for task in scores]
+
+    def share(*tasks: np.ndarray, axis: int = -1) -> Any:
+        return np.mean([task.mean(axis) for task in tasks], axis=0)
+
+    if min(map(len, scores)) < 2:
+        return share(*above), None, None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # where all scores are above a threshold
+        low, high = bootstrap(share, above, _PROFILE_RESAMPLES, batch=200)
+    return share(*above), low, high
+
+
+def _draw_profile(panel: Any, comparison: Comparison) -> None:
+    low, high = comparison.bounds
+    assert low is not None and high is not None
+    thresholds = np.linspace(low, high, _THRESHOLDS)
+    styles = default_styles([row.method for row in comparison.rows])
+    for row in comparison.rows:
+        colour = styles[row.method].colour
+        share, lowest, highest = profile(row.scores, thresholds)
+        panel.step(thresholds, share, where="post", color=colour, label=row.label)
+        if lowest is not None and highest is not None:
+            panel.fill_between(thresholds, lowest, highest, step="post", color=colour, alpha=0.14, linewidth=0)
+    panel.set_title(f"{comparison.title}\n{comparison.metric}", fontsize=8, color=INK, loc="left")
+    panel.set_xlabel(f"{comparison.metric} above", fontsize=8)
+    panel.set_ylabel("share of seeds", fontsize=8)
+    panel.set_ylim(-0.02, 1.02)
+    panel.grid(color=FAINT, linewidth=0.6)
+    panel.tick_params(labelsize=8)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(fontsize=7, frameon=False)

@@ -1,8 +1,7 @@
 """Learning curves from the logs of trials: one panel per metric, one colour per method.
 
-A Cordial Sync, figures 4, 8 and 9: solid lines are training episodes, dashed lines validation. The dashed partner of
-`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`. A key that begins with `valid/` has a panel of its
-own, with a solid line, only if it is no partner of another key.
+Solid lines are training episodes, dashed lines validation (A Cordial Sync, figures 4, 8 and 9). The dashed partner of
+`episode/success` or `policy/tvd` is `valid/success` or `valid/tvd`; a partner has no panel of its own.
 """
 
 from __future__ import annotations
@@ -52,13 +51,9 @@ def learning_curves(
 ) -> Figure:
     """Draw each method's mean over its seeds with Student's t interval, or with the range of two seeds.
 
-    Args:
-        runs: method -> the metrics.jsonl of each of its seeds.
-        curves: key of metrics.jsonl -> title of the panel; panels without a number are left out unless all are.
-        bins: Rows of a solid line are averaged in this many equal stretches of the x axis, which reduces noise.
-        x: What the x axis counts; the paper plots episodes.
-        styles: method -> style of its lines; by default colour-blind friendly colours.
-        shows_quartiles: Draw the median and the middle half of the seeds instead (Verco's figures).
+    A run is a method with the metrics.jsonl of each of its seeds; a curve is a key of it with the title of its panel,
+    which is left out without a number unless all are. Rows of a solid line are averaged in `bins` equal stretches of
+    the x axis. `shows_quartiles` draws the median and the middle half of the seeds instead (Verco's figures).
     """
     rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
     styles = styles or default_styles(list(rows))

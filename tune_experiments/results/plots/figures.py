@@ -20,9 +20,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, REMARK, FAINT = "#222222", "#666666", "#DDDDDD"
 MAX_COLUMNS = 3
-"""Largest number of panels side by side."""
 _CHARACTER_INCHES = 0.06
-"""Width of a character of a remark, generously."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +66,14 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def new_panels(count: int, width: float, height: float, max_columns: int = MAX_COLUMNS) -> tuple[Figure, list[Axes]]:
-    """A figure with a grid of panels, row by row; the rest of the last row is empty.
-
-    Args:
-        count: Number of panels, at least 1.
-        width: Width of a panel in inches.
-        height: Height of a panel in inches.
-        max_columns: Largest number of columns.
-    """
+def new_panels(
+    count: int, width: float, height: float, max_columns: int = MAX_COLUMNS, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a grid of `count` panels, row by row, each of a width and height in inches."""
     columns = min(max_columns, count)
     rows = -(-count // columns)
     figure = new_figure(width * columns, height * rows)
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel()
     for panel in panels[count:]:
         panel.set_axis_off()
     return figure, list(panels[:count])
@@ -92,21 +85,14 @@ def explain_below(figure: Figure, remark: str) -> None:
     figure.supxlabel(textwrap.fill(remark, columns), fontsize=8, color=REMARK)
 
 
-FORMATS = (".png", ".pdf", ".svg")
-
-
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as PNG, PDF and SVG, in a new folder if needed; output is deterministic.
-
-    Returns:
-        `path`, which is the PNG; the others lie beside it.
-    """
+    """Write a figure as PNG (`path`), PDF and SVG side by side, in a new folder if needed; output is deterministic."""
     import matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)
     # Type 42: conferences refuse the Type 3 fonts that matplotlib embeds by default.
     with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "concord"}):
-        for suffix in FORMATS:
+        for suffix in (".png", ".pdf", ".svg"):
             picture, dated = io.BytesIO(), {".pdf": "CreationDate", ".svg": "Date"}.get(suffix)
             metadata = {} if dated is None else {dated: None}
             figure.savefig(picture, format=suffix[1:], facecolor="white", metadata=metadata)

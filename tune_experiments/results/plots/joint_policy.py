@@ -25,11 +25,8 @@ def joint_policy(
 ) -> Figure:
     """Draw the frequencies of pairs of actions, one panel per method; four or more panels form a grid.
 
-    Args:
-        policies: method -> `[A, A] float`, the share of each pair; rows agent 1, columns agent 2. Sums to one.
-        action_names: `A` names.
-        classes: name -> its actions, consecutive; pairs outside these squares are never coordinated.
-        remark: One line below the panels, such as about a third agent.
+    A policy is `[A, A] float`, the share of each pair with agent 1 in rows; sums to one. A class is a name with its
+    actions, consecutive; pairs outside these squares are never coordinated.
     """
     columns = len(policies) if len(policies) <= _MAX_ROW_LENGTH else math.ceil(math.sqrt(len(policies)))
     rows = math.ceil(len(policies) / columns)

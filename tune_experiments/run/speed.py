@@ -1,14 +1,12 @@
-"""Diagnosis of a trial from its log: where its time goes, and how many runners, environments and learners to try.
+"""Speed of a trial: its cost before it starts, and from its log where its time goes and which processes to try.
 
-With PPO the times of sampling and learning add up; with IMPALA the slower one decides. A custom environment is played
-at random, with all checks.
+With PPO the times of sampling and learning add up; with IMPALA the slower one decides.
 """
-
-from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,19 @@ import numpy as np
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers.custom.world import PettingZooWorld
+from rl_models.policy import TeamPolicy
 from rl_models.rllib.workers import Workers
+from rl_models.runtime.device import release_memory
 from rl_models.team_world import MakeWorld
 from rl_models.training.checkpoint import CheckpointError, load_state
+from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
 from tune_experiments.core.config_json import config_from_json
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import find_stored
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.results.tables import describe_range
 from tune_experiments.results.trial_log import SPEED
 from tune_experiments.run.environment_probe import probe
 
@@ -38,15 +43,10 @@ _MIN_SPEEDUP = 1.15
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Breakdown of a trial's time.
+    """Breakdown of a trial's time, per 1,000 env steps: seconds of all runners, in parallel, and of the learner.
 
-    Attributes:
-        speed: Env steps per second.
-        sampling: Seconds of all runners, in parallel, for 1,000 env steps.
-        learning: Seconds of the learner for 1,000 env steps.
-        takes_turns: Whether sampling and learning wait for each other.
-        lag: Number of updates between the weights that sampled and those that learn.
-        queue: Number of batches that wait for the learner.
+    `lag` is the number of updates between the weights that sampled and those that learn, `queue` that of batches that
+    wait.
     """
 
     speed: float
@@ -84,12 +84,13 @@ def sampling_and_learning(sampling: float, learning: float, takes_turns: bool) -
 
 
 def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns: bool) -> Diagnosis:
-    """Diagnosis from the newest rows of a trial's log.
+    """Diagnosis from the newest rows of a trial's log; UserError if it lacks these numbers."""
 
-    Raises:
-        UserError: The log lacks these numbers.
-    """
-    measured = [row for row in rows if _has_speeds(row)][-_ROWS:]
+    def has_speeds(row: Mapping[str, float]) -> bool:
+        speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
+        return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
+
+    measured = [row for row in rows if has_speeds(row)][-_ROWS:]
     if not measured:
         raise UserError(
             f"no row of this trial's metrics.jsonl has {SPEED}, {RUNNER_SPEED} and {BUSY}: let it train for a few "
@@ -110,11 +111,6 @@ def diagnose(rows: Sequence[Mapping[str, float]], workers: Workers, takes_turns:
     )
 
 
-def _has_speeds(row: Mapping[str, float]) -> bool:
-    speeds = [row.get(name, 0.0) for name in (SPEED, RUNNER_SPEED)]
-    return all(math.isfinite(speed) and speed > 0 for speed in speeds) and math.isfinite(row.get(BUSY, math.nan))
-
-
 def proposals(found: Diagnosis, workers: Workers) -> list[str]:
     """Proposals of flags with the expected speed, the best first; the number of environments stays the same."""
     worlds = max(1, workers.runners) * workers.worlds_per_runner
@@ -126,21 +122,18 @@ def proposals(found: Diagnosis, workers: Workers) -> list[str]:
         share = math.ceil(worlds / runners)
         speed = found.expected(runners / max(1, workers.runners), 1)
         flags = f"--workers.runners {runners} --workers.worlds-per-runner {share}"
-        proposed.append((speed, f"{flags}, {_where(replace(workers, runners=runners))}"))
+        proposed.append((speed, f"{flags}, on a machine with {replace(workers, runners=runners).cpus} CPUs"))
     learners = 2 * max(1, workers.learners)
     if found.learning > found.sampling:
         flags = f"--workers.learners {learners}"
-        proposed.append((found.expected(1, 2), f"{flags}, {_where(replace(workers, learners=learners))}"))
+        proposed.append(
+            (found.expected(1, 2), f"{flags}, on a machine with {replace(workers, learners=learners).cpus} CPUs")
+        )
         if not workers.gpus_per_learner:
             flags = "--workers.gpus-per-learner 1, on a machine with a GPU"
             proposed.append((found.expected(1, 1e9), f"{flags}, if learning took no time there"))
     ranked = sorted((each for each in proposed if each[0] > _MIN_SPEEDUP * found.speed), reverse=True)
     return [f"{text}: at most {speed:,.0f} env steps/s, {speed / found.speed:.1f} times" for speed, text in ranked]
-
-
-def _where(workers: Workers) -> str:
-    """Phrase with the CPUs that the processes need, which may be more than the trial had."""
-    return f"on a machine with {workers.cpus} CPUs"
 
 
 def report(found: Diagnosis, workers: Workers) -> list[str]:
@@ -158,7 +151,9 @@ def report(found: Diagnosis, workers: Workers) -> list[str]:
     ]
     proposed = proposals(found, workers)
     if found.bottleneck == "other" and not found.takes_turns and workers.learners and not workers.aggregators:
-        proposed.append(f"--workers.aggregators 1, {_where(replace(workers, aggregators=1))}: {_AGGREGATORS}")
+        proposed.append(
+            f"--workers.aggregators 1, on a machine with {replace(workers, aggregators=1).cpus} CPUs: {_AGGREGATORS}"
+        )
     return lines + ([f"try {text}" for text in proposed] if proposed else [_NOTHING])
 
 
@@ -167,9 +162,6 @@ def examine(checkpoint: Path, rows: Sequence[Mapping[str, float]], allow: Sequen
 
     An environment whose module is not in `allow` is not played. A log without speeds, as of a trial without RLlib, is
     only an error if there is nothing to report on an environment.
-
-    Raises:
-        UserError: A damaged checkpoint, or one without its number of processes; or a log that lacks these numbers.
     """
     try:
         state = load_state(checkpoint)
@@ -220,3 +212,87 @@ _MEANINGS = {
 }
 _AGGREGATORS = "separate processes then assemble the batches; the log does not show how much that gains"
 _NOTHING = "more or fewer runners or learners would change little: use the CPUs for more trials (--seeds, --methods)"
+
+
+# ---- cost of training before it starts: env steps, and time on this machine ------------------------------------------
+
+_WARM_UPS = 2
+"""Number of untimed updates: the first includes start-up, the second the capture of CUDA graphs."""
+_FEW_STEPS, _MAX_SECONDS = 2, 60.0
+
+
+def cost(
+    plans: Sequence[Plan],
+    concurrent: int,
+    print_fn: Callable[[str], None] = lambda _: None,
+    trained: Sequence[int] = (),
+) -> str:
+    """Sentence on the cost of training, from one timed update in the last stage of the longest trial.
+
+    The last stage is usually the most expensive. Ray's start, validation, tests and figures are not included. `trained`
+    has the env steps that each trial has been trained for.
+    """
+    unfinished = [
+        (plan.budget_env_steps - done, plan)
+        for plan, done in zip(plans, trained or [0] * len(plans), strict=True)
+        if any(stage.plan.learns for stage in plan.stages) and plan.budget_env_steps > done
+    ]
+    if not unfinished:
+        return f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} without training, {concurrent} at a time"
+    left, plans = zip(*unfinished, strict=True)
+    concurrent, longest = min(concurrent, len(plans)), plans[left.index(max(left))]
+    last = longest.stages[-1].plan
+    print_fn("measuring this machine's speed")
+    seconds = seconds_per_env_step(*measured_seconds(last), last.workers, last.objective.takes_turns)
+    release_memory()
+    minutes = seconds * makespan_env_steps(left, concurrent) / 60
+    budget = f"{describe_range([plan.budget_env_steps for plan in plans])} env steps"
+    if (stages := max(len(plan.stages) for plan in plans)) > 1:
+        budget = f"at most {budget} in up to {stages} stages"
+    took = f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds"
+    return (
+        f"cost: {len(plans)} trial{'s' * (len(plans) > 1)} of {budget}, "
+        f"{concurrent} at a time: training takes about {took} "
+        f"at {1 / seconds:,.{int(seconds > 1)}f} env steps a second per trial on this machine"
+    )
+
+
+def seconds_per_env_step(sampling: float, learning: float, workers: Workers, takes_turns: bool) -> float:
+    """Seconds of a trial per env step, from the sampling and learning seconds of single processes."""
+    sampling, learning = sampling / max(1, workers.runners), learning / max(1, workers.learners)
+    return sampling_and_learning(sampling, learning, takes_turns or not workers.runners)
+
+
+def makespan_env_steps(budgets: Sequence[int], concurrent: int) -> int:
+    """Env steps until all trials end, if each starts as soon as a slot is free."""
+    lanes = [0] * concurrent
+    for budget in budgets:
+        lanes[lanes.index(min(lanes))] += budget
+    return max(lanes)
+
+
+def measured_seconds(plan: TrialPlan) -> tuple[float, float]:
+    """Seconds of this process per env step, for sampling and for learning; slow updates are timed on few env steps."""
+    length, policy = plan.workers.fragment_length, plan.new_policy()
+    few = _timed_update(plan, policy, min(_FEW_STEPS, length), warm_ups=1)
+    whole_update = sum(few) * _num_worlds(plan) * length
+    return few if (1 + _WARM_UPS) * whole_update > _MAX_SECONDS else _timed_update(plan, policy, length, _WARM_UPS)
+
+
+def _num_worlds(plan: TrialPlan) -> int:
+    return min(plan.workers.worlds_per_runner, max(16, 320 // plan.workers.fragment_length))
+
+
+def _timed_update(plan: TrialPlan, policy: TeamPolicy, steps: int, warm_ups: int) -> tuple[float, float]:
+    """Seconds of sampling and learning per env step, in an update after untimed ones."""
+    with contextlib.closing(plan.make_world(num_worlds=_num_worlds(plan), first_world=0)) as world:
+        collector = Collector(world, policy, steps)
+        learner = Learner(policy, plan.objective, plan.optimiser)
+        collector.reset(plan.seed)
+        for _ in range(warm_ups):
+            learner.update([collector.collect()])
+        start = time.perf_counter()
+        fragment = collector.collect()
+        played = time.perf_counter()
+        learner.update([fragment])
+        return (played - start) / fragment.env_steps(), (time.perf_counter() - played) / fragment.env_steps()
