@@ -138,11 +138,9 @@ def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str,
         caption: results in the table.
         worlds: their names in the results -> in the table.
     """
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
     title = f"{caption}: division of entities"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
-    mine = [line for line in results if line.table == caption and not condition_and_stage(line.condition)[0]]
+    mine = [line for line in results if line.table == caption and not line.condition_and_stage[0]]
     named = [(line, worlds.get(line.world)) for line in mine]
     cells = [
         dataclasses.replace(line, table=title, world=world, condition="")

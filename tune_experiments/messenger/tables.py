@@ -18,7 +18,6 @@ from tune_experiments.messenger.config import GROUNDED, MOVING
 from tune_experiments.messenger.evaluation import COLUMNS
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table, with_note
-from tune_experiments.run.final_evaluation import condition_and_stage
 
 NOT_IN_THE_PAPER = (
     f"Methods that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
@@ -80,7 +79,7 @@ def _cell(line: Result, caption: str, columns: Mapping[str, str]) -> Result | No
     found = _WORLD.fullmatch(line.world)
     if found is None:
         return None
-    condition, _ = condition_and_stage(line.condition)
+    condition, _ = line.condition_and_stage
     column = columns.get(condition) or "_".join(filter(None, (found[2], condition)))
     return dataclasses.replace(line, table=_title(caption, int(found[1])), metric=column, world="", condition="")
 
@@ -114,7 +113,7 @@ def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Se
         metrics: names of the metrics that it shows.
     """
     mine = [line for line in results if line.table == caption and line.metric in metrics and line.method != RANDOM]
-    plain = [line for line in mine if not condition_and_stage(line.condition)[0]]
+    plain = [line for line in mine if not line.condition_and_stage[0]]
     shown = [(line, _WORLD.fullmatch(line.world)) for line in plain]
     return [
         dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}", condition="")

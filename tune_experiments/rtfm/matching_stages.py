@@ -150,9 +150,7 @@ def stage_tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 def _get_stage(line: Result) -> str:
     """The stage after which a line was measured in test games; empty for any other line."""
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
-    condition, stage = condition_and_stage(line.condition)
+    condition, stage = line.condition_and_stage
     is_plain = not condition and line.method not in REFERENCES
     is_of_test = line.world.startswith(f"{UNSEEN}_") and not line.world.startswith(NEW_NAMES)
     return stage if is_plain and is_of_test else ""

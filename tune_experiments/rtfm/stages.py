@@ -114,7 +114,5 @@ def transfers(results: Sequence[Result]) -> list[Result]:
 
 def _trained_game(line: Result) -> str:
     """The game whose training assignments a line is about; empty for any other line."""
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
-    _, stage = condition_and_stage(line.condition)
+    _, stage = line.condition_and_stage
     return (stage or "full") if line.world.startswith("train_") else ""

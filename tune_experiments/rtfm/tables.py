@@ -13,7 +13,6 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 from tune_experiments.rtfm.columns import REFERENCES, SHUFFLED
 from tune_experiments.rtfm.stages import GAMES, transfers
-from tune_experiments.run.final_evaluation import condition_and_stage
 
 _ONE_SPLIT = "test"
 """Columns name the test, so rows do not repeat it."""
@@ -41,7 +40,7 @@ def of_last_games(results: Sequence[Result]) -> list[Result]:
     """
     kept = []
     for line in results:
-        condition, stage = condition_and_stage(line.condition)
+        condition, stage = line.condition_and_stage
         if stage.startswith("full"):
             kept.append(dataclasses.replace(line, condition=condition))
         elif stage not in GAMES:

@@ -123,8 +123,6 @@ def _fallen_back(lines: Sequence[Result]) -> str:
 
 def _label(line: Result) -> str:
     """The method, with the condition or stage of its test."""
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
     row = line.method.removesuffix(f"-{line.world}")
-    _, stage = condition_and_stage(line.condition)
+    _, stage = line.condition_and_stage
     return f"{row} {line.condition}" if stage else ", ".join(filter(None, (row, line.condition)))
