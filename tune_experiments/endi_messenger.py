@@ -33,10 +33,12 @@ from tune_experiments.endi.messenger_config import PAPER_METHODS, EndiMessengerC
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes
-from tune_experiments.messenger.messenger_experiment import MessengerExperiment
-from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.messenger.config import GROUNDED, RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.messenger.messenger_experiment import (
+    MessengerExperiment,
+    compare_optimiser_steps,
+    deviation_notes,
+)
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -126,7 +128,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, also of divisions, and an episode of each method with its manual."""
-        from tune_experiments.endi.figures import draw_all
+        from tune_experiments.endi.episode_video import draw_all
 
         more = {"loss/grounding": "contrastive grounding loss"}
         return draw_all(run_folder, trials, self.video, more)

@@ -37,7 +37,6 @@ from rl_envs.core.metrics import COUNT
 from rl_envs.furnmove.world import FurnMove
 from rl_models.configuration import MAY_GAIN
 from rl_models.schedule import Schedule
-from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.communication import (
     DEVIATIONS,
     MODELS,
@@ -49,9 +48,8 @@ from tune_experiments.cordial_sync.communication import (
     deviations,
     slopes,
 )
-from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.config import METRICS, Config, parse_method
 from tune_experiments.cordial_sync.messages import talks
-from tune_experiments.cordial_sync.methods import parse_method
 from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
@@ -98,7 +96,7 @@ _CAPTIONS = {
 _PAPER: PaperNumbers = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
 """All numbers of table 9 that the paper's text prints (appendix A.5)."""
 
-_PLAYED = (*methods.METRICS, *DEVIATIONS)
+_PLAYED = (*METRICS, *DEVIATIONS)
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
         """Curves, weights over an episode of each method's first seed, and videos with frames and messages."""
-        from tune_experiments.cordial_sync.message_figure import draw_messages
+        from tune_experiments.cordial_sync.figures import draw_messages
         from tune_experiments.run.final_evaluation import figure_data_files
 
         curves = {key: heading for heading, key in self.columns.items()}

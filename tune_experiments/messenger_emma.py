@@ -35,10 +35,21 @@ from tune_experiments.core.drawing import Drawn
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes, movement_notes
-from tune_experiments.messenger.messenger_experiment import MessengerExperiment
-from tune_experiments.messenger.presets import paper, reference, smoke
+from tune_experiments.messenger.config import (
+    GROUNDED,
+    MOVING,
+    MessengerConfig,
+    MessengerLearnerConfig,
+    paper,
+    reference,
+    smoke,
+)
+from tune_experiments.messenger.messenger_experiment import (
+    MessengerExperiment,
+    compare_optimiser_steps,
+    deviation_notes,
+    movement_notes,
+)
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import first_trained
 from tune_experiments.results.rows import Result

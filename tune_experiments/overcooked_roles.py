@@ -31,9 +31,8 @@ from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.config import COLE, ColeSettings
-from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
+from tune_experiments.overcooked.overcooked_experiment import COLUMNS, OvercookedExperiment, cole_notes, tables
 from tune_experiments.overcooked.role_config import ALL_Q_METHODS, Q_METHODS, OvercookedRolesConfig, RoleSettings
-from tune_experiments.overcooked.tables import COLUMNS, tables
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable

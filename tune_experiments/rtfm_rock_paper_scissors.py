@@ -119,9 +119,9 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         self, config: LettersConfig, method: Any, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """Training on one game, or on two in sequence."""
-        from tune_experiments.rtfm import transfer  # with torch
+        from tune_experiments.rtfm.trials import plan_letters  # with torch
 
-        return transfer.plan(config, method, seed)
+        return plan_letters(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
         """Evaluate readers greedily, and uniform moves by sampling."""

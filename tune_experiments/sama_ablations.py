@@ -91,7 +91,8 @@ class SamaAblations(SamaExperiment):
         Methods other than `sama` are tested in the first two conditions only, and those without a planner in none.
         """
         from tune_experiments.sama.overcooked import evaluation
-        from tune_experiments.sama.overcooked.trials import SAMA, UNPLANNED, split_method
+        from tune_experiments.sama.overcooked.config import SAMA, split_method
+        from tune_experiments.sama.overcooked.trials import UNPLANNED
 
         row, kitchen = split_method(method)
         if row in UNPLANNED:

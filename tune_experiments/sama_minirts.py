@@ -46,10 +46,8 @@ from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSe
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.sama.minirts import episode_records
     from tune_experiments.sama.minirts import trials as rts_trials
 else:
-    episode_records = LazyModule("tune_experiments.sama.minirts.episode_records")
     rts_trials = LazyModule("tune_experiments.sama.minirts.trials")
 
 LAPTOP = RtsConfig()
@@ -123,13 +121,13 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """A game with the planner, with the commands above the map."""
-        return episode_records.video(loaded, seed)
+        return rts_trials.video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Games with the planner, its goals and reflections."""
-        return [episode_records.record(loaded, seed + number, max_steps) for number in range(episodes)]
+        return [rts_trials.record(loaded, seed + number, max_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
         """Games of a team, or of the first one, without its planner.

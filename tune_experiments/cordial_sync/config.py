@@ -1,13 +1,15 @@
 """Every setting of a run on Gridworld-FurnMove, with the laptop's values as defaults.
 
-A Cordial Sync, section 6.1 and appendix A.3. `trials.py` builds worlds, teams and losses from it.
+A Cordial Sync, section 6.1 and appendix A.3. There are four families of methods: independent agents (`marginal`;
+without messages, `no_communication`), agents that draw a mixture component together (`sync`), and one policy for all
+(`central`). With CORDIAL a coordination loss replaces the entropy bonus.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -15,11 +17,65 @@ from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
 from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps
 from tune_experiments.experiment.training_config import TrainingConfig
+
+METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
+"""Metrics of the paper's tables."""
+
+
+Family: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
+MethodName: TypeAlias = Literal[
+    "no_communication",
+    "no_communication_cordial",
+    "marginal",
+    "marginal_cordial",
+    "sync_1",
+    "sync_1_cordial",
+    "sync_2",
+    "sync_2_cordial",
+    "sync_4",
+    "sync_4_cordial",
+    "sync_13",
+    "sync_13_cordial",
+    "central",
+    "central_cordial",
+]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+METHODS: tuple[MethodName, ...] = get_args(MethodName)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method, a row of a table.
+
+    Attributes:
+        family: family of its learning settings.
+        components: mixture components m; with one, every agent's policy is its own (marginal).
+        has_cordial: trained with CORDIAL; without, with an entropy bonus.
+    """
+
+    family: Family
+    components: int
+    has_cordial: bool
+
+
+def parse_method(name: str) -> Method:
+    """`sync_4_cordial` -> SYNC with four components and CORDIAL.
+
+    Raises:
+        ValueError: no method has this name.
+    """
+    if name not in METHODS:
+        raise ValueError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")
+    row = name.removesuffix("_cordial")
+    if row.startswith("sync_"):
+        return Method("sync", int(row.removeprefix("sync_")), row != name)
+    family = next(family for family in FAMILIES if family == row)
+    return Method(family, 1, row != name)
+
 
 _MAX_AGENTS = 4
 """Tables need the probabilities of all joint actions, 371,293 for five agents."""

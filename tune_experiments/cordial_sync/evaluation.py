@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import numpy as np
 import torch
 
 from rl_envs import World, make
-from rl_envs.furnmove.ithor import LABEL
+from rl_envs.furnmove.ithor import LABEL, PREFIX, has_inferred_tv_cells
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
 from rl_models.configuration import CordialForm
@@ -22,7 +25,6 @@ from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet
 from rl_models.policy import TeamPolicy
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, room_files, room_names
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.plan import Episodes, play_episodes
 
@@ -177,3 +179,52 @@ class FurnMoveProbe(CoordinationProbe):
             return metrics
         others = tuple(range(4, joint.ndim))
         return metrics | {"_joint_policy": joint.sum(others) if others else joint}
+
+
+def check_apart(named: Mapping[str, Sequence[str]]) -> None:
+    """Check that no room is used twice.
+
+    Args:
+        named: flag -> names of its rooms.
+
+    Raises:
+        UserError: a room is used twice.
+    """
+    used: dict[str, str] = {}
+    for flag, names in named.items():
+        for name in names:
+            room = name.removeprefix(PREFIX).lower()  # floorplan229 is also one of iTHOR's floors
+            if room in used:
+                flags = f"twice by {flag}" if used[room] == flag else f"by {used[room]} and {flag}"
+                raise UserError(f"{name} is named {flags}: use each room once")
+            used[room] = flag
+
+
+def room_names(room_size: str, words: Sequence[str]) -> list[str]:
+    """Names of rooms; a stream counts as one name, because its rooms are in no other set."""
+    streams = [word for word in words if _is_stream(word)]
+    return [*streams, *(room.name for room in named_rooms(room_size, words))]
+
+
+def named_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
+    """The rooms of all these values, in order, without those of streams."""
+    return all_rooms(room_size, [word for word in words if not _is_stream(word)])
+
+
+def all_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
+    """The rooms of all these values, in order, with those of streams."""
+    return tuple(room for word in words for room in resolve_rooms(word, room_size))
+
+
+def room_files(words: Sequence[str]) -> list[str]:
+    """The values that are paths of room files."""
+    return [word for word in words if word.endswith(".json")]
+
+
+def _is_stream(word: str) -> bool:
+    return word.endswith("_stream")
+
+
+def has_inferred_masks(rooms: Sequence[Room]) -> bool:
+    """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
+    return any(has_inferred_tv_cells(room) for room in rooms)

@@ -26,9 +26,15 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 from tune_experiments.cordial_sync.config import FamilySettings
-from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
+from tune_experiments.cordial_sync.evaluation import (
+    EVALUATION_SEED,
+    check_apart,
+    coordination_set,
+    has_inferred_masks,
+    named_rooms,
+    room_names,
+)
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
-from tune_experiments.cordial_sync.rooms import check_apart, has_inferred_masks, named_rooms, room_names
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, play_episodes

@@ -24,9 +24,8 @@ from rl_models.teams.tbone_team import (
     visual_central_team,
     visual_team,
 )
-from tune_experiments.cordial_sync.config import Config, FamilySettings
+from tune_experiments.cordial_sync.config import Config, FamilySettings, Method, parse_method
 from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate, world_arguments
-from tune_experiments.cordial_sync.methods import Method, parse_method
 from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.experiment.plan import TrialPlan
 

@@ -12,7 +12,6 @@ from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
-from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
@@ -20,7 +19,7 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm.columns import SHUFFLED
+from tune_experiments.rtfm.config import SHUFFLED
 from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, check_unused_flags
 from tune_experiments.rtfm.reading_experiments import compare_optimiser_steps
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
@@ -73,6 +72,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def evaluate(self, config: EndiRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
         """The last stage's tests: training and unseen assignments, new words, larger rooms, wrong documents."""
+        from tune_experiments.endi.rtfm_trials import evaluate
+
         return evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
@@ -98,6 +99,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
             UserError: a setting that no method of the run reads.
             ValueError: a room that is too small for a stage.
         """
+        from tune_experiments.endi.rtfm_trials import columns
+
         if all(map(on_matching, config.methods)):
             check_unused_flags(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
@@ -131,7 +134,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, also of divisions, and an episode of each method."""
-        from tune_experiments.endi.figures import draw_all
+        from tune_experiments.endi.episode_video import draw_all
 
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
         return draw_all(run_folder, trials, self.video, more)

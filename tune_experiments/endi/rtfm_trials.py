@@ -1,4 +1,4 @@
-"""Training run of a method in RTFM, built from settings: its team, its losses, its stages.
+"""Training run of a method in RTFM, built from settings: its team, losses, stages and tests (EnDi, section 5.3).
 
 Methods are teams of independent learners, with PPO or IMPALA, except for `qmix`. Its worlds, budgets, validation and
 tests are those of the other methods.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rl_envs import World
+from rl_envs.rtfm.grid import NUM_MOVES
+from rl_envs.rtfm.stages import EVALUATIONS
 from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.algorithms.qmix import qmix_objective
 from rl_models.networks.entity_divider import DividedReadingConfig
@@ -22,16 +25,68 @@ from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from tune_experiments.endi.division import is_divided, make_losses, on_matching
+from tune_experiments.endi.division import is_divided, make_evaluation, make_losses, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, make_task
-from tune_experiments.endi.rtfm_evaluation import evaluate, validate
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Stage, TrialPlan
-from tune_experiments.rtfm.config import NetworkSettings, make_world
+from tune_experiments.experiment.plan import RANDOM, Episodes, Stage, Tested, Tests, TrialPlan
+from tune_experiments.rtfm.config import SHUFFLED, TEST, UNSEEN, NetworkSettings, make_world
 from tune_experiments.rtfm.matching import matching_plan, matching_sizes
-from tune_experiments.rtfm.methods import team_config
 from tune_experiments.rtfm.trials import plan as plan_one
-from tune_experiments.rtfm.trials import sizes
+from tune_experiments.rtfm.trials import sizes, team_config
+
+if TYPE_CHECKING:
+    from rl_models.policy import TeamPolicy
+
+
+SAME_SIZE = ("train", "eval", "eval_new")
+
+
+def columns(config: EndiRtfmConfig) -> dict[str, dict[str, Any]]:
+    """Column of the table -> arguments of its worlds."""
+    found = {name: EVALUATIONS[name] for name in SAME_SIZE}
+    larger = {f"eval_{size}x{size}": {"split": TEST, "size": size} for size in config.test_sizes}
+    return {**found, **larger, SHUFFLED: EVALUATIONS["eval"]}
+
+
+def evaluate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Tests:
+    """`stage_S_COLUMN`, with right or wrong documents -> episodes of this team, then those of random play."""
+    found = {_tested(stage, name): _play(config, stage, policy, name) for name in columns(config)}
+    return found | {Tested(f"stage_{stage}_train", method=RANDOM): dict(random_play(config, stage))}
+
+
+def _tested(stage: int, column: str) -> Tested:
+    """Name of a column's test; wrong documents are those of unseen assignments."""
+    return Tested(f"stage_{stage}_{UNSEEN}", SHUFFLED) if column == SHUFFLED else Tested(f"stage_{stage}_{column}")
+
+
+def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:
+    """Metrics on training assignments, and the win rate on those of validation, which are not in any test."""
+    from rl_models.training.evaluation import Evaluation
+    from tune_experiments.rtfm.evaluation import VALIDATION_SEED, play
+
+    worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "valid")]
+    way = functools.partial(make_evaluation, config.division, Evaluation)
+    seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
+    return seen | {"unseen_win_rate": unseen["win_rate"]}
+
+
+@functools.lru_cache(maxsize=8)
+def random_play(config: EndiRtfmConfig, stage: int) -> Episodes:
+    """Episodes of uniform moves."""
+    from rl_models.teams.constant_team import uniform_team
+    from tune_experiments.rtfm.evaluation import play
+
+    world = make_stage(config, stage, config.test_episodes)
+    return play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)
+
+
+def _play(config: EndiRtfmConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
+    from rl_models.training.evaluation import Evaluation
+    from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
+
+    world = make_stage(config, stage, config.test_episodes, **columns(config)[column])
+    way = WithWrongDocuments if column == SHUFFLED else Evaluation
+    return play(world, policy, functools.partial(make_evaluation, config.division, way))
 
 
 def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:

@@ -1,7 +1,9 @@
 """Stages of one training run of RED, built from settings, and its tests with every commander.
 
 The method `red` clones scripts, trains only the value head, and then alternates PPO and distillation. PPO is without
-commands: a team that learns with commands that it cannot use learns to ignore them (RED, section 4).
+commands: a team that learns with commands that it cannot use learns to ignore them (RED, section 4). A scripted
+executor of commands is a baseline without training; its units without a command mine if they are idle peasants, and
+attack if they are fighters of an agent that has at least five.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts.factored import C_CONTINUE
+from rl_envs.minirts.phrases import ATTACK, MINE, commands_for
+from rl_envs.minirts.symbols import ARMY
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.learner_config import OptimiserConfig
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -22,10 +28,79 @@ from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, Tested, Tests, TrialPlan
 from tune_experiments.red.cloning import Cloning, cloning_budget
+from tune_experiments.red.commanded_rts import red_team
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.network_input import red_team
-from tune_experiments.red.scripted import play_scripted
+from tune_experiments.red.decisions import per_unit_actions
+
+METRICS = {"win_rate": "win", "ticks": "ticks", "length": "length"}
+"""Metric -> its name in the world."""
+FIGHTERS = 5
+"""Number of fighters from which they attack without a command."""
+
+
+def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -> Episodes:
+    """Whole games of scripted executors under a commander, one in each world; the metrics of `METRICS`, [K] each.
+
+    Args:
+        config: configuration of the run.
+        commander: one of `COMMANDERS`.
+        episodes: K.
+        seed: as for a trained team, in the same games.
+    """
+    with closing(make_world(config, episodes, commander=commander, actions="per_unit")) as world:
+        world.reset(seed)
+        world.auto_resets = False
+        found = {name: np.zeros(episodes) for name in METRICS}
+        is_playing = np.ones(episodes, bool)
+        while is_playing.any():
+            words = [world.latest_commands(index) for index in range(episodes)]
+            seen = world.see_all()
+            tables = np.stack([team_commands(seen, index, phrases) for index, phrases in enumerate(words)])
+            *_, info = world.step(per_unit_actions(tables))
+            done = info["done_worlds"]
+            if not len(done):
+                continue
+            fresh = is_playing[done]
+            for name, key in METRICS.items():
+                found[name][done[fresh]] = info["episode"][key][fresh]
+            is_playing[done] = False
+            if is_playing.any():
+                world.next_episode(done)
+    return found
+
+
+def unit_commands(phrase: str, view: Arrays) -> Array:
+    """Commands of an agent's units, [50, 7] int32 as `commands_for` gives them.
+
+    Args:
+        phrase: its command, one of `PHRASES`, or "".
+        view: what it observes.
+    """
+    table = commands_for(phrase, view)
+    fighters = int((view["owned"] & np.isin(view["own_type"], ARMY)).sum())
+    for beside in (MINE, ATTACK) if fighters >= FIGHTERS else (MINE,):
+        other = commands_for(beside, view)
+        is_free = (table[:, 0] == C_CONTINUE) & (other[:, 0] != C_CONTINUE)
+        table[is_free] = other[is_free]
+    return table
+
+
+def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
+    """Commands of all agents of a world, [N, 50, 7].
+
+    Args:
+        seen: the game's own observations, name -> [B, N, ...].
+        index: number of the world.
+        words: each agent's command, as for `unit_commands`.
+    """
+    return np.stack(
+        [
+            unit_commands(phrase, {name: value[index, agent] for name, value in seen.items()})
+            for agent, phrase in enumerate(words)
+        ]
+    )
+
 
 RED, RL, SCRATCH = "red", "rl", "scratch"
 VALIDATION_SEED = 101

@@ -1,6 +1,6 @@
-"""Every setting of a run on RTFM or rock-paper-scissors, with the laptop's values as defaults.
+"""Every setting of a run on RTFM or rock-paper-scissors, with the laptop's values as defaults, and names of tests.
 
-RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E. `trials.py` builds teams and losses from it.
+RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E.
 """
 
 from __future__ import annotations
@@ -20,8 +20,30 @@ from rl_models.networks.network_config import Activation, FirstSummary, check_ch
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
+
+TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
+"""The split of the tests; the column with the right documents; and the column with wrong ones, also the condition of
+these tests."""
+NEW_NAMES, LARGER = "eval_new", "larger"
+"""Columns of our own experiment: words that are not in training, and larger rooms."""
+SPLIT_NAMES = {"train": "train", "valid": "valid", UNSEEN: "unseen", NEW_NAMES: "new_names", LARGER: "larger"}
+"""First word of a column -> split in results.jsonl."""
+REFERENCES = (RANDOM, "without reading", "optimum")
+"""Reference players: uniform moves; for letters, the optimum without and with reading."""
+
+
+def get_split(world: str) -> str:
+    """Split in results.jsonl of a test environment."""
+    return SPLIT_NAMES[world.rpartition("_")[0]]
+
+
+def column(split: str, size: int) -> str:
+    """Name of a test in a room of some size."""
+    return f"{split}_{size}x{size}"
+
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
 
@@ -48,7 +70,6 @@ LettersRow: TypeAlias = Literal[
     "txt2pi_from_scratch",
 ]
 SUPERVISED: LettersRow = "txt2pi_supervised_attention"
-RANDOM: LettersRow = "random"
 SHARED_WORDS: LettersRow = "txt2pi_shared_words"
 CONTRASTIVE: LettersRow = "txt2pi_contrastive"
 WARM_START: LettersRow = "txt2pi_attention_warm_start"

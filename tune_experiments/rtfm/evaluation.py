@@ -21,8 +21,17 @@ from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.rtfm.best_play import win_probabilities
-from tune_experiments.rtfm.columns import REFERENCES, SHUFFLED, TEST, UNSEEN, column
-from tune_experiments.rtfm.config import LettersTask, RunConfig, Task, make_world
+from tune_experiments.rtfm.config import (
+    REFERENCES,
+    SHUFFLED,
+    TEST,
+    UNSEEN,
+    LettersTask,
+    RunConfig,
+    Task,
+    column,
+    make_world,
+)
 
 Changes: TypeAlias = dict[str, Any]
 """Arguments of worlds, over those of a task."""

@@ -20,8 +20,16 @@ from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
-from tune_experiments.rtfm.columns import LARGER, NEW_NAMES, REFERENCES, TEST, UNSEEN, column
-from tune_experiments.rtfm.config import MatchingRunConfig, RtfmTask
+from tune_experiments.rtfm.config import (
+    LARGER,
+    NEW_NAMES,
+    REFERENCES,
+    TEST,
+    UNSEEN,
+    MatchingRunConfig,
+    RtfmTask,
+    column,
+)
 from tune_experiments.rtfm.matching import MATCHING, matching_plan
 from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
 

@@ -22,8 +22,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import stages
-from tune_experiments.rtfm.columns import TEST, UNSEEN, column, get_split
-from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
+from tune_experiments.rtfm.config import TEST, UNSEEN, CurriculumConfig, RunConfig, column, get_split, make_world
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -64,7 +63,7 @@ class ReadingExperiment(Experiment[Run]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates of finished curricula."""
-        from tune_experiments.rtfm.tables import of_last_games, win_rate_table
+        from tune_experiments.rtfm.stages import of_last_games, win_rate_table
 
         ends = of_last_games(results)
         is_of_a_simpler_game = bool(results) and not ends
@@ -124,7 +123,7 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates of finished curricula, and those at the end of all stages."""
-        from tune_experiments.rtfm.tables import transfer_table
+        from tune_experiments.rtfm.stages import transfer_table
 
         return [*super().tables(results), transfer_table(results, self.caption, self.transfers)]
 

@@ -11,7 +11,6 @@ from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.sama.endpoint import shared_endpoint
 from tune_experiments.sama.planner_config import Planned, as_loaded
 from tune_experiments.sama.planning_metrics import write_transcripts
 
@@ -49,4 +48,4 @@ class PlannedExperiment(Experiment[Planned]):
 
     def shared(self, config: Planned) -> contextlib.AbstractContextManager[None]:
         """One endpoint for all trials of a run."""
-        return shared_endpoint(config)
+        return planning.shared_endpoint(config)

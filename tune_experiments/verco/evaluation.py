@@ -27,7 +27,7 @@ from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
 from tune_experiments.verco.prompted import refusals, trial_chat_settings, usage
-from tune_experiments.verco.teacher_messages import get_writer, taught_world
+from tune_experiments.verco.teams import get_writer, taught_world
 
 EVALUATION_SEED, VALIDATION_SEED = 500, 501
 """Seeds of the test and of validation: each fixes orders and sampled actions, equal for all teams."""

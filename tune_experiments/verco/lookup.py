@@ -24,7 +24,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.text.edit_distance import TextIndex
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.supervised_data import read_corpus
+from tune_experiments.verco.supervised_stages import read_corpus
 
 _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900

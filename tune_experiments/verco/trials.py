@@ -24,8 +24,7 @@ from tune_experiments.verco.evaluation import evaluate_stage, validate
 from tune_experiments.verco.lookup import lookup_team
 from tune_experiments.verco.prompted import check_endpoint, prompted_team
 from tune_experiments.verco.supervised_stages import Imitation, MessageWarmStart
-from tune_experiments.verco.teacher_messages import make_taught_world
-from tune_experiments.verco.teams import language_policy, symbolic_policy
+from tune_experiments.verco.teams import language_policy, make_taught_world, symbolic_policy
 
 COMMNET_ROUNDS = 2
 Build = Callable[[VercoConfig, int, Path | None], TeamPolicy]
@@ -183,3 +182,24 @@ def _optimiser(config: VercoConfig, is_symbolic: bool, budget: int) -> Optimiser
     if is_symbolic:
         return optimiser_settings(learner, learner.symbolic_learning_rate, budget)
     return optimiser_settings(learner, learner.learning_rate, budget, learner.critic_learning_rate)
+
+
+_READ = (
+    "the small model was trained on scripted cooks in generated kitchens, and the tested kitchens are held "
+    "out as wholes; the paper's model was trained on the internet, without texts for this game"
+)
+
+
+def deviation_notes(config: VercoConfig) -> list[str]:
+    """Deviations from the base method; the paper states no constants of its own."""
+    notes = [
+        "advantages are standardised over the decisions of an update, the base method's over 4 at a time; one norm "
+        "clips the gradients of actor and critic, each has its own there",
+        "actions without effect are illegal, in the base method all are legal; a food is rewarded once an episode",
+    ]
+    rows = [METHODS[method] for method in config.methods if method in METHODS]
+    if any(row.has_warm_start for row in rows) and config.teacher == "scripted":
+        notes.append("the teacher is scripted, the paper's is GPT-4")
+    if any(row.has_language_model for row in rows) and not config.model:
+        notes.append(_READ)
+    return notes

@@ -22,8 +22,13 @@ from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
 from tune_experiments.sama.overcooked.domain import DONE, command_texts
 from tune_experiments.sama.overcooked.evaluation import play_under
 from tune_experiments.sama.overcooked.play import ScriptedExecutor
-from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan
+from tune_experiments.sama.overcooked.trials import (
+    VALIDATION_SEED,
+    make_rounds,
+    offline_planner,
+    plan,
+    prepare_training_data,
+)
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
 from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.play import learned_executor

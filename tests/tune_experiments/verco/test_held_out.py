@@ -9,7 +9,7 @@ from rl_envs.salad.tasks import TASKS, TESTED
 from rl_models.llm.distillation import is_held_out
 from tune_experiments.verco.config import make_kitchens
 from tune_experiments.verco.lookup import met_prompts
-from tune_experiments.verco.supervised_data import corpus, message_pairs, read_corpus
+from tune_experiments.verco.supervised_stages import corpus, message_pairs, read_corpus
 from tune_experiments.verco_salad import LAPTOP
 
 HELD_OUT = (*TESTED, "tuning_order")

@@ -23,7 +23,7 @@ from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSou
 from rl_models.planners.rounds import NextRound
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.red.decisions import per_unit_actions
-from tune_experiments.red.scripted import team_commands
+from tune_experiments.red.trials import team_commands
 from tune_experiments.sama.minirts.domain import get_domain
 from tune_experiments.sama.minirts.subgoals import OF_TEXT, SUBGOALS, TESTS, WAIT
 from tune_experiments.sama.minirts.world import GameSnapshot, PlannedRts, compute_features

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rl_envs.overcooked.words import POT_ONIONS
-from tune_experiments.sama.overcooked.scene import COUNTER, FAR, MIDDLE_COUNTER, Scene
-from tune_experiments.sama.overcooked.subgoals import Subgoal, cost, emptied_pots
+from tune_experiments.sama.overcooked.subgoals import COUNTER, FAR, MIDDLE_COUNTER, Scene, Subgoal, cost, emptied_pots
 
 _ONION, _DISH, _FILL, _SERVE = 1.0, 0.8, 1.5, 1.5
 _OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5

@@ -34,6 +34,7 @@ __all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "MethodName", "Mode
 
 Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
 MethodName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
+SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 
 
 @dataclass(frozen=True)
@@ -111,3 +112,14 @@ class SamaConfig(
     def domain(self, task: str) -> GameDomain:
         """A kitchen."""
         return get_domain(task)
+
+
+def method_names(config: SamaConfig) -> list[str]:
+    """Every method in every kitchen."""
+    return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
+
+
+def split_method(method: str) -> tuple[str, str]:
+    """Name and kitchen of a method."""
+    row, _, layout = method.partition("-")
+    return row, layout

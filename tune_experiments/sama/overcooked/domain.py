@@ -20,22 +20,20 @@ from rl_envs.overcooked.text import WITH_ARTICLE, describe, describe_pot
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
 from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.overcooked.choice import choices, value_per_step
-from tune_experiments.sama.overcooked.scene import (
+from tune_experiments.sama.overcooked.subgoals import (
     COUNTER,
     DISH_STORE,
     FAR,
+    GOALS,
     HATCH,
+    MAKE,
     MIDDLE_COUNTER,
     ONION_STORE,
-    Reachability,
-    Scene,
-)
-from tune_experiments.sama.overcooked.subgoals import (
-    GOALS,
-    MAKE,
     PREPARE,
     SERVE,
     WAIT,
+    Reachability,
+    Scene,
     Subgoal,
     cost,
     emptied_pots,

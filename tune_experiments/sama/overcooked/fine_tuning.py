@@ -26,9 +26,9 @@ from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
 from tune_experiments.sama.overcooked import trials
-from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.config import SCRIPTED, SamaConfig, split_method
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
-from tune_experiments.sama.overcooked.training_data import prepare_training_data
+from tune_experiments.sama.overcooked.trials import prepare_training_data
 from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.play import learned_executor
 
@@ -44,8 +44,8 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
         UserError: An unknown method.
     """
     first = trials.plan(config, method, seed, trial_folder)
-    row, _ = trials.split_method(method)
-    if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, trials.SCRIPTED):
+    row, _ = split_method(method)
+    if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, SCRIPTED):
         return first
     config = trials.configure_method(config, row)
     again = dataclasses.replace(
@@ -60,7 +60,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 
 def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> Tests:
-    layout = trials.split_method(method)[1]
+    layout = split_method(method)[1]
     return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
 
 
@@ -84,7 +84,7 @@ def met_pairs(
     Equal seeds give equal episodes.
     """
     met = SubgoalData()
-    loop = make_planning_loop(config, trials.split_method(method)[1], seed, trial_folder, met)
+    loop = make_planning_loop(config, split_method(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team)  # sampled, because equal episodes visit the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
@@ -101,7 +101,7 @@ class FineTuning:
 
     def __init__(self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None, plan: TrialPlan) -> None:
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
-        self._layout, self._trial_folder = trials.split_method(method)[1], trial_folder
+        self._layout, self._trial_folder = split_method(method)[1], trial_folder
         self._met: list[Pair] = []
         self._played = 0
         self._algorithm: Algorithm | None = None

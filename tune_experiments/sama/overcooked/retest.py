@@ -24,8 +24,7 @@ from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.sama.overcooked.config import RULES, SamaConfig
-from tune_experiments.sama.overcooked.trials import split_method
+from tune_experiments.sama.overcooked.config import RULES, SamaConfig, split_method
 from tune_experiments.sama.planning_metrics import TRANSCRIPT
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
