@@ -130,11 +130,7 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         return [rts_trials.record(loaded, seed + number, max_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
-        """Games of a team, or of the first one, without its planner.
-
-        Raises:
-            UserError: the executor is scripted, without a policy.
-        """
+        """Games of a team, or of the first one, without its planner; a UserError if its executor is scripted."""
         if method and not rts_trials.is_learned(method):
             raise UserError(f"{method} has no policy to play with: use `show` or `render`, which have its planner")
         return rts_trials.make_world(config, method or config.methods[0], num_worlds)

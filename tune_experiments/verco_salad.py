@@ -177,10 +177,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; for a pretrained model also with vector observations.
-
-        None if one method is trained.
-        """
+        """Teams with and without messages, and with a pretrained model vector observations; none for one method."""
         first = (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
         if not config.model or not {"verco", "twosome", "symbolic_ppo"} <= set(config.methods):
             return first

@@ -48,11 +48,8 @@ def record_cameras(
 ) -> CameraEpisode:
     """The solved episode of median length among 16, or the first episode.
 
-    Args:
-        policy: policy that acts.
-        seed: seed of the episodes to choose from.
-        pixels: side of the frames that are shown: 42 or 84; the team's own observations do not change.
-        agents_visible: whether agents see each other in them.
+    Shown frames have 42 or 84 `pixels` a side, with or without other agents in them; the team's observations do not
+    change.
     """
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
@@ -79,15 +76,9 @@ def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Iter
 
 
 def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray:
-    """The map with a column of frames to its right.
+    """The map [H, W, 3] uint8 with a column of frames [N, P, P, 3] uint8 to its right, always of the same size.
 
-    Args:
-        room: [H, W, 3] uint8, the map.
-        frames: [N, P, P, 3] uint8, of each agent.
-        weights: round -> [N], of the last messages; empty for no bars.
-
-    Returns:
-        [height, width, 3] uint8; the same size for any weights.
+    `weights` are round -> [N], of the last messages; empty for no bars.
     """
     panels = [_panel(frame, agent, weights) for agent, frame in enumerate(frames)]
     column = np.concatenate(panels)
@@ -128,11 +119,7 @@ def hertz(weight: np.ndarray) -> np.ndarray:
 
 
 def tones(weights: Weights) -> np.ndarray:
-    """The sound of one env step, [S, 2] int16: talk, then reply; agents from left to right.
-
-    Args:
-        weights: round -> [N].
-    """
+    """The sound of one env step, [S, 2] int16, of weights round -> [N]: talk, then reply; agents from left to right."""
     return np.concatenate([_chord(hertz(np.asarray(weights[name], float))) for name in ROUNDS])
 
 

@@ -54,13 +54,13 @@ class Fit:
 
 
 def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 0) -> Fit:
-    """Slopes with bootstrap intervals (2.5 to 97.5 %).
+    """Slopes with bootstrap intervals (2.5 to 97.5 %) from `draws` draws of whole episodes.
 
     Args:
         columns: [R, F] float, regressors; a constant is added.
         outcome: [R] bool, outcome to explain.
         episode: [R] int, episode of each row.
-        draws: number of bootstrap draws of episodes.
+        draws: number of draws.
         seed: seed of the draws.
 
     Raises:
@@ -87,16 +87,10 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 
 
 
 def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Array | None = None) -> Array:
-    """Constant and slopes, [1 + F] float64, by Newton's method.
+    """Constant and slopes, [1 + F] float64, by Newton's method; NotIdentified if there is no finite maximum.
 
-    Args:
-        columns: [R, F] float64, of mean 0 and deviation 1.
-        outcome: [R] float64, 0 or 1.
-        counts: [R] float64, weight of each row.
-        start: [1 + F], initial values.
-
-    Raises:
-        NotIdentified: no finite maximum.
+    `columns` [R, F] have mean 0 and deviation 1, `outcome` [R] is 0 or 1, `counts` [R] are weights of rows, and `start`
+    [1 + F] are initial values.
     """
     design = np.concatenate([np.ones((len(columns), 1)), columns], axis=1)
     weights = np.zeros(design.shape[1]) if start is None else start.copy()
@@ -171,13 +165,7 @@ Estimate: TypeAlias = tuple[str, float, float, float]
 
 @dataclass(frozen=True)
 class Model:
-    """One regression.
-
-    Attributes:
-        name: prefix of its metrics.
-        equation: number of the paper's equation.
-        explained: predicted event of the first agent.
-    """
+    """One regression: prefix of its metrics, number of the paper's equation, and the event that it predicts."""
 
     name: str
     equation: int
@@ -201,18 +189,11 @@ def column_names(model: Model, num_agents: int) -> tuple[str, ...]:
 
 
 def fitted(model: Model, data: Episodes, draws: int) -> Fit:
-    """Fit a model, with slopes for one standard deviation of a weight.
+    """Fit a model to the data of `play_and_listen`, with slopes for one standard deviation of a weight.
 
     So a weight that hardly changes, as in a new team, has no huge slope. The product of equation 8 is that of the two
-    deviations, so each of its other slopes holds where the other weight has its mean (`talk_turns_at`).
-
-    Args:
-        model: model to fit.
-        data: as `play_and_listen` gives it.
-        draws: number of bootstrap draws.
-
-    Raises:
-        NotIdentified: no finite slopes.
+    deviations, so each of its other slopes holds where the other weight has its mean (`talk_turns_at`). NotIdentified
+    if there are no finite slopes.
     """
     talk, reply = (_in_deviations(data[f"_{name}"]) for name in ROUNDS)
     if model is SEES:

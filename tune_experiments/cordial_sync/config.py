@@ -63,11 +63,7 @@ class Method:
 
 
 def parse_method(name: str) -> Method:
-    """`sync_4_cordial` -> SYNC with four components and CORDIAL.
-
-    Raises:
-        ValueError: no method has this name.
-    """
+    """`sync_4_cordial` -> SYNC with four components and CORDIAL; a ValueError for another name."""
     if name not in METHODS:
         raise ValueError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")
     row = name.removesuffix("_cordial")
@@ -198,14 +194,7 @@ class Config(TrainingConfig):
 
 
 def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
-    """Sentence that compares a run's optimiser steps with the authors'.
-
-    Args:
-        learner: learner of the run.
-        workers: workers of the run.
-        env_steps: number of env steps of reinforcement learning in the run.
-        paper_env_steps: the same in the paper.
-    """
+    """Sentence that compares the optimiser steps of reinforcement learning with the authors' A3C."""
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
     return describe_optimiser_steps(learner, workers, env_steps, steps, "the authors' A3C", how)
 
@@ -213,9 +202,7 @@ def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: 
 def make_files_absolute(config: object, *names: str) -> None:
     """Make paths in these fields absolute, so that a run can be continued and tested from other folders.
 
-    Args:
-        config: a frozen configuration.
-        names: its fields, each one or several words; a word that ends with `.json` is a file.
+    A field is one or several words; a word that ends with `.json` is a file.
     """
 
     def absolute(word: str) -> str:
@@ -227,11 +214,7 @@ def make_files_absolute(config: object, *names: str) -> None:
 
 
 def check_frames(network: VisualConfig, frame_pixels: int, flag: str) -> None:
-    """Check that the convolutions fit the frame.
-
-    Raises:
-        UserError: there are more than five convolutions, or they leave nothing of a frame.
-    """
+    """Check that the convolutions, five at most, leave something of a frame, else raise UserError."""
     try:
         pixels_left(len(network.channels), frame_pixels)
     except ValueError as error:

@@ -55,15 +55,9 @@ def validate(config: Config, policy: TeamPolicy) -> Episodes:
 
 
 def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
-    """Play one episode from each start; returns the paper's metrics.
+    """Play one episode from each of K starts: the paper's metrics, [K] each; `return` is the team's sum.
 
-    Args:
-        config: agents and horizon.
-        starts: starts of the K episodes.
-        policy: policy that acts.
-
-    Returns:
-        metric -> [K]; `return` is the team's sum. `_joint_policy` is the mean joint policy, [A, A].
+    `_joint_policy` is the mean joint policy, [A, A].
     """
     world = world_from(config, starts, len(starts))
     played = play_episodes(world, EVALUATION_SEED, policy, probe=FurnMoveProbe(coordination_set(world)))
@@ -71,11 +65,7 @@ def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
 
 
 def test_starts(config: Config) -> Starts:
-    """Starts of the configuration's file, else those of the rule.
-
-    Raises:
-        UserError: the file or a room file cannot be used.
-    """
+    """Starts of the configuration's file, else those of the rule; a UserError if a file cannot be used."""
     if not config.test_starts:
         return _starts(config, config.test_rooms, config.test_starts_per_room)
     try:
@@ -96,11 +86,7 @@ def valid_starts(config: Config) -> Starts:
 
 
 def check_rooms_apart(config: Config) -> None:
-    """Check that no room is used for two of training, validation and test.
-
-    Raises:
-        UserError: a room is used twice, or a file of starts cannot be used.
-    """
+    """Check that no room is used for two of training, validation and test, else raise UserError."""
     check_apart(
         {
             "--train-rooms": room_names(config.room_size, (config.train_rooms,)),
@@ -157,10 +143,7 @@ def sizes(world: World) -> dict[str, Any]:
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:
-    """Coordination sets of a FurnMove or FurnLift world.
-
-    In the code's form of CORDIAL, navigation is averaged apart from the actions that move or lift the object.
-    """
+    """Coordination sets of a world; the code's form averages navigation apart from moving or lifting the object."""
     actions = torch.from_numpy(world.tables["coordinated_actions"])
     moves_object = torch.from_numpy((world.tables["coordinated_modality"] > 0).astype(np.int64))
     return CoordinationSet(actions, moves_object.expand(actions.shape[:2]), form)
@@ -182,14 +165,7 @@ class FurnMoveProbe(CoordinationProbe):
 
 
 def check_apart(named: Mapping[str, Sequence[str]]) -> None:
-    """Check that no room is used twice.
-
-    Args:
-        named: flag -> names of its rooms.
-
-    Raises:
-        UserError: a room is used twice.
-    """
+    """Check that no room is used twice, from flag -> names of its rooms, else raise UserError."""
     used: dict[str, str] = {}
     for flag, names in named.items():
         for name in names:

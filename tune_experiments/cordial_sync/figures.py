@@ -78,14 +78,7 @@ def moments(num_steps: int) -> list[int]:
 
 
 def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, float], title: str) -> np.ndarray:
-    """The image, [height, width, 3] uint8.
-
-    Args:
-        start: the single start of the episode.
-        states: states at the start and after each of the T env steps, T + 1 of them.
-        metrics: metrics of the episode.
-        title: title above the panels.
-    """
+    """The image, [height, width, 3] uint8, of an episode with T + 1 states: at the start and after each env step."""
     last, room = len(states) - 1, start.rooms[0]
     way = np.array([state["tv"][:2] for state in states])
     panels = []
@@ -200,13 +193,7 @@ _SEES, _MOVES, _PASSES = "sees the television", "moves with it", "passes while a
 
 
 def draw_messages(data: Episodes, path: Path, title: str) -> Path:
-    """Draw the weights of one episode, a panel for talk and one for reply.
-
-    Args:
-        data: as `communication.play_and_listen` gives it.
-        path: the PNG to write.
-        title: above the panels.
-    """
+    """Draw the weights of one episode of `play_and_listen`'s data, a panel for talk and one for reply."""
     episode = chosen(data)
     rows = data["_episode"] == episode
     figure = new_figure(9.0, 4.6)

@@ -187,11 +187,7 @@ def world_name(config: LiftConfig) -> str:
 
 
 def check_rooms_apart(config: LiftConfig) -> None:
-    """Check that no room is used twice.
-
-    Raises:
-        UserError: a room is used twice.
-    """
+    """Check that no room is used twice, else raise UserError."""
     named = {
         "--train-rooms": config.train_rooms,
         "--valid-rooms": config.valid_rooms,

@@ -29,13 +29,7 @@ class Listener(Evaluation):
     world: World
 
     def __init__(self, world: World, policy: TeamPolicy, heard: Weights) -> None:
-        """Set up the evaluation.
-
-        Args:
-            world: B worlds.
-            policy: a team whose agents exchange messages.
-            heard: weights of its latest messages (`listening`).
-        """
+        """Set up the evaluation of a team whose latest message weights are `heard` (`listening`)."""
         super().__init__(world, policy, FurnMoveProbe(coordination_set(world)))
         self._heard, self._rows = heard, []  # type: ignore[var-annotated]
         self._running = np.ones(world.num_worlds, bool)

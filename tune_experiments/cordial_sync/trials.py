@@ -74,13 +74,7 @@ def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
 
 
 def adapted(network: Network, last_convolution: int, communicates: bool) -> Network:
-    """The network configuration of a method.
-
-    Args:
-        network: widths that all methods share.
-        last_convolution: width of the last convolution; 0: no change.
-        communicates: whether agents exchange messages.
-    """
+    """The network of a method: its last convolution (0: no change), and whether agents exchange messages."""
     channels = (*network.channels[:-1], last_convolution) if last_convolution else network.channels
     return dataclasses.replace(network, channels=channels, communicates=communicates)  # type: ignore[arg-type]
 

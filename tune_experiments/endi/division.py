@@ -131,13 +131,7 @@ CLAIM = "The paper says of endi_reg, without a regulariser, that its masks cover
 
 
 def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
-    """One table, or none where no team divides.
-
-    Args:
-        results: lines of a run, of all stages that were tested.
-        caption: results in the table.
-        worlds: their names in the results -> in the table.
-    """
+    """One table of all tested stages, or none where no team divides; `worlds`: name in the results -> in the table."""
     title = f"{caption}: division of entities"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
     mine = [line for line in results if line.table == caption and not line.condition_and_stage[0]]

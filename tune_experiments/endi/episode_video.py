@@ -41,16 +41,9 @@ def ringed(
     cell_pixels: int,
     colours: Sequence[Colour],
 ) -> np.ndarray:
-    """The image with rings.
+    """The image [H, W, 3] uint8 of a grid, which begins in the upper left corner, with rings in the agents' colours.
 
-    Args:
-        picture: image of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
-        owners: row and column of each entity, and the agents that take it.
-        cell_pixels: side of a cell.
-        colours: colours of the agents.
-
-    Returns:
-        [H, W, 3] uint8.
+    `owners` are row and column of each entity, and the agents that take it.
     """
     image = Image.fromarray(picture)
     for (row, column), agents in owners:

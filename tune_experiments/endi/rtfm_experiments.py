@@ -95,9 +95,7 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def check(self, config: EndiRtfmConfig) -> None:
         """Build the worlds of all tests, to find errors before days of training.
 
-        Raises:
-            UserError: a setting that no method of the run reads.
-            ValueError: a room that is too small for a stage.
+        A UserError for a setting that no method of the run reads, a ValueError for a room too small for a stage.
         """
         from tune_experiments.endi.rtfm_trials import columns
 

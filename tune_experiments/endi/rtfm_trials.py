@@ -194,13 +194,7 @@ QMIX = "qmix"
 
 
 def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan:
-    """A stage of QMIX, a joint learner that reads no document.
-
-    Args:
-        config: configuration of the run.
-        seed: seed of the initial weights.
-        stage: the stage's plan.
-    """
+    """A stage's plan with QMIX, a joint learner that reads no document."""
     batch = config.workers.env_steps_of_update
     return dataclasses.replace(
         stage,

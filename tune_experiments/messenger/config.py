@@ -160,12 +160,7 @@ def make_world(
 ) -> Messenger:
     """Worlds of a stage; roles are observed beside the manual, for the method that does not read it.
 
-    Args:
-        config: texts and observations.
-        stage: stage of MESSENGER.
-        num_worlds: B.
-        first_world: number of the first one.
-        changes: overriding arguments, such as `split`.
+    `changes` override arguments, such as `split`.
     """
     arguments: dict[str, Any] = {
         "stage": stage,

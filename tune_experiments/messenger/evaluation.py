@@ -67,12 +67,7 @@ def evaluate(
 ) -> Tests:
     """`stage_S_SPLIT`, with or without permuted roles -> episodes of this team, then those of random play.
 
-    Args:
-        config: configuration of the run.
-        stage: stage of MESSENGER, 1 to 3.
-        policy: the team that is tested.
-        way: factory of the evaluation.
-        way_where_told: factory where the manual describes the game; None for `way`.
+    `way` makes the evaluation, `way_where_told` that where the manual describes the game.
     """
     told = way_where_told or way
     ways = {name: way if PERMUTED in name else told for name in _columns(stage)}

@@ -20,11 +20,7 @@ Config = TypeVar("Config", bound=MessengerRunConfig)
 
 
 class MessengerExperiment(Experiment[Config]):
-    """One table on MESSENGER.
-
-    Attributes:
-        compared: the two methods of the main comparison, in test games of the last stage.
-    """
+    """One table on MESSENGER; `compared` are the methods of the main comparison, in test games of the last stage."""
 
     metric_ranges: Mapping[str, MetricRange] = Messenger.metric_ranges
     is_greedy = True

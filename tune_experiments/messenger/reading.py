@@ -50,13 +50,7 @@ class ReadingEvaluation(WithRandomMoves):
     world: Messenger
 
     def __init__(self, about: Array, world: Messenger, policy: TeamPolicy) -> None:
-        """Set up the evaluation.
-
-        Args:
-            about: [D, 3] int64, entity, role and movement of each sentence.
-            world: B worlds of one agent, whose manuals describe the game.
-            policy: a team that reads manuals.
-        """
+        """Set up the evaluation of a team that reads; `about` [D, 3] int64: entity, role, movement of each sentence."""
         super().__init__(world, policy, self.readings)
         self._about = about
 
@@ -98,12 +92,7 @@ def evaluate(config: MessengerRunConfig, stage: int, policy: TeamPolicy) -> Test
 
 
 def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table of training and test games of all stages, or none for results without readings.
-
-    Args:
-        results: lines of a run.
-        caption: title of its tables in results.jsonl.
-    """
+    """One table of training and test games of all stages, or none for results without readings."""
     title = f"{caption}: attention of sprites to sentences"
     cells = game_tables(results, caption, title, tuple(GIVEN_ROLES))
     if not cells:

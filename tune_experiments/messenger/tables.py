@@ -89,12 +89,7 @@ def _title(caption: str, stage: int) -> str:
 
 
 def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table of training and test games of all stages, or none for older results without endings.
-
-    Args:
-        results: lines of a run.
-        caption: title of its tables in results.jsonl.
-    """
+    """One table of training and test games of all stages, or none for older results without endings."""
     title = f"{caption}: causes of lost games"
     cells = game_tables(results, caption, title, _OF_ENDINGS)
     if not {cell.metric for cell in cells} & set(ENDINGS):
@@ -104,14 +99,7 @@ def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:
-    """Cells of a table over training and test games of all stages, with the true manual.
-
-    Args:
-        results: lines of a run.
-        caption: title of the run's tables in results.jsonl.
-        title: title of the new table.
-        metrics: names of the metrics that it shows.
-    """
+    """Cells of a table, `title`, over training and test games of all stages, with the true manual."""
     mine = [line for line in results if line.table == caption and line.metric in metrics and line.method != RANDOM]
     plain = [line for line in mine if not line.condition_and_stage[0]]
     shown = [(line, _WORLD.fullmatch(line.world)) for line in plain]

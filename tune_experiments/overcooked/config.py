@@ -134,11 +134,7 @@ class OvercookedConfig(
 
 
 def check_widths(network: GridCnnConfig) -> None:
-    """Check the widths of the network.
-
-    Raises:
-        UserError: no layers, a width below 1 or an even kernel.
-    """
+    """Check that there are layers, widths of at least 1 and an odd kernel, else raise UserError."""
     for name in ("channels", "hidden_sizes"):
         widths = getattr(network, name)
         if not widths or min(widths) < 1:
@@ -150,14 +146,7 @@ def check_widths(network: GridCnnConfig) -> None:
 
 
 def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> Overcooked:
-    """Kitchens of a run, without shaping unless `changes` says so.
-
-    Args:
-        config: layout and horizon.
-        num_worlds: B.
-        first_world: number of the first one.
-        changes: further arguments of the world.
-    """
+    """Kitchens of a run, without shaping unless `changes`, further arguments of the world, say so."""
     world = make("overcooked-v0", num_worlds, first_world=first_world, **world_arguments(config) | changes)
     assert isinstance(world, Overcooked)
     return world

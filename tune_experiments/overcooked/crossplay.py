@@ -70,13 +70,10 @@ class Matrix:
 def load_teams(
     runs: Sequence[Path], kitchens: Kitchens, methods: Sequence[str] = (), kitchen: str = ""
 ) -> dict[str, LoadedPolicy]:
-    """All trained teams of some runs, by unique names.
+    """All trained teams of some runs or single trials, by unique names.
 
-    Args:
-        runs: run folders, or folders of single trials, such as the best of a search.
-        kitchens: experiments whose teams can be paired, and a team's kitchen.
-        methods: names of the methods; all by default.
-        kitchen: kitchen of the pairs, for runs of several kitchens; by default that of all teams.
+    `kitchens` are the experiments whose teams can be paired. Without `methods` all are loaded; `kitchen` is that of the
+    pairs, by default that of all teams.
 
     Raises:
         UserError: another experiment, several kitchens, or fewer than two teams.
@@ -109,8 +106,7 @@ def load_teams(
 def distinct_names(folders: Sequence[Path]) -> list[str]:
     """Names of runs and trials; if two are equal, with the folder around a run, or the run of a trial, in front.
 
-    Raises:
-        UserError: two names are still equal.
+    A UserError if two names are still equal.
     """
     names = [folder.name for folder in folders]
     if len(set(names)) < len(names):
@@ -155,11 +151,7 @@ class StoredTrial:
 
 
 def find_trials(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
-    """All trials of a run; a trial's own folder is a run of its own.
-
-    Raises:
-        UserError: no run, or one of another experiment.
-    """
+    """All trials of a run, or a trial's own folder; a UserError if it is no run, or one of another experiment."""
     run = in_package(run)
     if (run / CHECKPOINTS).is_dir():
         loaded = load_policy(run)
@@ -179,14 +171,7 @@ def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> Non
 
 
 def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet: Meet) -> Matrix:
-    """The matrix of all pairs in both orders.
-
-    Args:
-        teams: name -> team, all of one kitchen.
-        layout: the kitchen.
-        episodes: number of episodes of each pair.
-        meet: function that plays a pair.
-    """
+    """The matrix of all pairs of teams of one kitchen in both orders; `meet` plays a pair."""
     names = tuple(teams)
     values = {metric: np.zeros((len(names), len(names))) for metric in METRICS}
     results: list[Result] = []
@@ -202,11 +187,7 @@ def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet
 def play_pair(
     config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int, seed: int = EVALUATION_SEED
 ) -> Episodes:
-    """Episodes of one team's chef 0 with another's chef 1, with the game's own actions.
-
-    Returns:
-        as for `play_team`.
-    """
+    """Episodes of one team's chef 0 with another's chef 1, with the game's own actions, as for `play_team`."""
     return play_team(make_world(config, episodes), MixedTeam([first, second]), seed=seed)
 
 
@@ -234,12 +215,8 @@ class MixedTeam(TeamPolicy):
     def __init__(self, teams: Sequence[TeamPolicy], unknown: Sequence[Collection[str]] | None = None) -> None:
         """Take one team for each agent, in the order of the agents.
 
-        Args:
-            teams: team of each agent.
-            unknown: for each team, observation keys that it was not trained with; by default none.
-
-        Raises:
-            ValueError: another number of teams than agents, or a team with memory.
+        `unknown` are, for each team, observation keys that it was not trained with. A ValueError for another number of
+        teams than agents, or a team with memory.
         """
         first = teams[0]
         super().__init__(first.network, first.policy_head, first.value_head)
@@ -251,11 +228,7 @@ class MixedTeam(TeamPolicy):
         self._unknown = unknown or [()] * len(teams)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Row i of team i's policy and values; arguments and shapes as `TeamPolicy.forward` has them.
-
-        Raises:
-            ValueError: a team whose agents are not independent.
-        """
+        """Row i of team i's policy and values; a ValueError for a team whose agents are not independent."""
         outputs = [
             team({key: value for key, value in obs.items() if key not in unknown}, state, is_first)
             for team, unknown in zip(self.teams, self._unknown, strict=True)

@@ -24,11 +24,7 @@ _CELL = 0.6  # inches
 
 
 def check_out(out: Path) -> None:
-    """Check that a folder holds nothing but a report.
-
-    Raises:
-        UserError: the folder holds other files.
-    """
+    """Check that a folder holds nothing but a report, else raise UserError."""
     if not (out / REPORT).exists():
         check_for_other_files(out)
 

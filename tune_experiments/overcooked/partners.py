@@ -37,17 +37,10 @@ class KitchenWithPartners(Overcooked):
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, partners: Sequence[TeamPolicy], **arguments: Any
     ) -> None:
-        """Prepare the worlds.
+        """Prepare the worlds; a ValueError without partners.
 
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            partners: K teams without memory on the kitchen's observations and actions; they act where networks of this
-            process run.
-            arguments: arguments of `Overcooked`.
-
-        Raises:
-            ValueError: no partners.
+        `partners` are K teams without memory on the kitchen's observations and actions; they act where networks of this
+        process run.
         """
         super().__init__(num_worlds, first_world, **arguments)
         if not partners:
@@ -122,11 +115,7 @@ class KitchenWithMixture(KitchenWithPartners):
         mixture: Mixture,
         **arguments: Any,
     ) -> None:
-        """Prepare the worlds; arguments as for `KitchenWithPartners`, and one weight for each partner.
-
-        Raises:
-            ValueError: no partners, or another number of weights.
-        """
+        """Prepare the worlds, with one weight for each partner, else raise ValueError."""
         if len(mixture.weights) != len(partners):
             raise ValueError(f"{len(partners)} partners need as many weights, got {len(mixture.weights)}")
         self._mixture = mixture

@@ -43,23 +43,14 @@ _REWARD = "valid/reward"
 
 @dataclass(frozen=True)
 class Partner:
-    """A member of the population.
-
-    Attributes:
-        name: trial and env steps of the checkpoint.
-        team: frozen policy.
-    """
+    """A member of the population: its name, trial and env steps of the checkpoint, and its frozen team."""
 
     name: str
     team: TeamPolicy
 
 
 def load_population(config: OvercookedConfig) -> list[Partner]:
-    """All partners of a run that names its population.
-
-    Raises:
-        UserError: none is named, or it has no team for this kitchen.
-    """
+    """All partners of a run; a UserError if no population is named, or it has no team for this kitchen."""
     if not config.population:
         raise UserError(
             "method fcp needs partners: name them with --population RUN, a run of this experiment with "
@@ -97,11 +88,7 @@ def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
 
 
 def halfway(rewards: dict[int, float]) -> int:
-    """Env steps with the reward nearest to half of the last, the earliest of several; if possible not the last.
-
-    Args:
-        rewards: env steps -> reward.
-    """
+    """Env steps with the reward nearest to half of the last, the earliest of several, if possible not the last."""
     last = max(rewards)
     others = sorted(rewards.keys() - {last}) or [last]
     return min(others, key=lambda moment: abs(rewards[moment] - rewards[last] / 2))
@@ -204,11 +191,7 @@ METHODS = {
 
 
 def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
-    """One of `METHODS` with one seed.
-
-    Raises:
-        UserError: there is no such method.
-    """
+    """One of `METHODS` with one seed; a UserError for another method."""
     if method not in METHODS:
         raise UserError(f"--methods must be some of {', '.join(METHODS)}, not {method!r}")
     return make_plan(config, METHODS[method], seed)

@@ -33,13 +33,7 @@ class Cloning(SupervisedStage):
     """Supervised learning of decisions with the `Algorithm` interface."""
 
     def __init__(self, config: RedConfig, is_distillation: bool, plan: TrialPlan) -> None:
-        """Build the team.
-
-        Args:
-            config: configuration of the run.
-            is_distillation: whether half of the decisions are of own won games.
-            plan: plan of this stage.
-        """
+        """Build the team; in a distillation half of the decisions are of own won games."""
         super().__init__(plan)
         self._config, self._is_distillation = config, is_distillation
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=config.cloning.learning_rate)
@@ -118,16 +112,11 @@ def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Generator) -> Tensor:
-    """The rows of one epoch, [D]: each once, or sampled with higher shares of rare commands.
+    """The rows of one epoch, [D]: with power 1 each once, else sampled with higher shares of rare commands.
 
     A script builds in one decision of 200, and a team that has not learned to build trains no army. With power 0.5 this
     is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5, with
     replacement. A joint decision has the kind of its rarest command.
-
-    Args:
-        decisions: D of them.
-        frequency_power: 1 for each row once.
-        generator: random number generator.
     """
     if frequency_power == 1:
         return torch.randperm(len(decisions), generator=generator)

@@ -119,17 +119,9 @@ class CommandedRts(MiniRts):
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, commander: str = "none", share: float = 1.0, **game: Any
     ) -> None:
-        """Prepare the worlds.
+        """Prepare the worlds, with one of `COMMANDERS` or `NARRATED`, else raise ValueError.
 
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            commander: one of `COMMANDERS`, or `NARRATED`.
-            share: share of decisions at which the commander `random` speaks.
-            game: further arguments of `MiniRts`.
-
-        Raises:
-            ValueError: no such commander, or an argument of the game out of range.
+        `share` is the share of decisions at which the commander `random` speaks; `game` are arguments of `MiniRts`.
         """
         if commander not in (*COMMANDERS, NARRATED):
             raise ValueError(f"commander must be one of {', '.join(COMMANDERS)}, got {commander!r}")
@@ -144,13 +136,9 @@ class CommandedRts(MiniRts):
         self.text_tables = {ROWS: "phrases"}
 
     def tell(self, world: int, agent: int, phrase: str, decision: int | None = None) -> None:
-        """Give an agent an instruction, unless it is its latest one.
+        """Give an agent an instruction, one of `PHRASES` or "", unless it is its latest one.
 
-        Args:
-            world: number of the world.
-            agent: number of the agent.
-            phrase: one of `PHRASES`, or "".
-            decision: at which it is given; by default the present one.
+        By default it is given at the present decision.
         """
         given, at = self.state["instructions"][world, agent], self.state["instructed_at"][world, agent]
         row = TEXTS.index(phrase)

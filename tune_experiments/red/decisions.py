@@ -45,12 +45,7 @@ _TRIES = 6
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of a team.
-
-    Attributes:
-        obs: name -> [D, N, ...].
-        actions: factor -> [D, N] int64.
-    """
+    """Decisions of a team: observations, name -> [D, N, ...], and actions, factor -> [D, N] int64."""
 
     obs: Arrays
     actions: Arrays
@@ -70,13 +65,7 @@ class Decisions:
 
 
 def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions:
-    """Decisions of medium scripts of every type, with their commands.
-
-    Args:
-        config: configuration of the run.
-        seed: seed of games, aims and silence.
-        frames: number of decisions.
-    """
+    """So many decisions (`frames`) of medium scripts of every type, with their commands."""
     settings = config.cloning
     world = make_world(config, settings.worlds, FIRST_SCRIPT_WORLD, NARRATED, actions="per_unit")
     world.reset(seed)
@@ -97,13 +86,7 @@ def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions
 
 
 def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decisions | None:
-    """Decisions of games that a team wins without commands; None if it wins none.
-
-    Args:
-        config: configuration of the run.
-        policy: the team.
-        seed: seed of the games.
-    """
+    """Decisions of games that a team wins without commands; None if it wins none."""
     settings, played, won = config.cloning, 0, 0
     world = make_world(config, settings.worlds, FIRST_OWN_WORLD, "none")
     collector = Collector(world, policy, _FRAGMENT, needs_values=False)
@@ -169,12 +152,7 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
 
 
 def describe_aim(command: Array, is_peasant: bool) -> str:
-    """The template for a command; "" if there is none.
-
-    Args:
-        command: [7] int, numbers of `UNIT_FACTORS`.
-        is_peasant: whether it is for a peasant.
-    """
+    """The template for a command [7] int, by `UNIT_FACTORS`, to a peasant or another unit; "" if there is none."""
     kind = int(command[0])
     if kind in (C_UNIT, C_BUILDING):
         return ASKING.get(int(command[3 if kind == C_UNIT else 4]), "")

@@ -40,13 +40,9 @@ FIGHTERS = 5
 
 
 def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -> Episodes:
-    """Whole games of scripted executors under a commander, one in each world; the metrics of `METRICS`, [K] each.
+    """Whole games of scripted executors under a commander, one in each of K worlds: the metrics of `METRICS`, [K] each.
 
-    Args:
-        config: configuration of the run.
-        commander: one of `COMMANDERS`.
-        episodes: K.
-        seed: as for a trained team, in the same games.
+    With the same seed a trained team plays the same games.
     """
     with closing(make_world(config, episodes, commander=commander, actions="per_unit")) as world:
         world.reset(seed)
@@ -71,12 +67,7 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
 
 
 def unit_commands(phrase: str, view: Arrays) -> Array:
-    """Commands of an agent's units, [50, 7] int32 as `commands_for` gives them.
-
-    Args:
-        phrase: its command, one of `PHRASES`, or "".
-        view: what it observes.
-    """
+    """Commands of an agent's units for a phrase or "", [50, 7] int32 as `commands_for` gives them."""
     table = commands_for(phrase, view)
     fighters = int((view["owned"] & np.isin(view["own_type"], ARMY)).sum())
     for beside in (MINE, ATTACK) if fighters >= FIGHTERS else (MINE,):
@@ -87,13 +78,7 @@ def unit_commands(phrase: str, view: Arrays) -> Array:
 
 
 def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
-    """Commands of all agents of a world, [N, 50, 7].
-
-    Args:
-        seen: the game's own observations, name -> [B, N, ...].
-        index: number of the world.
-        words: each agent's command, as for `unit_commands`.
-    """
+    """Commands of all agents of a world, [N, 50, 7], from the game's own observations, name -> [B, N, ...]."""
     return np.stack(
         [
             unit_commands(phrase, {name: value[index, agent] for name, value in seen.items()})
@@ -157,12 +142,7 @@ def play(config: RedConfig, policy: TeamPolicy, commander: str, episodes: int, s
 
 
 def learning_rate(config: RedConfig, first_update: int) -> Schedule:
-    """Learning rate of a round that begins after so many updates: up in the warm-up, then down to 0.
-
-    Args:
-        config: configuration of the run.
-        first_update: updates of the rounds before.
-    """
+    """Learning rate of a round that begins after so many updates: up in the warm-up, then down to 0."""
     total = config.iterations * config.updates
     top = config.learner.warm_up_share * total
     knots, rates = [0.0, top, float(total)], [0.0, config.learner.peak_learning_rate, 0.0]

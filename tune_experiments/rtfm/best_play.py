@@ -54,14 +54,8 @@ def random_layouts(size: int, count: int) -> Layout:
 def solve(size: int, items: np.ndarray, winning: int, max_episode_steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Probability of meeting the dragon with one of the first `winning` items, and the moves that reach it.
 
-    Args:
-        size: side of the room in cells.
-        items: [K, 3], cells of the items at the start.
-        winning: number of winning items.
-        max_episode_steps: number of moves of the agent.
-
-    Returns:
-        [K, bags, C, C] by bag (0 is the start's), agent's and dragon's place; float64, and int64 moves.
+    `items` [K, 3] are cells of the items at the start. Returns [K, bags, C, C] by bag (0 is the start's), agent's and
+    dragon's place; float64, and int64 moves.
     """
     target, walks = _target(size), _walks(size)
     bags = all_bags()

@@ -42,13 +42,9 @@ TEST_SEED, VALIDATION_SEED = 84, 86
 def evaluate(
     config: RunConfig, policy: TeamPolicy, is_greedy: bool = True, played: dict[str, Changes] | None = None
 ) -> Tests:
-    """`SPLIT_SIZExSIZE`, with right or wrong documents, of each column -> episodes, then the references.
+    """Episodes of each column (`played`, by default `columns`: name -> arguments of its worlds), then the references.
 
-    Args:
-        config: configuration of the run.
-        policy: policy that acts.
-        is_greedy: whether to test greedily; False samples, for random play.
-        played: column -> arguments of its worlds; None for `columns`.
+    Random play is tested with `is_greedy` False.
     """
     played = columns(config) if played is None else played
     found = {as_tested(name): play_both(config, policy, name, changes, is_greedy) for name, changes in played.items()}

@@ -38,14 +38,7 @@ MATCHING_NOTE = (
 def matching_plan(
     config: MatchingRunConfig, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()
 ) -> TrialPlan:
-    """A method with one seed.
-
-    Args:
-        config: configuration of the run.
-        row: the reader, or an ablation.
-        seed: seed of the initial weights.
-        extra_losses: losses in addition to the method's.
-    """
+    """Plan of the reader, or of an ablation, with one seed and perhaps further losses."""
     from rl_models.losses.mention_contrast import MentionContrast
     from tune_experiments.rtfm.trials import plan as plan_one
 
@@ -65,15 +58,9 @@ def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
 def check_unused_flags(
     config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]
 ) -> None:
-    """Check that a run with only the mention-matching reader's methods changes no unused setting.
+    """Check that a run with only the mention-matching reader's methods changes no unused setting, else raise UserError.
 
-    Args:
-        config: configuration of the run.
-        presets: presets of the experiment; their values are always accepted.
-        flags: dotted path of an unused setting -> the flag to use instead.
-
-    Raises:
-        UserError: an unused setting differs from all presets.
+    Values of `presets` are always accepted; `flags` are dotted path of an unused setting -> the flag to use instead.
     """
     for path, flag in flags.items():
         if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:

@@ -44,12 +44,7 @@ class Page:
 
 
 def frames_with_lines(moments: Sequence[Moment], cell_pixels: int) -> list[np.ndarray]:
-    """One frame a moment, [H, W, 3] uint8, all of one size.
-
-    Args:
-        moments: moments of an episode.
-        cell_pixels: side of a cell in their images, whose rooms are in the upper left corner.
-    """
+    """One frame a moment, [H, W, 3] uint8, of one size; in its image the room is in the upper left corner."""
     return [_frame(moment, cell_pixels) for moment in moments]
 
 
@@ -100,14 +95,7 @@ def _word_boxes(words: Sequence[str], first_top: float) -> list[tuple[int, int, 
 
 
 def _draw_mention(pen: ImageDraw.ImageDraw, mention: Mention, page: Page, room: tuple[int, int]) -> None:
-    """Rings a thing, underlines the words that mention it, and joins them.
-
-    Args:
-        pen: pen of an image with transparency, of the room and the page to its right.
-        mention: a thing or the goal.
-        page: the text.
-        room: width of the room and side of its cells, in pixels.
-    """
+    """Rings a thing, underlines the words that mention it, and joins them; `room`: width and cell side in pixels."""
     colour, (width, side) = _colour(mention), room
     start = (width + page.goal[0] - _SPACE, page.goal[1])
     if mention.cell is not None:

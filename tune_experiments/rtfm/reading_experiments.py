@@ -109,11 +109,7 @@ class ReadingExperiment(Experiment[Run]):
 
 
 class ReadingInStages(ReadingExperiment[CurriculumConfig]):
-    """One table on the full game, after curricula of simpler games.
-
-    Attributes:
-        transfers: method -> game -> win rate in the paper.
-    """
+    """One table after curricula of simpler games; `transfers` are method -> game -> win rate in the paper."""
 
     transfers: PaperNumbers
 

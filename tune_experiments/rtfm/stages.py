@@ -131,13 +131,7 @@ _ONE_SPLIT = "test"
 
 
 def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
-    """One table.
-
-    Args:
-        results: lines of a run.
-        caption: results in the table.
-        paper: method -> column -> win rate in the paper.
-    """
+    """Table of win rates, beside those of the paper (method -> column -> win rate)."""
     lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
     names = {line: _column(line) for line in lines if line.method not in REFERENCES}
     columns = tuple(dict.fromkeys(names.values()))
@@ -146,10 +140,7 @@ def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers 
 
 
 def of_last_games(results: Sequence[Result]) -> list[Result]:
-    """Results of finished curricula; those of simpler games are in `transfer_table`.
-
-    The name of the full game's own stage is removed.
-    """
+    """Results of finished curricula, without the name of the full game's own stage."""
     kept = []
     for line in results:
         condition, stage = line.condition_and_stage
@@ -161,13 +152,7 @@ def of_last_games(results: Sequence[Result]) -> list[Result]:
 
 
 def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
-    """Win rates on training assignments by previous stages (rows) and next game (columns).
-
-    Args:
-        results: lines of a run.
-        caption: results in the table.
-        paper: method -> game -> win rate in the paper.
-    """
+    """Win rates on training assignments by previous stages (rows) and next game (columns), beside the paper's."""
     title = f"{caption}: stage by stage"
     cells = [dataclasses.replace(cell, table=title) for cell in transfers([r for r in results if r.table == caption])]
     games = {cell.metric for cell in cells}

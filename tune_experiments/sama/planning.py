@@ -59,11 +59,7 @@ def record_folder(model: ModelSettings) -> Path:
 
 @contextlib.contextmanager
 def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
-    """Context in which all trials of a run that Ray trains share one endpoint.
-
-    Raises:
-        UserError: The endpoint cannot be opened on the cluster.
-    """
+    """Context in which all trials of a run share one endpoint; a UserError if the cluster cannot open it."""
     if config.planner != "openai" or not _ray_runs():  # a run without Ray is one process, with its own endpoint
         yield
         return
@@ -123,13 +119,7 @@ _RETRIES_APART = 1_000_000_000
 
 
 def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
-    """The configured planner.
-
-    Args:
-        config: Configuration of the run.
-        task: Task, such as a kitchen.
-        seed: Seed of a noisy planner's errors.
-        trial_folder: Folder of the trial's written manual.
+    """The planner of a task, such as a kitchen; the seed is that of a noisy planner's errors.
 
     Raises:
         InputError: The endpoint or its record cannot be used, or the model cannot score.
@@ -153,11 +143,7 @@ def game_code(source: Path) -> CodeIndex:
 
 
 def check_planner(config: PlannerConfig) -> None:
-    """Check the planner without calling it.
-
-    Raises:
-        InputError: A missing package or key of the endpoint, record, paper, or model.
-    """
+    """Check the package and key of the endpoint, the record, the paper, or the model, without calling it."""
     if config.manual:
         _read_paper(config)
     if config.planner == "openai":
@@ -175,12 +161,7 @@ def make_planning_loop(
 ) -> PlanningLoop:
     """Planning loop of the configured planner; arguments as for `make_planner`.
 
-    Args:
-        config: Configuration of the run.
-        task: Task, such as a kitchen.
-        seed: Seed of errors and random commands.
-        trial_folder: Folder of the trial's written manual.
-        visited: Collects the states in which plans are made.
+    `seed` is also that of random commands; `visited` collects the states in which plans are made.
     """
     planner = make_planner(config, task, seed, trial_folder)
     commander = None
@@ -285,11 +266,7 @@ def _prepare_manual(config: PlannerConfig, caller: Caller, domain: GameDomain, t
 
 
 def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:
-    """Rules and map of a task's game; the game's own without a trial.
-
-    Raises:
-        UserError: The trial's written manual is missing.
-    """
+    """Rules and map of a task's game; the game's own without a trial. A UserError if the trial's manual is missing."""
     domain, path = config.domain(task), _manual_path(config, trial_folder)
     if path is None:
         return domain.manual

@@ -75,10 +75,7 @@ class PlayAdapter(ABC, Generic[Env]):
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
         """Environments whose episodes end with the last env step, [B] bool.
 
-        Args:
-            done: [B] bool, terminated or truncated.
-            is_playing: [B] bool, environments whose episodes had not ended before.
-            played: [B] int, env steps of the episodes so far, undone ones included.
+        `done`: terminated or truncated; `is_playing`: not over before; `played`: env steps, with undone ones; [B] each.
         """
 
     @abstractmethod
@@ -100,17 +97,10 @@ class PlayAdapter(ABC, Generic[Env]):
 
 
 class PlannedPlay:
-    """One episode in each of B environments.
+    """One episode in each of B environments, in rounds of `min_round_steps` to `round_steps` env steps.
 
     It counts `rounds` that were judged, `reached_rounds` in which all sub-goals were reached, `idle_rounds` in which
     nothing changed (never reached), and undone env steps, for adapters that name these metrics.
-
-    Args:
-        game: Adapter of the environments.
-        executor: Acts for all agents.
-        loop: Plans and reflects.
-        round_steps: Largest number of env steps of a round.
-        min_round_steps: Smallest number of env steps of a round.
     """
 
     def __init__(
@@ -203,11 +193,7 @@ def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
 
 
 class TeamWithSeed(TeamPolicy):
-    """A team with the seed of its trial, which its tests use for games, planner errors and random commands.
-
-    Attributes:
-        seed: seed of the trial.
-    """
+    """A team with the `seed` of its trial, which its tests use for games, planner errors and random commands."""
 
     def __init__(self, team: TeamPolicy, seed: int) -> None:
         super().__init__(team.network, team.policy_head, team.value_head)

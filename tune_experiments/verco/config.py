@@ -243,13 +243,7 @@ def _check_team(config: VercoConfig) -> None:
 
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:
-    """Kitchens of a run.
-
-    Args:
-        config: task and horizon.
-        num_worlds: B.
-        first_world: number of the first one.
-    """
+    """Kitchens of a run."""
     return make_kitchens(config.task, num_worlds, first_world, **config.changes)
 
 

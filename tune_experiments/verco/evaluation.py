@@ -43,10 +43,7 @@ Act = Callable[[Arrays], Array]
 def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
     """Results for the table: the team, its ablations, and baselines without training.
 
-    Args:
-        config: configuration of the run.
-        policy: the team.
-        trial_folder: folder with the record of calls to a chat model, for costs.
+    The trial's folder has the record of calls to a chat model, for costs.
     """
     own = play_team(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}

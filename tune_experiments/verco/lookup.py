@@ -106,14 +106,9 @@ def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None
 
 
 def met_prompts(world: Salad, env_steps: int, error: float) -> set[str]:
-    """All prompts of rollouts of scripted cooks with the teacher's messages.
+    """Prompts of messages, and of actions without and with the teacher's messages, in rollouts of scripted cooks.
 
-    Prompts of messages, and of actions without and with messages.
-
-    Args:
-        world: kitchens with text; they are reset.
-        env_steps: number of env steps of each.
-        error: share of decisions that are random.
+    A share `error` of the decisions is random; the kitchens are reset.
     """
     narrator, cooks, chance = Narrator(world), ScriptedCooks(world), np.random.default_rng(_PROBE_SEED)
     seen, met = world.reset(_PROBE_SEED), set[str]()

@@ -188,11 +188,7 @@ def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
 
 
 def save_model(config: VercoConfig, method: str, folder: Path) -> None:
-    """Copy the small model into a trial's folder.
-
-    Raises:
-        UserError: it cannot be trained or written.
-    """
+    """Copy the small model into a trial's folder; a UserError if it cannot be trained or written."""
     if config.model or not METHODS[method].has_language_model:
         return
     try:
@@ -203,11 +199,7 @@ def save_model(config: VercoConfig, method: str, folder: Path) -> None:
 
 
 def export(loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
-    """Write a team's adapters in peft's format, a folder each; `--team.adapters` and peft read them.
-
-    Raises:
-        UserError: the team has none.
-    """
+    """Write a team's adapters in peft's format, a folder each, for `--team.adapters`; a UserError without any."""
     network = loaded.policy.network
     if not isinstance(network, LanguageNetwork):
         raise UserError(f"{loaded.method} has no language model, so there are no adapters to export")

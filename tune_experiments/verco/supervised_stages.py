@@ -89,13 +89,9 @@ def _read_kitchens(settings: CorpusSettings) -> Iterator[Salad]:
 
 
 def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher | None = None) -> list[Pair]:
-    """Prompts and the teacher's messages, from one round of rollouts of scripted cooks.
+    """Prompts and messages of the teacher, by default the scripted one, from a round of rollouts of scripted cooks.
 
-    Args:
-        config: task and settings of the warm start.
-        seed: seed of the run.
-        number: number of the round, from 0.
-        teacher: teacher; by default the scripted one.
+    Rounds have a `number`, from 0; `seed` is the run's.
     """
     settings = config.warm_start
     world = _make_round_world(config, number)
@@ -106,15 +102,7 @@ def message_pairs(config: VercoConfig, seed: int, number: int, teacher: Teacher 
 def message_pairs_of_policy(
     config: VercoConfig, policy: TeamPolicy, seed: int, number: int, teacher: Teacher | None = None
 ) -> list[Pair]:
-    """The same from rollouts of a team, with the messages of its present adapter.
-
-    Args:
-        config: as above.
-        policy: policy that acts.
-        seed: as above.
-        number: as above.
-        teacher: as above.
-    """
+    """The same from rollouts of a team, with the messages of its present adapter."""
     world = _make_round_world(config, number)
     narrator, collector = Narrator(world), Collector(world, policy, fragment_length=1, needs_values=False)
     collector.reset(seed)
@@ -142,13 +130,7 @@ class MessageWarmStart(SupervisedStage):
     """
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
-        """Build the team.
-
-        Args:
-            config: configuration of the warm start and distillation.
-            trial_folder: folder for the record of a chat model.
-            plan: plan of this stage.
-        """
+        """Build the team; the record of a chat model is in the trial's folder."""
         super().__init__(plan)
         self._config = config
         network = self._policy.network

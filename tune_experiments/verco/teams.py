@@ -36,17 +36,10 @@ def language_policy(
     heard: Heard = "messages",
     normalisation: Normalisation | None = None,
 ) -> TeamPolicy:
-    """Two cooks on one language model.
+    """Two cooks on one language model, a small one from the trial's folder; a UserError if it cannot be loaded.
 
-    Args:
-        config: configuration of the run.
-        seed: seed of the initial weights.
-        trial_folder: folder of the small model.
-        heard: messages that agents receive, as in `MessageSettings`.
-        normalisation: divisor of an action's log-probability; None: the run's.
-
-    Raises:
-        UserError: the model cannot be loaded.
+    `heard` is as in `MessageSettings`; `normalisation` is the divisor of an action's log-probability, or None for the
+    run's.
     """
     team = config.language_team(trial_folder)
     messages = dataclasses.replace(team.messages, heard=heard)
@@ -76,14 +69,7 @@ class TaughtSalad(Salad):
     """The same game with one more observation: token ids of the teacher's message for every agent."""
 
     def __init__(self, num_worlds: int, first_world: int, ids: dict[str, Array], **arguments: Any) -> None:
-        """Prepare the worlds.
-
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            ids: token ids [L] of every message of the teacher's grammar.
-            arguments: arguments of the world.
-        """
+        """Prepare the worlds; `ids` are the token ids [L] of every message of the teacher's grammar."""
         self._ids = ids
         super().__init__(num_worlds, first_world, **arguments)
 

@@ -81,11 +81,7 @@ METHODS = {
 
 
 def check(config: VercoConfig) -> None:
-    """Check the chat model, its record and the chat template of a run.
-
-    Raises:
-        UserError: a missing or unused setting.
-    """
+    """Check the chat model, its record and the chat template of a run, else raise UserError."""
     rows = [METHODS[method] for method in config.methods if method in METHODS]
     if config.team.language.chat_template and any(row.has_language_model for row in rows):
         _check_chat_template(config)
@@ -112,11 +108,7 @@ def _check_chat_template(config: VercoConfig) -> None:
 
 
 def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """One of `METHODS` with one seed; `trial_folder` as for `Experiment.plan`.
-
-    Raises:
-        UserError: there is no such method.
-    """
+    """One of `METHODS` with one seed; arguments of `Experiment.plan`. A UserError for another method."""
     if method not in METHODS:
         raise UserError(f"--methods must be some of {', '.join(METHODS)}, not {method!r}")
     row = METHODS[method]

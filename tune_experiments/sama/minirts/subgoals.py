@@ -269,10 +269,7 @@ _TESTS = {
 
 
 def reward_code(one: Subgoal) -> str:
-    """The test as Python over `as_json`, in the form of a language model's reply.
-
-    It only runs in the sandbox.
-    """
+    """The test as Python over `as_json`, in the form of a language model's reply; it only runs in the sandbox."""
     if one.made != NO_TYPE:
         name = type_word(one.made)
         return _CODE.format(test=f'now["team"]["{name}"] - was["team"]["{name}"] >= 1')

@@ -78,11 +78,7 @@ def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
 
 
 def check_team(config: RtsConfig) -> None:
-    """Check that a team fits the game and the number of agents.
-
-    Raises:
-        UserError: The team does not fit.
-    """
+    """Check that a team fits the game and the number of agents, else raise UserError."""
     for method in filter(is_learned, config.methods):
         found = load_policy(config.team)
         if found.experiment.name != _TEAM_OF:
@@ -173,19 +169,9 @@ def planned(
     watch: Watch | None = None,
     trial_folder: Path | None = None,
 ) -> Episodes:
-    """Games with the configured planner.
+    """Games with the configured planner: metrics of `PlannedPlay.run` and `planning_metrics`.
 
-    Args:
-        config: Planner, reflections and limits.
-        method: Method of the team.
-        policy: The team.
-        seed: Seed of the games and of the planner's errors.
-        episodes: B, in parallel; 0 for the number of test episodes.
-        watch: Observer.
-        trial_folder: Folder of the trial's written manual.
-
-    Returns:
-        Metrics of `PlannedPlay.run` and `planning_metrics`.
+    `seed` is that of the games and of the planner's errors; there are `episodes` games, by default the number of tests.
     """
     worlds, task = episodes or config.test_episodes, str(team_size(method))
     loop = make_planning_loop(config, task, seed, trial_folder)

@@ -116,11 +116,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """Episodes with the planner, its goals and reflections; without planner the game itself.
-
-        Raises:
-            UserError: chefs are scripted.
-        """
+        """Episodes with the planner, its goals and reflections, or without; a UserError for scripted chefs."""
         row = split_method(loaded.method)[0]
         if row == SCRIPTED:
             raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")

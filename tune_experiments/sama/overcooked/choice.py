@@ -26,10 +26,7 @@ _TURNS = 2
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
-    """All compatible combinations of sub-goals, one for each chef, the best first; ties by the order of sub-goals.
-
-    Those of a given `goal` come first.
-    """
+    """All compatible combinations of sub-goals, one a chef, the best first, those of a given `goal` before others."""
     emptied = frozenset(scene.ways.pots)
     options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]
     found = []

@@ -91,18 +91,9 @@ def planned_episodes(
     trial_folder: Path | None = None,
     watch: Watch | None = None,
 ) -> Episodes:
-    """Episodes with the configured planner.
+    """Episodes with the configured planner: metrics of `KitchenPlay` and `planning_metrics`, [episodes] each.
 
-    Args:
-        config: Planner, reflections and limits.
-        method: Method and kitchen.
-        team: The chefs; None for scripted ones.
-        episodes: B, in parallel.
-        trial_folder: Folder of the trial's written manual.
-        watch: Observer.
-
-    Returns:
-        Metrics of `KitchenPlay` and `planning_metrics`.
+    `method` is a method and its kitchen; without a `team` chefs are scripted.
     """
     row, layout = split_method(method)
     loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)

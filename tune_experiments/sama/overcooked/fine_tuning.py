@@ -38,11 +38,7 @@ _MET, _PAIRS, _STEPS = "met", "pairs", "steps"
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments of `Experiment.plan`.
-
-    Raises:
-        UserError: An unknown method.
-    """
+    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments of `Experiment.plan`."""
     first = trials.plan(config, method, seed, trial_folder)
     row, _ = split_method(method)
     if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, SCRIPTED):
@@ -79,10 +75,7 @@ def fine_tuning_settings(config: SamaConfig) -> SamaConfig:
 def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
 ) -> tuple[list[Pair], int]:
-    """Visited states with the commands in them, and the env steps of these episodes, undone ones included.
-
-    Equal seeds give equal episodes.
-    """
+    """Visited states with the commands in them, and the env steps of these episodes; equal seeds give equal ones."""
     met = SubgoalData()
     loop = make_planning_loop(config, split_method(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team)  # sampled, because equal episodes visit the same states

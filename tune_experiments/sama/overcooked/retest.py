@@ -34,15 +34,9 @@ _OWN = {RESULTS_FILE, TABLE_FILE, TRANSCRIPTS, KIND}
 
 
 def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
-    """Teams of the finished trials of a run, in the order of its table.
+    """Teams of the finished trials of a run of sama_overcooked or sama_ablations, in the order of its table.
 
-    Args:
-        run: Run folder of sama_overcooked or sama_ablations; other trials may still train.
-        methods: Methods to load; all by default.
-        tasks: Kitchens to load; all by default.
-
-    Raises:
-        UserError: No such run folder, or no such team in it.
+    Without `methods` or `tasks` all are loaded. A UserError if there is no such run, or no such team in it.
     """
     experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
     if not isinstance(config, SamaConfig):
@@ -60,16 +54,10 @@ def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()
 
 
 def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mapping[str, Any], out: Path) -> list[Result]:
-    """Test a team and write its rows and transcripts; rows of an earlier test of the same kind are replaced.
+    """Test a team with changed fields of its configuration, and write its rows and transcripts into `out`.
 
-    Args:
-        experiment: Experiment whose tests are made.
-        team: Team to test.
-        changes: Fields of the team's configuration with other values in this test.
-        out: Folder of the results.
-
-    Raises:
-        UserError: A planner that cannot answer, or a folder with tests of another kind.
+    Rows of an earlier test of the same kind are replaced. A UserError if the planner cannot answer, or if `out` holds
+    tests of another kind.
     """
     config = dataclasses.replace(team.config, **changes)
     experiment.check(config)
@@ -87,11 +75,7 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
 
 
 def check_out(out: Path) -> None:
-    """Check that a folder holds only tests of teams.
-
-    Raises:
-        UserError: There are others.
-    """
+    """Check that a folder holds only tests of teams, else raise UserError."""
     check_for_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
         raise UserError(f"{out} has results without {KIND}, the description of their tests; use a new --out folder")

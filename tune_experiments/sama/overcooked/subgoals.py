@@ -277,10 +277,7 @@ def emptied_pots(subgoals: Iterable[Subgoal]) -> frozenset[str]:
 
 
 def cost(scene: Scene, agent: int, one: Subgoal, emptied: frozenset[str] = frozenset()) -> int:
-    """Steps that a chef needs for a sub-goal from here; `FAR` if it cannot begin now.
-
-    `emptied` are pots that another chef empties in the same round.
-    """
+    """Steps for a sub-goal from here while others empty the pots `emptied`; `FAR` if the chef cannot begin now."""
     ways, here, holds = scene.ways, scene.at[agent], scene.holds[agent]
     if one.kind == "wait":
         return ways.to_nearest(here, ways.cells[one.target])[0]
@@ -348,10 +345,7 @@ def reward(previous, current):
 
 
 def reward_code(ways: Reachability, one: Subgoal) -> str:
-    """The event's test as Python over `Scene.as_json`, in the form of a language model's reply.
-
-    It only runs in the sandbox.
-    """
+    """The event's test as Python over `Scene.as_json`, as a language model's reply; it only runs in the sandbox."""
     cells = str([list(ways.kitchen.place(cell)) for cell in ways.cells[one.target or one.origin]])
     if one.kind == "wait":
         return _FACED.format(moment="now", test="", cells=cells)

@@ -64,12 +64,7 @@ _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training data of policies.
-
-    Attributes:
-        pairs: states with the chefs' commands.
-        rewards: tests of all sub-goals.
-    """
+    """States with the chefs' commands (`pairs`), and tests of all sub-goals (`rewards`)."""
 
     pairs: tuple[Pair, ...]
     rewards: tuple[DesignedReward, ...]
@@ -136,11 +131,7 @@ _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-    """Plan of a trial; `trial_folder` as for `Experiment.plan`.
-
-    Raises:
-        UserError: An unknown method.
-    """
+    """Plan of a trial; arguments of `Experiment.plan`. A UserError for an unknown method."""
     if method not in method_names(config):
         raise UserError(f"a method must be one of {', '.join(method_names(config))}, not {method!r}")
     row, layout = split_method(method)
