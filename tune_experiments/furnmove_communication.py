@@ -257,7 +257,6 @@ def _given(path: str) -> LoadedPolicy:
 
 
 def _given_policy(path: str) -> TeamPolicy:
-    """A copy of the team's module."""
     return copy.deepcopy(_given(path).policy)
 
 

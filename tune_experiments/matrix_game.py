@@ -116,7 +116,6 @@ class Config:
     """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         check_distinct(self, "methods")
         check_ranges(self)
 
@@ -133,7 +132,6 @@ class InformedAdversary:
     temperature: Schedule
 
     def __call__(self, world: TeamWorld, policy: TeamPolicy, progress: Progress) -> None:
-        """Set the reply probabilities of the world's adversary."""
         values = values_by_reply(joint_policy(policy))
         odds = np.exp(-(values - values.min()) / self.temperature.at(progress))
         world.set_adversary(odds / odds.sum())  # type: ignore[attr-defined]
@@ -182,7 +180,6 @@ def exact_values(policy: TeamPolicy) -> Episodes:
 
 
 def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
-    """Every trial's joint policy."""
     from tune_experiments.results import plots
     from tune_experiments.run.final_evaluation import figure_data_files
 

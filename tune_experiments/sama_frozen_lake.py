@@ -123,7 +123,6 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
 
 
 def _with_policies(trials: Trials) -> Trials:
-    """Trials whose agents have a policy to show."""
     return {method: seeds for method, seeds in trials.items() if method != lake_trials.WALKER}
 
 

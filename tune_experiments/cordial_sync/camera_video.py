@@ -87,7 +87,6 @@ def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray
 
 
 def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
-    """One agent's frame with its two bars below."""
     strip = Image.new("RGB", (_SIDE + 2 * _GAP, _SIDE + _GAP + len(ROUNDS) * _BAR + _GAP), BACKGROUND)
     strip.paste(Image.fromarray(framed(frame, agent, _SIDE)), (_GAP, _GAP))
     pen, font = ImageDraw.Draw(strip), ImageFont.load_default(_TEXT)
@@ -105,7 +104,6 @@ def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
 
 
 def _tall(picture: np.ndarray, height: int) -> np.ndarray:
-    """The image with empty rows below."""
     rows = np.full((height - len(picture), *picture.shape[1:]), BACKGROUND, np.uint8)
     return np.concatenate([picture, rows])
 

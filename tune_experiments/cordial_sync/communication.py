@@ -115,7 +115,6 @@ def log_likelihood(columns: Array, outcome: Array, weights: Array) -> float:
 
 
 def _constant(outcome: Array, weights: Array) -> Array:
-    """The model without slopes."""
     share = outcome.mean()
     return np.concatenate([[np.log(share / (1 - share))], np.zeros(len(weights) - 1)])
 

@@ -177,7 +177,6 @@ class Config(TrainingConfig):
     starts."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "valid_rooms", "test_rooms")
         if self.cordial.decline_episodes and self.cordial.decline_optimiser_steps:

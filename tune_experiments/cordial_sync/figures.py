@@ -100,7 +100,6 @@ def _ending(last: int, metrics: Mapping[str, float]) -> str:
 
 
 def _side_by_side(panels: Sequence[np.ndarray]) -> np.ndarray:
-    """Panels of one size in a row, with gaps."""
     gap = np.full((panels[0].shape[0], _GAP, 3), BACKGROUND, np.uint8)
     return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=1)
 

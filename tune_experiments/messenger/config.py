@@ -112,7 +112,6 @@ class MessengerRunConfig(
     """Number of env steps between checkpoints in each later stage."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):

@@ -133,7 +133,6 @@ class Cole:
 
     @property
     def _ends_at(self) -> int:
-        """Env steps after which the generation is over."""
         return math.ceil(self._plan.budget_env_steps * (len(self.generations) + 1) / self._settings.generations)
 
     def _build(self) -> Algorithm:

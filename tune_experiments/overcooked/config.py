@@ -104,7 +104,6 @@ class OvercookedConfig(
     """Number of env steps of an episode, in training and in tests."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         if self.task not in LAYOUTS:
             raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")

@@ -71,7 +71,6 @@ class OvercookedRolesConfig(
     """How the methods of Q-learning learn, and their networks."""
 
     def __post_init__(self) -> None:
-        """Check methods and values."""
         super().__post_init__()
         if unknown := [one for one in self.methods if one not in (*ALL_Q_METHODS, *PPO_METHODS)]:
             raise UserError(

@@ -119,7 +119,6 @@ class RedConfig(
     """Seed of the test games."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         if self.num_agents > 3:
             raise UserError(f"--num-agents must be 1, 2 or 3, not {self.num_agents}")

@@ -51,7 +51,6 @@ class Decisions:
     actions: Arrays
 
     def __len__(self) -> int:
-        """D."""
         return len(self.actions[CONTINUE])
 
     def rows(self, rows: Array) -> Decisions:

@@ -156,21 +156,18 @@ def learning_rate(config: RedConfig, first_update: int) -> Schedule:
 
 
 def _round(config: RedConfig, seed: int, number: int) -> Stage:
-    """PPO."""
     rate = learning_rate(config, number * config.updates)
     budget = config.updates * config.workers.env_steps_of_update
     return Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, budget, rate))
 
 
 def _value_stage(config: RedConfig, seed: int) -> Stage:
-    """Training of the value head only."""
     budget = config.value_updates * config.workers.env_steps_of_update
     rate = Schedule.constant(config.learner.value_learning_rate)
     return Stage(name="value", plan=_plan(config, seed, budget, rate), frozen=("network.*", "policy_head.*"))
 
 
 def _cloning(config: RedConfig, seed: int, name: str, is_distillation: bool) -> Stage:
-    """Supervised learning, with a test at its end."""
     rate = Schedule.constant(config.cloning.learning_rate)
     make = functools.partial(Cloning, config, is_distillation)
     trial = _plan(config, seed, cloning_budget(config, is_distillation), rate, make_algorithm=make)

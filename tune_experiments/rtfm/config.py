@@ -246,7 +246,6 @@ class RunConfig(
     """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "test_sizes")
         try:

@@ -90,7 +90,6 @@ class MatchingRtfmConfig(
     """Sides in cells of the larger rooms for additional tests."""
 
     def __post_init__(self) -> None:
-        """Check stages and values."""
         super().__post_init__()
         check_distinct(self, "stages")
 

@@ -107,7 +107,6 @@ def _chat(model: ModelSettings) -> ChatSettings:
 
 
 def _name(model: ModelSettings) -> str:
-    """Name of the actor, within the run's own namespace."""
     return f"planner {model.name} {record_folder(model)}"
 
 
@@ -246,7 +245,6 @@ def _new_transcript(folder: Path) -> Path:
 
 
 def _read_paper(config: PlannerConfig) -> list[str]:
-    """Paragraphs of the paper of `--manual`."""
     found = read_paragraphs(Path(config.manual))
     if not found:
         raise UserError(f"{config.manual} holds no paragraph of prose: give --manual the LaTeX of a paper's text")
@@ -280,5 +278,4 @@ def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> 
 
 
 def _manual_path(config: PlannerConfig, trial_folder: Path | None) -> Path | None:
-    """Path of a trial's written manual; None if the trial has none."""
     return trial_folder / MANUAL_FILE if config.manual and trial_folder is not None else None

@@ -163,7 +163,6 @@ class VercoConfig(
     """Number of joint env steps of training, after the warm start."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         self._find_folders()
         if self.task not in TASKS:
@@ -235,7 +234,6 @@ def _whole(path: str) -> str:
 
 
 def _check_team(config: VercoConfig) -> None:
-    """Check language model, adapters, messages and critic."""
     small = "team.language.small"
     width, heads = config.team.language.small.width, config.team.language.small.heads
     if width % (2 * heads):

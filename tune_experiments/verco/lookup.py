@@ -37,7 +37,6 @@ class Answers:
     """Prompts of a corpus and their answers, looked up by the nearest prompt."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Count the answers of each distinct prompt."""
         counted: dict[str, Counter[str]] = {}
         for prompt, answer in pairs:
             counted.setdefault(prompt, Counter())[answer] += 1

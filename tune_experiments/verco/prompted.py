@@ -62,7 +62,6 @@ class EndpointTeacher:
     """Writes the messages of both cooks from both observations; scripted ones if no reply is valid."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
-        """Open the endpoint."""
         self._narrator, self._chat = Narrator(make_world(config)), trial_chat_settings(config, trial_folder)
         self._client = client(self._chat, config.concurrency)
         self._teacher = ChatTeacher(self._client, self._chat.model, AGENT_NAMES)

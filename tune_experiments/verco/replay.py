@@ -106,7 +106,6 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
 
 
 def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:
-    """Observations of one world."""
     return {key: value[index] for key, value in world.observe().items()}
 
 

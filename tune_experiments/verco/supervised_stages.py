@@ -117,7 +117,6 @@ def message_pairs_of_policy(
 
 
 def _make_round_world(config: VercoConfig, number: int) -> Salad:
-    """Kitchens of a round."""
     worlds = config.warm_start.worlds
     return make_world(config, worlds, FIRST_WARM_START_WORLD + (number + 1) * worlds)
 

@@ -95,7 +95,6 @@ def check(config: VercoConfig) -> None:
 
 
 def _check_chat_template(config: VercoConfig) -> None:
-    """Check that the language model has a chat template, before training."""
     if not config.model:
         raise UserError(
             "--team.language.chat-template needs a model that is tuned to conversations, and the small default one is "

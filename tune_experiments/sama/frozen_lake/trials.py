@@ -139,7 +139,6 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
 
 
 def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
-    """Plan without training; its policy is not used."""
     return TrialPlan(
         make_world=functools.partial(make_world, config, WALKER),
         build_policy=lambda: uniform_team(NUM_AGENTS, len(ACTIONS)),

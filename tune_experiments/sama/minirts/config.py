@@ -63,7 +63,6 @@ class RtsConfig(PlannerConfig):
     """Not used, because the script trains nothing."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         object.__setattr__(self, "team", stored_path(self.team))
         check_distinct(self, "tests")

@@ -162,12 +162,10 @@ class RtsDomain(RuleDomain[Subgoal]):
 
 
 def _agent_name(number: int) -> str:
-    """Name of an agent for the planner; `number` counts from 0."""
     return f"Agent {number + 1}"
 
 
 def _describe_team(num_agents: int) -> str:
-    """Sentence that names the agents of the team."""
     names = [_agent_name(number) for number in range(num_agents)]
     return f"Team: {', '.join(names[:-1])} and {names[-1]}." if num_agents > 1 else f"Team: {names[0]} alone."
 
@@ -195,7 +193,6 @@ def _statuses(scene: Scene) -> tuple[str, ...]:
 
 
 def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str], wanted: Sequence[int]) -> str:
-    """Reasons for this goal and these sub-goals."""
     threats = ", ".join(UNITS[kind] for kind in scene.threats) or NOBODY
     beats = ", ".join(UNITS[kind] for kind in wanted) or "not known yet"
     return (

@@ -150,7 +150,6 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
 
 
 def _describe_planner(config: SamaConfig) -> str:
-    """Description of the planner of a run."""
     if config.planner == "scored":
         return f"scores of the language model {config.model.name}, which only scores; the paper's writes its plans"
     if config.planner not in RULES:

@@ -62,7 +62,6 @@ class _Work:
         return sum(self._pot_values()) + sum(self._subgoal_value(chef, one) for chef, one in enumerate(self._chosen))
 
     def _pot_values(self) -> list[float]:
-        """Value of the onions that go into pots."""
         emptied, found = emptied_pots(self._chosen), []
         for name, number in self._onions.items():
             before = 0 if name in emptied else self._scene.pot(name).onions
@@ -188,10 +187,8 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
 
 
 def _lays(one: Subgoal, kind: str) -> bool:
-    """Whether a sub-goal may put something on the middle counter."""
     return one.kind == kind and one.target in (COUNTER, MIDDLE_COUNTER)
 
 
 def _on_middle(scene: Scene) -> Counter[str]:
-    """Number of each thing on the middle counter."""
     return Counter(thing for cell, thing in scene.lying.items() if cell in scene.ways.cells[MIDDLE_COUNTER])

@@ -98,7 +98,6 @@ class SamaConfig(
     that the chef can begin; reflections and retries, three of them after each failed round."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "tasks")
         for task in self.tasks:

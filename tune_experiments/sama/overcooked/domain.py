@@ -158,7 +158,6 @@ class KitchenDomain(RuleDomain[Subgoal]):
 
 
 def _describe_map(ways: Reachability) -> str:
-    """Rooms and their reachable places."""
     names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
     lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
     if ways.hands_over:
@@ -178,7 +177,6 @@ def _usable(ways: Reachability, room: Array) -> list[str]:
 
 
 def _situation(scene: Scene) -> str:
-    """The step, and one sentence about pots and counters."""
     pots = "; ".join(
         f"{name}: {describe_pot(pot.contents)}" for name, pot in zip(scene.ways.pots, scene.pots, strict=True)
     )
@@ -194,7 +192,6 @@ def _situation(scene: Scene) -> str:
 
 
 def _statuses(scene: Scene) -> tuple[str, ...]:
-    """Sentence on each chef: its cell, and the held thing."""
     return tuple(
         f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
         "at row {}, column {}".format(*scene.ways.kitchen.place(cell))
@@ -203,7 +200,6 @@ def _statuses(scene: Scene) -> tuple[str, ...]:
 
 
 def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str]) -> str:
-    """Reasons for this goal and these sub-goals."""
     ready = sum(pot.is_ready for pot in scene.pots)
     cooking = sum(not pot.has_room and not pot.is_ready for pot in scene.pots)
     onions = ", ".join(str(pot.onions) for pot in scene.pots if pot.has_room)

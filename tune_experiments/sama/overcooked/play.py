@@ -70,7 +70,6 @@ class ScriptedExecutor:
     """
 
     def __init__(self, layout: str) -> None:
-        """Set up the sub-goals of a named kitchen."""
         self._kinds = tuple(get_domain(layout).kinds.values())
         self._ways: ShortestPaths | None = None
 

@@ -42,7 +42,6 @@ class Reachability:
     """
 
     def __init__(self, kitchen: Kitchen) -> None:
-        """Look up the places."""
         self.kitchen = kitchen
         self.pots = tuple(f"pot {number}" for number in range(len(kitchen.pots)))
         places = (*PLACES, *self.pots)

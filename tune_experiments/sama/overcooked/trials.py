@@ -199,7 +199,6 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
-    """Algorithm with states, sub-goals and rewards of the planner."""
     planner = make_planner(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
     return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
@@ -256,7 +255,6 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 
 def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
-    """Plan without training; its policy is not used."""
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.MethodParts(), seed),
         make_world=functools.partial(make_rounds, config, layout),
@@ -273,7 +271,6 @@ def _weight_selection(config: SamaConfig) -> dict[str, Any]:
 
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
-    """The common settings of both kinds of methods."""
     shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
     return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)
 
