@@ -132,6 +132,7 @@ class InformedAdversary:
     temperature: Schedule
 
     def __call__(self, world: TeamWorld, policy: TeamPolicy, progress: Progress) -> None:
+        """Set the reply probabilities of the world's adversary."""
         values = values_by_reply(joint_policy(policy))
         odds = np.exp(-(values - values.min()) / self.temperature.at(progress))
         world.set_adversary(odds / odds.sum())  # type: ignore[attr-defined]
