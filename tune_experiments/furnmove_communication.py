@@ -66,13 +66,12 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.cordial_sync import camera_video, evaluation, listener, trials
+    from tune_experiments.cordial_sync import camera_video, evaluation, trials
     from tune_experiments.play import trial_figures
     from tune_experiments.play.loading import LoadedPolicy
 else:
     camera_video = LazyModule("tune_experiments.cordial_sync.camera_video")
     evaluation = LazyModule("tune_experiments.cordial_sync.evaluation")
-    listener = LazyModule("tune_experiments.cordial_sync.listener")
     trial_figures = LazyModule("tune_experiments.play.trial_figures")
     trials = LazyModule("tune_experiments.cordial_sync.trials")
 
@@ -167,7 +166,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
     def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The paper's metrics, the data, and the fitted models."""
         settings, _ = _settings(config)
-        played = listener.play_and_listen(settings, policy)
+        played = evaluation.play_and_listen(settings, policy)
         found = [*deviations(played), *slopes(played, config.bootstrap_draws)]
         numbers = np.array([row[1:] for row in found], float).reshape(-1, 3)
         models: Episodes = {_ESTIMATES: numbers, _NAMES: np.array([row[0] for row in found], "U64")}

@@ -121,8 +121,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then causes of lost games, and attention of sprites."""
-        from tune_experiments.messenger.reading import reading_table
-        from tune_experiments.messenger.tables import endings_table, tables
+        from tune_experiments.messenger.tables import endings_table, reading_table, tables
 
         caption = self.caption
         return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]

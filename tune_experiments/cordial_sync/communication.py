@@ -53,7 +53,7 @@ class Fit:
     mcfadden: float
 
 
-def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 0) -> Fit:
+def fit(columns: Array, outcome: Array, episode: Array, draws: int) -> Fit:
     """Slopes with bootstrap intervals (2.5 to 97.5 %) from `draws` draws of whole episodes.
 
     Args:
@@ -61,7 +61,6 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 
         outcome: [R] bool, outcome to explain.
         episode: [R] int, episode of each row.
         draws: number of draws.
-        seed: seed of the draws.
 
     Raises:
         NotIdentified: the outcome or a column is constant, columns are equal, or the outcomes are separable.
@@ -72,7 +71,7 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int, seed: int = 
     weights = maximum_likelihood(scaled, outcome, np.ones(len(outcome)))
     _, number = np.unique(episode, return_inverse=True)
     episodes = int(number.max()) + 1
-    random, found = np.random.Generator(np.random.PCG64(seed)), []
+    random, found = np.random.Generator(np.random.PCG64(0)), []
     for _ in range(draws):
         counts = random.multinomial(episodes, np.full(episodes, 1 / episodes))[number].astype(float)
         try:

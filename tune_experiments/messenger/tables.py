@@ -15,7 +15,7 @@ from types import MappingProxyType
 from rl_envs.messenger.endings import ENDINGS
 from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.messenger.config import GROUNDED, MOVING
-from tune_experiments.messenger.evaluation import COLUMNS
+from tune_experiments.messenger.evaluation import COLUMNS, GIVEN_ROLES
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table, with_note
 
@@ -35,6 +35,12 @@ _ENDINGS_EXPLAINED = (
     "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or goal, "
     "and differs only in its movement; lost_to_goal: touched without the message; has_message: share of agents "
     "that have it at the end."
+)
+_READING_EXPLAINED = (
+    "Shares of an episode's time steps in which a sprite, alone in its cell, attends most to the sentence about it, "
+    "averaged over test episodes. By chance it is one in three, in stage 3 one in six. There a message and its decoy "
+    "look alike until they move: without movements in queries both always attend to the same sentence, and with them "
+    "they can only be distinguished once they move."
 )
 _OF_ENDINGS = ("win_rate", *ENDINGS, "has_message")
 
@@ -108,3 +114,14 @@ def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Se
         for line, match in shown
         if match and match[2] in ("train", "test")
     ]
+
+
+def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table of training and test games of all stages, or none for results without readings."""
+    title = f"{caption}: attention of sprites to sentences"
+    cells = game_tables(results, caption, title, tuple(GIVEN_ROLES))
+    if not cells:
+        return []
+    there = {cell.metric for cell in cells}
+    made = make_table(cells, title, [name for name in GIVEN_ROLES if name in there])
+    return with_note([made], _READING_EXPLAINED)

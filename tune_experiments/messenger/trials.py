@@ -23,7 +23,6 @@ from rl_models.text.choice import text_encoder
 from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, Tests, TrialPlan
-from tune_experiments.messenger import reading
 from tune_experiments.messenger.config import (
     GROUNDED,
     MOVING,
@@ -32,7 +31,7 @@ from tune_experiments.messenger.config import (
     corpus_of_run,
     make_world,
 )
-from tune_experiments.messenger.evaluation import evaluate, validate
+from tune_experiments.messenger.evaluation import evaluate, evaluate_reading, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
 """Parameters that the release freezes after the first stage. Learned word vectors are still trained: later stages have
@@ -85,7 +84,7 @@ def _method_parts(config: MessengerConfig, method: str, seed: int) -> MethodPart
 
 def choose_evaluation(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
     """Test of a method's teams, `(config, stage, policy)`; for methods that read, also their attention."""
-    return evaluate if method == "game_id" else reading.evaluate
+    return evaluate if method == "game_id" else evaluate_reading
 
 
 def _stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> Stage:

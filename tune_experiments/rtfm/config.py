@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
@@ -105,6 +105,8 @@ CurriculumMethodName: TypeAlias = Literal[
 class RtfmTask:
     """Variant of RTFM; the paper's full game has `group`, `dyna` and `nl`."""
 
+    world_id: ClassVar[str] = "rtfm-v0"
+
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included."""
     group: bool = False
@@ -122,15 +124,12 @@ class RtfmTask:
     max_episode_steps: PositiveInt = 80
     """Number of env steps after which the game is lost; the paper has 1000."""
 
-    @property
-    def world_id(self) -> str:
-        """Name of the world in the registry."""
-        return "rtfm-v0"
-
 
 @dataclass(frozen=True)
 class LettersTask:
     """Variant of rock-paper-scissors."""
+
+    world_id: ClassVar[str] = "rock_paper_scissors-v0"
 
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included; the paper has 10."""
@@ -140,11 +139,6 @@ class LettersTask:
     new_edge_and_nodes, five unseen letters."""
     max_episode_steps: PositiveInt = 80
     """Number of env steps after which the game is lost; the paper has 1000."""
-
-    @property
-    def world_id(self) -> str:
-        """Name of the world in the registry."""
-        return "rock_paper_scissors-v0"
 
 
 Task: TypeAlias = RtfmTask | LettersTask

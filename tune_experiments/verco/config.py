@@ -242,22 +242,10 @@ def _check_team(config: VercoConfig) -> None:
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:
     """Kitchens of a run."""
-    return make_kitchens(config.task, num_worlds, first_world, **config.changes)
+    return salad_world(TASKS[config.task] | config.changes, num_worlds, first_world)
 
 
-def make_kitchens(task: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> Salad:
-    """Kitchens of a task.
-
-    Args:
-        task: one of `tasks.TASKS`.
-        num_worlds: B.
-        first_world: number of the first world.
-        changes: further arguments of the world.
-    """
-    return salad_world(TASKS[task] | changes, num_worlds, first_world)
-
-
-def salad_world(arguments: dict[str, Any], num_worlds: int, first_world: int) -> Salad:
+def salad_world(arguments: dict[str, Any], num_worlds: int = 1, first_world: int = 0) -> Salad:
     """Kitchens with these arguments of `salad-v0`."""
     world = make("salad-v0", num_worlds, first_world=first_world, **arguments)
     assert isinstance(world, Salad)

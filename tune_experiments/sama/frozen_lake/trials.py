@@ -21,11 +21,10 @@ from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
-from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
+from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.networks.parts import Part
 from rl_models.planners.rounds import NextRound
 from rl_models.policy import TeamPolicy
-from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
@@ -124,10 +123,8 @@ BY = ", "
 
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
-    """One method with one seed."""
-    if method == WALKER:
-        return _plan_without_training(config, seed)
-    return TrialPlan(
+    """One method with one seed; the walker is not trained, and its policy is not used."""
+    learned = TrialPlan(
         make_world=functools.partial(make_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
@@ -136,20 +133,11 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
         **config.plan_arguments(),
         validate=functools.partial(validate, config, method),
     )
-
-
-def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
-    return TrialPlan(
-        make_world=functools.partial(make_world, config, WALKER),
-        build_policy=lambda: uniform_team(NUM_AGENTS, len(ACTIONS)),
-        objective=make_objective(config.learner, Schedule.constant(0.0)),
-        optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0)),
-        seed=seed,
-        **config.plan_arguments(),
-        validate=lambda policy: {},
-        make_algorithm=NoTraining,
-        learns=False,
-    )
+    if method != WALKER:
+        return learned
+    uniform = functools.partial(uniform_team, NUM_AGENTS, len(ACTIONS))
+    fixed: dict[str, Any] = {"validate": lambda policy: {}, "make_algorithm": NoTraining, "learns": False}
+    return dataclasses.replace(learned, build_policy=uniform, **fixed)
 
 
 def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world: int = 0) -> FrozenLakeSpread:

@@ -21,6 +21,8 @@ Test: TypeAlias = Literal[
 Sight: TypeAlias = Literal["fair", "full", "types"]
 """Information that the planner gets about a game."""
 LEARNED = "learned"
+ERRING = "weak rules"
+"""Prefix of the names of tests with noisy rules, for any planner of the run."""
 _OPPONENTS = {2: "medium_two", 3: "medium_three"}
 
 
