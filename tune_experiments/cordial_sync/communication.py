@@ -67,7 +67,8 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int) -> Fit:
     """
     scaled, back = _whitened(np.asarray(columns, float))
     outcome = np.asarray(outcome, float)
-    _check_varies(outcome)
+    if outcome.min() == outcome.max():
+        raise NotIdentified(f"the outcome is {'always' if outcome[0] else 'never'} true")
     weights = maximum_likelihood(scaled, outcome, np.ones(len(outcome)))
     _, number = np.unique(episode, return_inverse=True)
     episodes = int(number.max()) + 1
@@ -81,7 +82,9 @@ def fit(columns: Array, outcome: Array, episode: Array, draws: int) -> Fit:
     if len(found) < _FITTED_SHARE * draws:
         raise NotIdentified(f"of {draws:,} draws of episodes {draws - len(found):,} have no finite slopes")
     low, high = np.quantile(found, (0.025, 0.975), axis=0)
-    likelihood = log_likelihood(scaled, outcome, weights) / log_likelihood(scaled, outcome, _constant(outcome, weights))
+    share, constant = outcome.mean(), np.zeros_like(weights)
+    constant[0] = np.log(share / (1 - share))
+    likelihood = log_likelihood(scaled, outcome, weights) / log_likelihood(scaled, outcome, constant)
     return Fit(back @ weights[1:], low, high, 1 - likelihood)
 
 
@@ -94,7 +97,7 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
     design = np.concatenate([np.ones((len(columns), 1)), columns], axis=1)
     weights = np.zeros(design.shape[1]) if start is None else start.copy()
     for _ in range(_ROUNDS):
-        probability = _logistic(design @ weights)
+        probability = 0.5 * (1 + np.tanh(design @ weights / 2))
         curvature = design.T @ (design * (counts * probability * (1 - probability))[:, None]) / counts.sum()
         if np.linalg.eigvalsh(curvature)[0] < _MIN_CURVATURE:
             raise NotIdentified("the outcomes are separable")
@@ -113,11 +116,6 @@ def log_likelihood(columns: Array, outcome: Array, weights: Array) -> float:
     return float((outcome * line - np.logaddexp(0, line)).sum())
 
 
-def _constant(outcome: Array, weights: Array) -> Array:
-    share = outcome.mean()
-    return np.concatenate([[np.log(share / (1 - share))], np.zeros(len(weights) - 1)])
-
-
 def _whitened(columns: Array) -> tuple[Array, Array]:
     """Uncorrelated columns [R, F] of deviation 1, and the matrix [F, F] that transforms their slopes back."""
     centred = columns - columns.mean(axis=0)
@@ -129,15 +127,6 @@ def _whitened(columns: Array) -> tuple[Array, Array]:
         raise NotIdentified("two columns are equal")
     scale = len(columns) ** 0.5
     return uncorrelated * scale, np.linalg.inv(triangle) * scale / deviation[:, None]
-
-
-def _check_varies(outcome: Array) -> None:
-    if outcome.min() == outcome.max():
-        raise NotIdentified(f"the outcome is {'always' if outcome[0] else 'never'} true")
-
-
-def _logistic(line: Array) -> Array:
-    return np.asarray(0.5 * (1 + np.tanh(line / 2)))
 
 
 DATA = ("_episode", "_step", "_talk", "_reply", "_actions", "_sees")

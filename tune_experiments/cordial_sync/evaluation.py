@@ -74,7 +74,10 @@ def test_starts(config: Config) -> Starts:
     if not config.test_starts:
         return _starts(config, config.test_rooms, config.test_starts_per_room)
     try:
-        starts = load_starts(config.test_starts, all_rooms(config.room_size, room_files(config.test_rooms)))
+        starts = load_starts(
+            config.test_starts,
+            all_rooms(config.room_size, [word for word in config.test_rooms if word.endswith(".json")]),
+        )
     except StartError as error:
         raise UserError(f"--test-starts: {error}") from error
     if starts.num_agents != config.num_agents:
@@ -195,11 +198,6 @@ def named_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
 def all_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
     """The rooms of all these values, in order, with those of streams."""
     return tuple(room for word in words for room in resolve_rooms(word, room_size))
-
-
-def room_files(words: Sequence[str]) -> list[str]:
-    """The values that are paths of room files."""
-    return [word for word in words if word.endswith(".json")]
 
 
 def _is_stream(word: str) -> bool:

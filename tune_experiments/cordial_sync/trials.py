@@ -11,7 +11,7 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
-from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.losses.cordial import CoordinationLoss
 from rl_models.networks.network_config import TboneConfig, VisualConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
@@ -91,12 +91,9 @@ def _objective(config: Config, method: Method) -> Objective:
         # split in N equal shares, whose squared error has 1/N of the gradient, which this factor restores.
         learner = dataclasses.replace(learner, joint_ratio=True, value_coef=learner.value_coef * config.num_agents)
     entropy_coef = 0.0 if method.has_cordial else _settings(config, method).entropy_coef
-    coordination = CoordinationLoss(_coordination(config), _beta(config, method))
-    return make_objective(learner, Schedule.constant(entropy_coef), (coordination,))
-
-
-def _coordination(config: Config) -> CoordinationSet:
-    return coordination_set(_any_world(config), config.cordial.form)
+    coordination = coordination_set(_any_world(config), config.cordial.form)
+    loss = CoordinationLoss(coordination, _beta(config, method))
+    return make_objective(learner, Schedule.constant(entropy_coef), (loss,))
 
 
 def _any_world(config: Config) -> World:

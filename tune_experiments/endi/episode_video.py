@@ -78,25 +78,17 @@ class Look:
     cells: Callable[[dict[str, np.ndarray]], list[Cell]]
 
 
-def _messenger_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
-    return [divmod(int(cell), SIDE) for cell in seen["cells"][-1]]
-
-
-def _rtfm_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
-    return [(int(row), int(column)) for row, column, _ in np.ndindex(seen["grid"].shape)]
-
-
 MESSENGER = Look(
     draw=lambda scene, caption: messenger_render.draw(scene, caption=caption),
     cell_pixels=52,
     colours=Messenger.colours,
-    cells=_messenger_cells,
+    cells=lambda seen: [divmod(int(cell), SIDE) for cell in seen["cells"][-1]],
 )
 RTFM = Look(
     draw=lambda scene, caption: rtfm_render.draw(scene, caption=caption),
     cell_pixels=rtfm_render.CELL_PIXELS,
     colours=Rtfm.colours,
-    cells=_rtfm_cells,
+    cells=lambda seen: [(int(row), int(column)) for row, column, _ in np.ndindex(seen["grid"].shape)],
 )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rl_envs import World
 from rl_envs.rtfm.grid import NUM_MOVES
 from rl_envs.rtfm.stages import EVALUATIONS
 from rl_models.algorithms.optimiser import optimiser_settings
@@ -141,29 +140,24 @@ def matching_stage(config: EndiRtfmConfig, row: str, seed: int, stage: int) -> T
 
 def build_divided_matching(config: EndiRtfmConfig, row: str, seed: int) -> TeamPolicy:
     """The team of a method that divides with the mention-matching reader, with its initial weights."""
-    world = make_world(config.task)
-    assert isinstance(world.action_spec, int)
     network = DividedMatchingConfig(
         config.matching.network(),
         config.matching_goal_features,
         models_others=make_losses(row, config.division).modelling_coef > 0,
     )
     team = ReaderTeamConfig(network, shares_network=config.matching.shares_network)
-    return reader_team(team, matching_sizes(config.task), world.action_spec, seed, is_entity=_is_entity(world))
+    return reader_team(team, matching_sizes(config.task), NUM_MOVES, seed, is_entity=_is_entity(config))
 
 
 def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights, the same in all stages."""
-    world = make_world(config.task)
-    of_world = sizes(config.task, config.network.text_encoder)
-    actions, shares = world.action_spec, config.division.shares_network
-    assert isinstance(actions, int)
+    of_world, shares = sizes(config.task, config.network.text_encoder), config.division.shares_network
     reads = dataclasses.replace(team_config("txt2pi", config.network), shares_network=shares)
     if method == "silg":
         silg = ReaderTeamConfig(silg_config(config.network), only_legal_moves=reads.only_legal_moves)
-        return reader_team(dataclasses.replace(silg, shares_network=shares), of_world, actions, seed)
+        return reader_team(dataclasses.replace(silg, shares_network=shares), of_world, NUM_MOVES, seed)
     if not is_divided(method):
-        return reader_team(reads, of_world, actions, seed)
+        return reader_team(reads, of_world, NUM_MOVES, seed)
     assert isinstance(reads.network, Txt2PiConfig)
     network = DividedReadingConfig(
         dataclasses.replace(reads.network, features=config.divided_features),
@@ -171,11 +165,12 @@ def build_policy(config: EndiRtfmConfig, method: str, seed: int) -> TeamPolicy:
         models_others=make_losses(method, config.division).modelling_coef > 0,
     )
     team = ReaderTeamConfig(network, only_legal_moves=reads.only_legal_moves, shares_network=shares)
-    return reader_team(team, of_world, actions, seed, is_entity=_is_entity(world))
+    return reader_team(team, of_world, NUM_MOVES, seed, is_entity=_is_entity(config))
 
 
-def _is_entity(world: World) -> torch.Tensor:
+def _is_entity(config: EndiRtfmConfig) -> torch.Tensor:
     """Names of entities that can be divided, [K] bool."""
+    world = make_world(config.task)
     assert world.entity_spec is not None and world.entity_spec.is_entity is not None
     return torch.from_numpy(world.entity_spec.is_entity)
 
@@ -206,9 +201,8 @@ def qmix_stage(config: EndiRtfmConfig, seed: int, stage: TrialPlan) -> TrialPlan
 
 def build_qmix_policy(config: EndiRtfmConfig, seed: int) -> TeamPolicy:
     """The team of the method `qmix` with its initial weights."""
-    actions, side = make_world(config.task).action_spec, config.task.size
-    assert isinstance(actions, int)
-    return qmix_grid_team(_team(config.qmix), sizes(config.task), (side, side), actions, seed)
+    side = config.task.size
+    return qmix_grid_team(_team(config.qmix), sizes(config.task), (side, side), NUM_MOVES, seed)
 
 
 def _team(settings: QmixSettings) -> QmixTeamConfig:

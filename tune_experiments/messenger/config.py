@@ -19,7 +19,7 @@ from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, build
 from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import UnitInterval, list_constants
 from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
@@ -64,8 +64,7 @@ class MessengerLearnerConfig(LearnerConfig):
 
     def at_stage(self, stage: int) -> LearnerConfig:
         """The numbers of one of MESSENGER's stages, from 1."""
-        names = {one.name for one in dataclasses.fields(LearnerConfig)}
-        values = {name: value for name, value in vars(self).items() if name in names}
+        values = list_constants(self, LearnerConfig)
         by_stage = ("gamma", "num_minibatches", "entropy_coef", "final_entropy_coef")
         return LearnerConfig(**values | {name: values[name][stage - 1] for name in by_stage})
 
@@ -124,12 +123,10 @@ class MessengerRunConfig(
         """Processes and lengths of a stage; the first one has its own lengths."""
         if stage != self.stages[0]:
             return self.plan_arguments()
-        return PlanArguments(
-            workers=self.workers,
-            budget_env_steps=self.first_stage_env_steps,
-            validate_every_env_steps=self.first_stage_validate_every_env_steps,
-            checkpoint_every_env_steps=self.first_stage_checkpoint_every_env_steps,
-        )
+        return self.plan_arguments(self.first_stage_env_steps) | {
+            "validate_every_env_steps": self.first_stage_validate_every_env_steps,
+            "checkpoint_every_env_steps": self.first_stage_checkpoint_every_env_steps,
+        }
 
     @property
     def last_stage(self) -> int:

@@ -117,11 +117,6 @@ class OvercookedConfig(
             )
 
     @property
-    def num_worlds(self) -> int:
-        """Worlds that are played at once in training."""
-        return self.workers.worlds
-
-    @property
     def shaping_env_steps(self) -> float:
         """Env steps of the whole run until the shaped points have weight 0."""
         return self.shaping.env_steps or self.shaping.share * self.budget_env_steps
@@ -129,7 +124,10 @@ class OvercookedConfig(
     def shaping_after(self, env_steps: int) -> dict[str, Any]:
         """Arguments of worlds whose shaping weight continues to fall after these env steps of the run."""
         left = max(0.0, self.shaping_env_steps - env_steps)
-        return {"shaping": left / self.shaping_env_steps, "shaping_steps": max(1, math.ceil(left / self.num_worlds))}
+        return {
+            "shaping": left / self.shaping_env_steps,
+            "shaping_steps": max(1, math.ceil(left / self.workers.worlds)),
+        }
 
 
 def check_widths(network: GridCnnConfig) -> None:

@@ -56,14 +56,11 @@ def load_population(config: OvercookedConfig) -> list[Partner]:
             "method fcp needs partners: name them with --population RUN, a run of this experiment with "
             "--methods selfplay and several --seeds"
         )
-    found = [partner for trial in _trials(Path(config.population)) for partner in _levels(trial, config.task)]
+    trials = [one for one in find_trials(Path(config.population), (SELF_PLAY_OF,)) if one.method == SELF_PLAY]
+    found = [partner for trial in trials for partner in _levels(trial.folder, config.task)]
     if not found:
         raise UserError(f"{config.population} has no trained team of method {SELF_PLAY}; train it first")
     return found
-
-
-def _trials(run: Path) -> list[Path]:
-    return [trial.folder for trial in find_trials(run, (SELF_PLAY_OF,)) if trial.method == SELF_PLAY]
 
 
 def _levels(trial: Path, layout: str) -> Iterator[Partner]:

@@ -141,7 +141,8 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
             aim = groups[int(drawn * len(groups))]
             table[(table != aim).any(-1), 0] = C_CONTINUE
         if len(groups):
-            phrase = "" if silent else describe_aim(aim, _selects_peasant(table, view))
+            is_peasant = bool((view["own_type"][table[:, 0] != C_CONTINUE] == PEASANT).any())
+            phrase = "" if silent else describe_aim(aim, is_peasant)
             if phrase == MINE and _selects_all_peasants(table, view) and generator.random() < 0.5:
                 phrase = MINE_ALL  # both apply
             world.tell(row, agent, phrase)
@@ -157,10 +158,6 @@ def describe_aim(command: Array, is_peasant: bool) -> str:
         return ASKING.get(int(command[3 if kind == C_UNIT else 4]), "")
     scout = SEND_SCOUT if is_peasant else KEEP_SCOUTING
     return {C_GATHER: MINE, C_ATTACK: ATTACK, C_MOVE: scout}.get(kind, "")
-
-
-def _selects_peasant(table: Array, view: Arrays) -> bool:
-    return bool((view["own_type"][table[:, 0] != C_CONTINUE] == PEASANT).any())
 
 
 def _selects_all_peasants(table: Array, view: Arrays) -> bool:

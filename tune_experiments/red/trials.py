@@ -97,15 +97,18 @@ GAME = "minirts"
 
 def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
     """One method with one seed, in stages."""
-    first: list[Stage] = []
+    env_steps, stages = config.workers.env_steps_of_update, list[Stage]()
     if method != SCRATCH:
-        first = [_cloning(config, seed, "cloning", is_distillation=False), _value_stage(config, seed)]
-    rounds: list[Stage] = []
+        stages.append(_cloning(config, seed, "cloning", is_distillation=False))
+        rate = Schedule.constant(config.learner.value_learning_rate)
+        value = _plan(config, seed, config.value_updates * env_steps, rate)
+        stages.append(Stage(name="value", plan=value, frozen=("network.*", "policy_head.*")))
     for number in range(config.iterations):
-        rounds.append(_round(config, seed, number))
+        rate = learning_rate(config, number * config.updates)
+        stages.append(Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, config.updates * env_steps, rate)))
         if method == RED:
-            rounds.append(_cloning(config, seed, f"distillation_{number + 1}", is_distillation=True))
-    return Curriculum((*first, *rounds))
+            stages.append(_cloning(config, seed, f"distillation_{number + 1}", is_distillation=True))
+    return Curriculum(tuple(stages))
 
 
 def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
@@ -153,18 +156,6 @@ def learning_rate(config: RedConfig, first_update: int) -> Schedule:
     steps = config.workers.env_steps_of_update
     points = [((one - first_update) * steps, float(np.interp(one, knots, rates))) for one in moments]
     return Schedule(tuple(points))
-
-
-def _round(config: RedConfig, seed: int, number: int) -> Stage:
-    rate = learning_rate(config, number * config.updates)
-    budget = config.updates * config.workers.env_steps_of_update
-    return Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, budget, rate))
-
-
-def _value_stage(config: RedConfig, seed: int) -> Stage:
-    budget = config.value_updates * config.workers.env_steps_of_update
-    rate = Schedule.constant(config.learner.value_learning_rate)
-    return Stage(name="value", plan=_plan(config, seed, budget, rate), frozen=("network.*", "policy_head.*"))
 
 
 def _cloning(config: RedConfig, seed: int, name: str, is_distillation: bool) -> Stage:

@@ -22,7 +22,7 @@ from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
-from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
+from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
 
 TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
 """The split of the tests; the column with the right documents; and the column with wrong ones, also the condition of
@@ -48,12 +48,7 @@ def column(split: str, size: int) -> str:
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
 
 LettersRow: TypeAlias = Literal[
-    "matching",
-    "matching_named",
-    "matching_frozen_words",
-    "matching_two_tables",
-    "matching_two_tables_contrastive",
-    "matching_as_vector",
+    MatchingRow,
     "random",
     "cnn",
     "film",

@@ -62,7 +62,7 @@ def draw_frames(moments: Sequence[Moment]) -> list[np.ndarray]:
     """One frame a moment, [H, W, 3] uint8, all of one size; for a mention-matching reader with lines."""
     if moments[0].mentions:
         return frames_with_lines(moments, CELL_PIXELS)
-    heads = [_short(name) for name in moments[0].attention]
+    heads = ["g" if name == "goal" else name.removeprefix("layer ") for name in moments[0].attention]
     if not heads:
         return [moment.picture for moment in moments]
     height = moments[0].picture.shape[0]
@@ -95,11 +95,6 @@ def _panel(moment: Moment, heads: list[str], size: tuple[int, int], lines: int) 
 
 def _column_width(heads: list[str]) -> int:
     return _WORD + len(heads) * _SQUARE + _MARGIN
-
-
-def _short(name: str) -> str:
-    """`goal` -> g, `layer 3` -> 3."""
-    return "g" if name == "goal" else name.removeprefix("layer ")
 
 
 def _shade(weight: float) -> tuple[int, int, int]:

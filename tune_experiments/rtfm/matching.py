@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.arena import Arena
-from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
+from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE, NUM_MOVES
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.schedule import Schedule
 from tune_experiments.core.checks import check_distinct
@@ -93,10 +93,8 @@ def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPol
     """The team with its initial weights."""
     from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 
-    actions = make_world(task).action_spec
-    assert isinstance(actions, int)
     config = ReaderTeamConfig(settings.network(), shares_network=settings.shares_network)
-    return reader_team(config, matching_sizes(task), actions, seed)
+    return reader_team(config, matching_sizes(task), NUM_MOVES, seed)
 
 
 def matching_sizes(task: Task) -> MatchingSizes:

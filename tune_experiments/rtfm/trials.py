@@ -117,12 +117,8 @@ def plan(config: RunConfig, method: MethodName, seed: int, extra_losses: tuple[E
 
 def build_policy(config: RunConfig, method: MethodName, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
-    world = make_world(config.task)
-    action_spec = world.action_spec
-    assert isinstance(action_spec, int)
-    return reader_team(
-        team_config(method, config.network), sizes(config.task, config.network.text_encoder), action_spec, seed
-    )
+    observed = sizes(config.task, config.network.text_encoder)
+    return reader_team(team_config(method, config.network), observed, NUM_MOVES, seed)
 
 
 def sizes(task: Task, text_encoder: str = "") -> ReadingSizes:

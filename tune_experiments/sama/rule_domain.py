@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rl_models.planners.domain import Allocation, Decomposition, Fault, SubgoalTexts
@@ -44,6 +44,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
     goal_order: ClassVar[tuple[str, ...]]
     agents: tuple[str, ...]
     kinds: dict[str, AnyKind]
+    _scene: Callable[[str], Any]
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
         """See `Domain.diverse_states`: randomly drawn."""
@@ -107,10 +108,6 @@ class RuleDomain(ABC, Generic[AnyKind]):
     @abstractmethod
     def _draw(self, numbers: random.Random) -> str:
         """Any legal state."""
-
-    @abstractmethod
-    def _scene(self, state: str) -> Any:
-        """A state for the rules."""
 
     @abstractmethod
     def _choices(self, scene: Any, goal: str | None) -> Iterable[tuple[AnyKind, ...]]:

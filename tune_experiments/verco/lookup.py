@@ -75,7 +75,7 @@ class LookupNetwork(AnsweringNetwork):
     ) -> list[int]:
         """See `AnsweringNetwork.answers`; each cook receives the looked-up message of the other one."""
         return [
-            self._chosen(team[agent], some, [self._message(team[1 - agent])])
+            self._chosen(team[agent], some, [self.messages.answer(self._narrator.message_prompt(team[1 - agent]))])
             for team, agent, some in zip(situations, agents, choices, strict=True)
         ]
 
@@ -87,9 +87,6 @@ class LookupNetwork(AnsweringNetwork):
             choices = np.flatnonzero(obs["legal"][world, agent]).tolist()
             actions[world, agent] = self._chosen(obs["situation"][world, agent], choices, heard)
         return actions
-
-    def _message(self, code: Array) -> str:
-        return self.messages.answer(self._narrator.message_prompt(code))
 
     def _chosen(self, code: Array, choices: Sequence[int], heard: list[str]) -> int:
         phrases = self._narrator.actions(code)

@@ -60,14 +60,10 @@ class Row:
         return not (self.is_symbolic or self.looks_up or self.asks_endpoint)
 
 
-def _silent(normalisation: Normalisation) -> Build:
-    """Builder of a team without messages, with its own normalisation of scores."""
-    return functools.partial(language_policy, heard="silence", normalisation=normalisation)
-
-
+silent = functools.partial(language_policy, heard="silence")
 METHODS = {
     "verco": Row(build_policy=language_policy, has_warm_start=True),
-    "twosome": Row(build_policy=functools.partial(language_policy, heard="silence")),
+    "twosome": Row(build_policy=silent),
     "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_warm_start=True),
     "teacher_messages": Row(build_policy=language_policy, is_taught=True),
     "symbolic_ppo": Row(build_policy=symbolic_policy, is_symbolic=True),
@@ -75,7 +71,10 @@ METHODS = {
     "commnet": Row(build_policy=functools.partial(symbolic_policy, rounds=COMMNET_ROUNDS), is_symbolic=True),
     "lookup": Row(build_policy=lookup_team, looks_up=True, learns=False),
     "base": Row(build_policy=language_policy, learns=False),
-    **{f"base_{rule}": Row(build_policy=_silent(rule), learns=False) for rule in get_args(Normalisation)},
+    **{
+        f"base_{rule}": Row(build_policy=functools.partial(silent, normalisation=rule), learns=False)
+        for rule in get_args(Normalisation)
+    },
     "api": Row(build_policy=prompted_team, learns=False, asks_endpoint=True),
 }
 

@@ -94,11 +94,7 @@ class RtsConfig(PlannerConfig):
 
         return get_domain(int(task))
 
-    def get_opponents(self, num_agents: int) -> tuple[str, ...]:
-        """Names of the opponents of a team."""
-        return self.opponents or (_OPPONENTS[num_agents],)
-
     def red(self, num_agents: int) -> RedConfig:
         """RED's configuration of the same games."""
-        limit = self.max_episode_steps
-        return RedConfig(num_agents=num_agents, opponents=self.get_opponents(num_agents), max_episode_steps=limit)
+        opponents = self.opponents or (_OPPONENTS[num_agents],)
+        return RedConfig(num_agents=num_agents, opponents=opponents, max_episode_steps=self.max_episode_steps)

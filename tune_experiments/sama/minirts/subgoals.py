@@ -105,19 +105,6 @@ OF_TEXT = {one.text: one for one in SUBGOALS}
 # ------------------------------------------------------------------------------- when they are reached
 
 
-def _attacks(before: Any, now: Any) -> Array:
-    return np.asarray(now["attacking"] >= 1)
-
-
-def _mines(before: Any, now: Any) -> Array:
-    return (now["idle"] == 0) & (now["gathering"] >= 1)
-
-
-def _all_mine(before: Any, now: Any) -> Array:
-    peasants = now["own"][..., PEASANT]
-    return (peasants >= 1) & (now["gathering"] == peasants)
-
-
 def _scouted(before: Any, now: Any) -> Array:
     return _for_each((now["seen"] - before["seen"] >= NEW_CELLS) | (now["seen"] == NUM_CELLS), now)
 
@@ -126,22 +113,18 @@ def _made(kind: int, before: Any, now: Any) -> Array:
     return _for_each(now["team"][:, kind] > before["team"][:, kind], now)
 
 
-def _always(before: Any, now: Any) -> Array:
-    return np.ones(now["idle"].shape, bool)
-
-
 def _for_each(of_team: Array, now: Any) -> Array:
     """The team's values [B] for each agent, [B, N]."""
     return np.broadcast_to(of_team[:, None], now["idle"].shape)
 
 
 _TESTS_OF_DEEDS: dict[str, SubgoalTest] = {
-    ATTACK: _attacks,
-    MINE: _mines,
-    MINE_ALL: _all_mine,
+    ATTACK: lambda before, now: now["attacking"] >= 1,
+    MINE: lambda before, now: (now["idle"] == 0) & (now["gathering"] >= 1),
+    MINE_ALL: lambda before, now: (now["gathering"] >= 1) & (now["gathering"] == now["own"][..., PEASANT]),
     KEEP_SCOUTING: _scouted,
     SEND_SCOUT: _scouted,
-    WAIT: _always,
+    WAIT: lambda before, now: np.ones(now["idle"].shape, bool),
 }
 TESTS: dict[str, SubgoalTest] = {
     one.text: _TESTS_OF_DEEDS.get(one.text, functools.partial(_made, one.made)) for one in SUBGOALS
