@@ -27,11 +27,10 @@ from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, Tested, Tests, TrialPlan
-from tune_experiments.red.cloning import Cloning, cloning_budget
 from tune_experiments.red.commanded_rts import red_team
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.decisions import per_unit_actions
+from tune_experiments.red.decisions import Cloning, cloning_budget, per_unit_actions
 
 METRICS = {"win_rate": "win", "ticks": "ticks", "length": "length"}
 """Metric -> its name in the world."""

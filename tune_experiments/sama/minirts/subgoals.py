@@ -1,6 +1,6 @@
 """The sub-goals of MiniRTS: RED's 17 phrases and to wait; tests, costs, and the rules' choice.
 
-Tests compare the present state (`world.compute_features`) with that at the round's beginning. SAMA's prompt allows one
+Tests compare the present state (`play.compute_features`) with that at the round's beginning. SAMA's prompt allows one
 building of each type and six units of each; the engine has no such limits, so they are checked here.
 """
 

@@ -29,8 +29,7 @@ from tune_experiments.play.spectator import Note
 from tune_experiments.red.trials import GAME, play_scripted
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import ERRING, LEARNED, RtsConfig, Sight
-from tune_experiments.sama.minirts.play import FORMS, RtsPlay, open_book, scripted
-from tune_experiments.sama.minirts.world import PlannedRts
+from tune_experiments.sama.minirts.play import FORMS, PlannedRts, RtsPlay, open_book, scripted
 from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
