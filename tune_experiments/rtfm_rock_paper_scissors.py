@@ -56,8 +56,9 @@ from tune_experiments.rtfm.config import (
     LettersConfig,
     LettersTask,
     NetworkSettings,
+    as_learned,
 )
-from tune_experiments.rtfm.matching import MATCHING_NOTE, as_learned, check_unused_flags
+from tune_experiments.rtfm.matching import MATCHING_NOTE, check_unused_flags
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 

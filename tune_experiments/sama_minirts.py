@@ -40,9 +40,8 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.minirts.config import ERRING, RtsConfig
-from tune_experiments.sama.planned_experiment import PlannedExperiment
+from tune_experiments.sama.planned_experiment import BY_RULE, QUESTIONS, PlannedExperiment, planner_note
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings
-from tune_experiments.sama.planning_metrics import BY_RULE, QUESTIONS, planner_note
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy

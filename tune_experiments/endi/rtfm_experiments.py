@@ -20,8 +20,8 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm.config import SHUFFLED
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, check_unused_flags
+from tune_experiments.rtfm.config import SHUFFLED, as_learned
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, check_unused_flags
 from tune_experiments.rtfm.reading_experiments import compare_optimiser_steps
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
 

@@ -29,9 +29,8 @@ from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import RANDOM, Episodes, Stage, Tested, Tests, TrialPlan
 from tune_experiments.rtfm.config import SHUFFLED, TEST, UNSEEN, NetworkSettings, make_world
-from tune_experiments.rtfm.matching import matching_plan, matching_sizes
+from tune_experiments.rtfm.trials import matching_plan, matching_sizes, sizes, team_config
 from tune_experiments.rtfm.trials import plan as plan_one
-from tune_experiments.rtfm.trials import sizes, team_config
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
@@ -313,3 +313,11 @@ class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=
     promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, from 0 to 1, that ends a stage if two validations in a row reach it; 0:
     only its budget ends a stage."""
+
+
+MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
+
+
+def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
+    """The configuration with the reader's learner and workers and other changes."""
+    return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)

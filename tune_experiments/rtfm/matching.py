@@ -11,20 +11,16 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from rl_envs.rtfm.arena import Arena
-from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE, NUM_MOVES
-from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
-from rl_models.schedule import Schedule
+from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.config_path import flag_name, value_at
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
-from tune_experiments.experiment.plan import Stage, Tests, TrialPlan
+from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.rtfm.config import (
@@ -35,45 +31,20 @@ from tune_experiments.rtfm.config import (
     UNSEEN,
     MatchingRunConfig,
     RtfmTask,
-    Task,
     column,
-    make_world,
 )
-from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings, matching_learner
+from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
 
 if TYPE_CHECKING:
-    from rl_models.losses.extra_loss import ExtraLoss
-    from rl_models.networks.matching import MatchingSizes
     from rl_models.policy import TeamPolicy
     from tune_experiments.rtfm.evaluation import Changes
 
 
-MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
 MATCHING = "matching"
 MATCHING_NOTE = (
     "methods of the mention-matching reader: our network, with its own learner and budget. "
     "It is given which names are monsters and items, and learns from reward only unless the method's name adds a loss"
 )
-
-
-def matching_plan(
-    config: MatchingRunConfig, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()
-) -> TrialPlan:
-    """Plan of the reader, or of an ablation, with one seed and perhaps further losses."""
-    from rl_models.losses.mention_contrast import MentionContrast
-    from tune_experiments.rtfm.trials import plan as plan_one
-
-    settings: MatchingSettings = dataclasses.replace(config.matching, **CHANGES[row])
-    own = as_learned(dataclasses.replace(config, matching=settings), budget_env_steps=settings.budget_env_steps)
-    weight = settings.contrastive_coef
-    losses = (*extra_losses, *[MentionContrast(Schedule.constant(weight))] * (weight > 0))
-    build = functools.partial(build_matching, config.task, settings, seed)
-    return dataclasses.replace(plan_one(own, "txt2pi", seed, losses), build_policy=build)
-
-
-def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
-    """The configuration with the reader's learner and workers and other changes."""
-    return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)
 
 
 def check_unused_flags(
@@ -87,30 +58,6 @@ def check_unused_flags(
         if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:
             name = f"{flag_name(path)}.*" if dataclasses.is_dataclass(value) else flag_name(path)
             raise UserError(f"{name} has no effect on methods of the mention-matching reader: give {flag}")
-
-
-def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:
-    """The team with its initial weights."""
-    from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-
-    config = ReaderTeamConfig(settings.network(), shares_network=settings.shares_network)
-    return reader_team(config, matching_sizes(task), NUM_MOVES, seed)
-
-
-def matching_sizes(task: Task) -> MatchingSizes:
-    """Sizes of a task's worlds for the network: agents but the viewer, monsters and items are nodes."""
-    import torch
-
-    from rl_models.networks.matching import MatchingSizes
-    from tune_experiments.rtfm.trials import sizes
-
-    world, shared = make_world(task), sizes(task)
-    assert isinstance(world, Arena)
-    kinds = world.tables["name_kinds"].astype(np.int64)
-    kinds[kinds < KIND_AGENT] = kinds[YOU] = 0
-    (end,) = world.lexicon.encode(".")
-    words = shared.vocabulary, shared.names
-    return MatchingSizes(shared.num_agents, *words, torch.from_numpy(kinds), end, world.most_shown)
 
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
@@ -176,6 +123,8 @@ def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:
 
 
 def _stage(config: MatchingRtfmConfig, row: MatchingRow, seed: int, index: int) -> Stage:
+    from tune_experiments.rtfm.trials import matching_plan
+
     settings = config.matching
     if index:
         learner = dataclasses.replace(settings.learner, learning_rate=config.later_learning_rate)

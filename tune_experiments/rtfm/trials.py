@@ -16,7 +16,7 @@ import torch
 
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.grid import NUM_MOVES
-from rl_envs.rtfm.lexicon import KIND_MONSTER
+from rl_envs.rtfm.lexicon import KIND_AGENT, KIND_MONSTER, YOU
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
 from rl_models.layers.words import Cell
@@ -24,6 +24,7 @@ from rl_models.losses.attention_supervision import AttentionSupervision
 from rl_models.losses.extra_loss import ExtraLoss
 from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.losses.mention_warm_start import MentionWarmStart
+from rl_models.networks.matching import MatchingSizes
 from rl_models.networks.readers import PAPER_READER, ReaderConfig
 from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import PAPER, CnnConfig, FilmConfig, ReadingConfig, Txt2PiConfig
@@ -43,15 +44,16 @@ from tune_experiments.rtfm.config import (
     WARM_START,
     LettersConfig,
     LettersRow,
+    MatchingRunConfig,
     MethodName,
     NetworkSettings,
     RunConfig,
     Task,
+    as_learned,
     make_world,
 )
 from tune_experiments.rtfm.evaluation import validate
-from tune_experiments.rtfm.matching import matching_plan
-from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow
+from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings
 
 
 def team_config(method: MethodName, settings: NetworkSettings) -> ReaderTeamConfig:
@@ -128,6 +130,35 @@ def sizes(task: Task, text_encoder: str = "") -> ReadingSizes:
     names = torch.from_numpy(world.tables["name_words"].astype(np.int64))
     states = functools.partial(WordStates, text_encoder, world.vocabulary) if text_encoder else None
     return ReadingSizes(world.num_agents, len(world.vocabulary), names, make_states=states)
+
+
+def matching_plan(
+    config: MatchingRunConfig, row: MatchingRow, seed: int, extra_losses: tuple[ExtraLoss, ...] = ()
+) -> TrialPlan:
+    """Plan of the reader, or of an ablation, with one seed and perhaps further losses."""
+    settings: MatchingSettings = dataclasses.replace(config.matching, **CHANGES[row])
+    own = as_learned(dataclasses.replace(config, matching=settings), budget_env_steps=settings.budget_env_steps)
+    weight = settings.contrastive_coef
+    losses = (*extra_losses, *[MentionContrast(Schedule.constant(weight))] * (weight > 0))
+    build = functools.partial(build_matching, config.task, settings, seed)
+    return dataclasses.replace(plan(own, "txt2pi", seed, losses), build_policy=build)
+
+
+def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:
+    """The team with its initial weights."""
+    config = ReaderTeamConfig(settings.network(), shares_network=settings.shares_network)
+    return reader_team(config, matching_sizes(task), NUM_MOVES, seed)
+
+
+def matching_sizes(task: Task) -> MatchingSizes:
+    """Sizes of a task's worlds for the network: agents but the viewer, monsters and items are nodes."""
+    world, shared = make_world(task), sizes(task)
+    assert isinstance(world, Arena)
+    kinds = world.tables["name_kinds"].astype(np.int64)
+    kinds[kinds < KIND_AGENT] = kinds[YOU] = 0
+    (end,) = world.lexicon.encode(".")
+    words = shared.vocabulary, shared.names
+    return MatchingSizes(shared.num_agents, *words, torch.from_numpy(kinds), end, world.most_shown)
 
 
 def plan_letters(config: LettersConfig, row: LettersRow, seed: int) -> TrialPlan | Curriculum:

@@ -30,9 +30,9 @@ from tune_experiments.red.trials import GAME, play_scripted
 from tune_experiments.red.trials import play as play_learned
 from tune_experiments.sama.minirts.config import ERRING, LEARNED, RtsConfig, Sight
 from tune_experiments.sama.minirts.play import FORMS, PlannedRts, RtsPlay, open_book, scripted
+from tune_experiments.sama.planned_experiment import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
-from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, Watch, learned_executor
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}

@@ -29,8 +29,8 @@ from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
 from tune_experiments.sama.overcooked.trials import UNPLANNED, play_unplanned
 from tune_experiments.sama.overcooked.world import CommandedKitchen
+from tune_experiments.sama.planned_experiment import planning_metrics
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
-from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor, planner_seed
 
 EVALUATION_SEED = 400

@@ -11,21 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import check_for_other_files, read_json, write_atomically, write_json
+from tune_experiments.core.files import check_for_other_files, read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
-from tune_experiments.experiment.plan import Episodes, Tested
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.sama.overcooked.config import RULES, SamaConfig, split_method
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
+from tune_experiments.sama.planned_experiment import TRANSCRIPT, write_transcript
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
 _OTHERWISE_ALIKE = ("methods", "tasks", "workers", "record", "replay", "model")
@@ -64,7 +61,9 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
     _claim(out, experiment, config)
     evaluate = functools.partial(experiment.evaluate_trial, config, team.method, trial_folder=team.trial_folder)
     found = dict(evaluate_all({"": evaluate}, team.method, team.policy))
-    _write_transcripts(out / TRANSCRIPTS / f"{team.method}-seed{team.seed}", found)
+    for tested, episodes in found.items():
+        if text := str(episodes.get(TRANSCRIPT, "")):
+            write_transcript(out, team.method, team.seed, tested.name, text)
     rows = [
         row
         for tested, episodes in found.items()
@@ -97,11 +96,3 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
             f"{out} holds tests of another kind ({'; '.join(changed)}); "
             "repeat the old flags to continue them or use another --out folder"
         )
-
-
-def _write_transcripts(folder: Path, found: Mapping[Tested, Episodes]) -> None:
-    for tested, episodes in found.items():
-        text = str(episodes.get(TRANSCRIPT, np.array("")))
-        if text:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / f"{tested.name.replace(',', '')}.md", text)

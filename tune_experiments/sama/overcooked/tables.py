@@ -26,7 +26,7 @@ from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.results.trial_log import find_logs, read_metrics
 from tune_experiments.sama.overcooked.config import split_method
 from tune_experiments.sama.overcooked.world import FALLEN_BACK
-from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
+from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
 
 STEPS_NEEDED = "env_steps_to_80_percent"
 RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
