@@ -32,11 +32,9 @@ _LOUDNESS, _FADE_SECONDS = 0.25, 0.01
 
 @dataclass(frozen=True)
 class CameraEpisode:
-    """An episode.
+    """Frames of an episode, at the start and after each of T env steps, `[T + 1][H, W, 3]` uint8.
 
-    Attributes:
-        frames: `[T + 1][H, W, 3]` uint8, at the start and after each env step.
-        weights: [T] of round -> [N] float, message weights in each step; empty without messages.
+    `weights` [T] are message weights in each step, round -> [N] float; empty without messages.
     """
 
     frames: Sequence[np.ndarray]
@@ -72,9 +70,6 @@ def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Iter
         yield write_mp4(episode.frames, folder / f"{name}.mp4", FRAME_SECONDS, sound, SAMPLE_RATE)
 
 
-# ------------------------------------------------------------------------------------------------------------ pictures
-
-
 def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray:
     """The map [H, W, 3] uint8 with a column of frames [N, P, P, 3] uint8 to its right, always of the same size.
 
@@ -106,9 +101,6 @@ def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
 def _tall(picture: np.ndarray, height: int) -> np.ndarray:
     rows = np.full((height - len(picture), *picture.shape[1:]), BACKGROUND, np.uint8)
     return np.concatenate([picture, rows])
-
-
-# --------------------------------------------------------------------------------------------------------------- sound
 
 
 def hertz(weight: np.ndarray) -> np.ndarray:

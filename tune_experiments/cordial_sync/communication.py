@@ -38,13 +38,9 @@ class NotIdentified(ValueError):
 
 @dataclass(frozen=True)
 class Fit:
-    """A model.
+    """A model: slopes for a change of 1, and lower and upper ends of their 95 % intervals, [F] float64 each.
 
-    Attributes:
-        slopes: [F] float64, one a column, for a change of 1.
-        low: [F] float64, lower ends of the 95 % intervals.
-        high: [F] float64, upper ends.
-        mcfadden: 1 - log-likelihood / log-likelihood of a constant, in [0, 1].
+    `mcfadden` is 1 - log-likelihood / log-likelihood of a constant, in [0, 1].
     """
 
     slopes: Array
@@ -163,9 +159,6 @@ SEES = Model(SEES_NAME, 8, "agent 1 sees the television")
 PASSES = Model("passes", 9, "agent 1 will pass")
 MOVES = Model("moves", 10, "agent 1 will move with the television")
 MODELS = (SEES, PASSES, MOVES)
-
-
-# --------------------------------------------------------------------------------------------------------------- models
 
 
 def column_names(model: Model, num_agents: int) -> tuple[str, ...]:

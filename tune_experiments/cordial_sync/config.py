@@ -49,12 +49,9 @@ METHODS: tuple[MethodName, ...] = get_args(MethodName)
 
 @dataclass(frozen=True)
 class Method:
-    """One method, a row of a table.
+    """One method, a row of a table; its family has its learning settings.
 
-    Attributes:
-        family: family of its learning settings.
-        components: mixture components m; with one, every agent's policy is its own (marginal).
-        has_cordial: trained with CORDIAL; without, with an entropy bonus.
+    With one mixture component every agent's policy is its own. With CORDIAL there is no entropy bonus.
     """
 
     family: Family

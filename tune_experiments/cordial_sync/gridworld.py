@@ -58,13 +58,9 @@ _DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS 
 
 
 class GridworldExperiment(Experiment[Config]):
-    """One table on Gridworld-FurnMove.
+    """One table on Gridworld-FurnMove with N agents; `rows` are its methods, `smoke_rows` those of the preset `smoke`.
 
-    Attributes:
-        rows: methods of the table.
-        smoke_rows: methods in the preset `smoke`; all of them if none is named.
-        num_agents: N.
-        paper: method -> metric -> value in the paper.
+    `paper` are method -> metric -> value in the paper.
     """
 
     rows: tuple[MethodName, ...]

@@ -153,9 +153,6 @@ def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]
     return (cordial, Imitation(Schedule.constant(config.imitation_coef))) if has_expert else (cordial,)
 
 
-# ------------------------------------------------------------------------------------------------ evaluation
-
-
 def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
     """Validation metrics for the (dashed) curves."""
     return play(make_world(config, config.valid_rooms, config.valid_episodes), policy)

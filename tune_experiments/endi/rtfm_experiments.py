@@ -58,11 +58,9 @@ _UNREAD_ON_MATCHING = {
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
-    """One table on multi-agent RTFM.
+    """One table on multi-agent RTFM; `paper` are stage -> method -> column of the table -> value in the paper.
 
-    Attributes:
-        paper: stage -> method -> column of the table -> value in the paper.
-        compared: the two methods of the main comparison, on unseen assignments of the last stage.
+    `compared` are the methods of the main comparison, on unseen assignments of the last stage.
     """
 
     paper: Mapping[int, PaperNumbers] = {}

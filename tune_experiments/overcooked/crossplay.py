@@ -52,13 +52,9 @@ Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
 
 @dataclass(frozen=True)
 class Matrix:
-    """Results of all pairs of teams.
+    """Results of all pairs of K teams in a kitchen: rows with intervals, and means over episodes.
 
-    Attributes:
-        layout: the kitchen.
-        names: names of the K teams.
-        values: metric -> [K, K] float64, means over episodes; rows are chef 0's teams, columns chef 1's.
-        results: the same as rows with intervals.
+    `values` are metric -> [K, K] float64; rows are chef 0's teams, columns chef 1's.
     """
 
     layout: str
@@ -136,12 +132,9 @@ def report_folder(run: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial in a run folder.
+    """A trial in a run folder, with the configuration of its run.
 
-    Attributes:
-        method: name in the run; SAMA's and MAPPO's are a method and a kitchen, `sama-cramped_room`.
-        folder: folder of the trial.
-        config: configuration of its run.
+    SAMA's and MAPPO's methods are named with a kitchen, `sama-cramped_room`.
     """
 
     method: str

@@ -90,12 +90,9 @@ class KitchenWithPartners(Overcooked):
 
 @dataclass(frozen=True)
 class Mixture:
-    """How partners are drawn.
+    """How partners are drawn: by weights [K], before any visit, and a bonus of `visit_weight` for rarely met ones.
 
-    Attributes:
-        weights: [K], of the partners before any visit.
-        self_share: share of episodes in which the learner is its own partner.
-        visit_weight: weight of the bonus for rarely met partners.
+    `self_share` is the share of episodes in which the learner is its own partner.
     """
 
     weights: tuple[float, ...]

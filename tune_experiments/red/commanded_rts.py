@@ -167,8 +167,6 @@ class CommandedRts(MiniRts):
         ]
         return with_lines(super().render(index), lines)
 
-    # --------------------------------------------------------------------------------------------------- hooks
-
     def _begin(self, rows: Array) -> None:
         super()._begin(rows)
         self._speak(rows, np.zeros(len(rows), np.int64))

@@ -128,9 +128,6 @@ def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decis
     return Decisions.join(kept) if won else None
 
 
-# ----------------------------------------------------------------------------------------------------------- scripts
-
-
 def _begin(teacher: ScriptTeacher, worlds: Array, generator: np.random.Generator) -> None:
     seeds = generator.integers(1 << THREAD_BITS, size=len(worlds))
     teacher.begin(worlds, seeds, generator.random((len(worlds), 6)))

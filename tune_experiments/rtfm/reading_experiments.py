@@ -42,11 +42,9 @@ GOAL_OF_TEXT, BASELINE_OF_TEXT = 10, 0.5
 
 
 class ReadingExperiment(Experiment[Run]):
-    """One table on RTFM or rock-paper-scissors.
+    """One table on RTFM or rock-paper-scissors; `paper` are method -> column of the table -> value in the paper.
 
-    Attributes:
-        paper: method -> column of the table -> value in the paper.
-        compared: pairs of methods; the first trained pair is the main comparison, on unseen assignments.
+    The first pair of `compared` methods that is trained is the main comparison, on unseen assignments.
     """
 
     paper: PaperNumbers | None = None

@@ -168,9 +168,6 @@ def absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
-# ----------------------------------------------------- settings of the ablations (SAMA, figures 13, 15 and 16)
-
-
 def erring_tests(config: Planned, noise: Literal["weak", "weaker"], name: str) -> dict[str, Planned]:
     """Noisy rules with 0 to 3 reflections and with as many retries, never replayed: records lack their answers."""
     replay = config.replay if config.planner in RULES else ""

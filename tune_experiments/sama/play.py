@@ -31,12 +31,10 @@ _TRIALS_APART = 1_000
 
 
 class PlayAdapter(ABC, Generic[Env]):
-    """One game for the play loop; B environments, N agents.
+    """One game for the play loop; B environments without auto-reset, N agents.
 
-    Attributes:
-        metrics: metrics of an episode, in the order of the results; those of `PlannedPlay` among them.
-        undone_metric: name of the number of env steps of undone rounds.
-        world: the environments, without auto-reset.
+    `metrics` are those of an episode, in the order of the results, some of `PlannedPlay` among them; `undone_metric`
+    names the number of env steps of undone rounds.
     """
 
     metrics: ClassVar[tuple[str, ...]]

@@ -28,14 +28,10 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 class RuleDomain(ABC, Generic[AnyKind]):
-    """The rules of a `Domain`.
+    """The rules of a `Domain`, whose `kinds` are the sub-goals by text.
 
-    Attributes:
-        agent, everybody: names of one agent and of all of them, such as `chef` and `both chefs`.
-        far: cost from which on an agent cannot begin a sub-goal.
-        goal_order: goals by priority for naming a combination of sub-goals.
-        agents: names of the agents.
-        kinds: the sub-goals, by text.
+    `agent` and `everybody` name one agent and all of them, such as `chef` and `both chefs`; an agent cannot begin a
+    sub-goal whose cost is `far`; `goal_order` are goals by priority for naming a combination of sub-goals.
     """
 
     agent: ClassVar[str]

@@ -37,14 +37,9 @@ from tune_experiments.verco.trials import METHODS
 
 @dataclass(frozen=True)
 class Moment:
-    """One env step.
+    """One env step: the image before it with its messages and actions, [H, W, 3] uint8, and the team's reward.
 
-    Attributes:
-        frame: image before it, with the messages and actions of this step, [H, W, 3] uint8.
-        scenes: observation of each cook as text.
-        messages: message of each cook, "" for none.
-        chosen: phrase of the action that each cook began; "" within a macro action.
-        reward: reward of the team.
+    For each cook its observation as text, its message, and the phrase of the action that it began; "" for none.
     """
 
     frame: np.ndarray

@@ -66,8 +66,6 @@ class LakeDomain:
             self.map = _MAP.format(holes=holes, targets=self._places(lake.targets))
         self.manual = _RULES.format(side=lake.side) + self.map
 
-    # ------------------------------------------------------------------------------------------------- words
-
     def cell_subgoal(self, cell: int) -> str:
         """The sub-goal that sends an agent to a cell."""
         row, column = divmod(int(cell), self.lake.side)
@@ -101,8 +99,6 @@ class LakeDomain:
             if not self.lake.holes[cells].any():
                 found[describe(self.lake, cells, np.zeros(2, int), numbers.randrange(_MAX_STEPS))] = None
         return list(found)
-
-    # ------------------------------------------------------------------------------------------------- rules
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """See `Domain.goal_list`: there is only one."""

@@ -184,9 +184,6 @@ class RtsDomain(RuleDomain[Subgoal]):
         )
 
 
-# ------------------------------------------------------------------------------------------------------ sentences
-
-
 def _situation(scene: Scene) -> str:
     """The decision, money, own objects, and visible parts of the map and of the enemy."""
     idle = sum(hand.idle_peasants for hand in scene.hands)
@@ -211,9 +208,6 @@ def _plural(name: str, number: int) -> str:
     if number == 1 or name == "cavalry":
         return name
     return f"{name[:-3]}men" if name.endswith("man") else f"{name}s"
-
-
-# ---------------------------------------------------------------------------------------------------------- states
 
 
 def _by_name(numbers: Any) -> dict[str, int]:

@@ -264,9 +264,6 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         return compute_features(world.seen) | ({} if texts is None else {"texts": np.array(texts, object)})
 
 
-# ------------------------------------------------------------------------------------------------ tests of sub-goals
-
-
 def open_book(source: RewardSource, planner: Planner) -> RewardBook:
     """Tests of all sub-goals; close it, because tests in Python run in processes."""
     domain = get_domain(len(planner.domain.agents))

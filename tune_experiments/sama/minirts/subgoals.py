@@ -59,12 +59,9 @@ _MANY = 9
 
 @dataclass(frozen=True)
 class Subgoal:
-    """A sub-goal of one agent.
+    """A sub-goal of one agent: the planner's name for it (a phrase of the world, or `WAIT`), and the team's goal.
 
-    Attributes:
-        text: the planner's name; a phrase of the world, or `WAIT`.
-        goal: the team's goal that it belongs to.
-        made: the type to make, `NO_TYPE` for none.
+    `made` is the type to make, `NO_TYPE` for none.
     """
 
     text: str
@@ -102,9 +99,6 @@ SUBGOALS = tuple(_subgoal(text) for text in (*PHRASES, WAIT))
 OF_TEXT = {one.text: one for one in SUBGOALS}
 
 
-# ------------------------------------------------------------------------------- when they are reached
-
-
 def _scouted(before: Any, now: Any) -> Array:
     return _for_each((now["seen"] - before["seen"] >= NEW_CELLS) | (now["seen"] == NUM_CELLS), now)
 
@@ -130,9 +124,6 @@ TESTS: dict[str, SubgoalTest] = {
     one.text: _TESTS_OF_DEEDS.get(one.text, functools.partial(_made, one.made)) for one in SUBGOALS
 }
 """Text of a sub-goal -> whether each agent has reached it, from the states at the round's beginning and now."""
-
-
-# ------------------------------------------------------------------------------- price
 
 
 def cost(scene: Scene, agent: int, one: Subgoal) -> int:

@@ -98,9 +98,6 @@ def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- tests
-
-
 def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
     """Name of a test with a planner -> its settings."""
     name, most = planner_name(config), config.reflections

@@ -180,9 +180,6 @@ class KitchenDomain(RuleDomain[Subgoal]):
         )
 
 
-# ------------------------------------------------------------------------------------------------------ sentences
-
-
 def _describe_map(ways: Reachability) -> str:
     names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
     lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
@@ -222,9 +219,6 @@ def _counted(things: Iterable[str]) -> str:
     plural = {"onion": "onions", "dish": "dishes", "soup": "soups"}
     parts = [f"{n} {thing if n == 1 else plural[thing]}" for thing, n in sorted(counts.items())]
     return ", ".join(parts) or "nothing"
-
-
-# ---------------------------------------------------------------------------------------------------------- states
 
 
 @functools.cache

@@ -44,13 +44,9 @@ KITCHENS: Kitchens = {
 
 @dataclass
 class Commander:
-    """A planner and the chefs that it commands.
+    """A planner that does not reflect, and the numbers of the `chefs` that it commands.
 
-    Attributes:
-        loop: plans; it does not reflect.
-        chefs: numbers of the chefs that it commands.
-        round_steps: env steps after which a round is over.
-        in_round: [B] int, env steps of the present rounds.
+    A round is over after `round_steps` env steps; `in_round` [B] int are those of the present rounds.
     """
 
     loop: PlanningLoop

@@ -29,16 +29,10 @@ FAR = 10_000
 
 
 class Reachability:
-    """Places of a kitchen, and shortest paths of its chefs.
+    """Places of a kitchen, their cells in reading order, and shortest paths of its chefs; `FAR` where there is no way.
 
-    Attributes:
-        kitchen: the world's tables.
-        pots: names of the pots.
-        cells: cells of each place, in reading order.
-        to_nearest: (start, cells) -> steps to a cell beside the nearest of the cells, and that cell; `FAR` steps if
-        there is no way.
-        trip: (start, place, place) -> steps between cells beside two places, for a chef at `start`; `FAR` if there is
-        no way.
+    `to_nearest`: (start, cells) -> steps to a cell beside the nearest of the cells, and that cell. `trip`: (start,
+    place, place) -> steps between cells beside two places, for a chef at `start`.
     """
 
     def __init__(self, kitchen: Kitchen) -> None:
@@ -129,14 +123,9 @@ class Pot(NamedTuple):
 
 
 class Scene:
-    """One state.
+    """One state: `state` are one world's arrays, `ways` places and distances, `pots` are by number.
 
-    Attributes:
-        ways: places and distances of its kitchen.
-        state: one world's arrays.
-        pots: pots by number.
-        lying: thing by cell, counters with something on them in reading order.
-        at, holds: cell of each chef, and what it carries.
+    `lying` is the thing by cell, of counters in reading order; `at` and `holds`: each chef's cell and what it carries.
     """
 
     def __init__(self, ways: Reachability, text: str) -> None:
@@ -265,9 +254,6 @@ def _wait(place: str) -> Subgoal:
 
 def _the(place: str) -> str:
     return place if place.startswith("pot ") else f"the {place}"
-
-
-# ------------------------------------------------------------------------------- price
 
 
 def emptied_pots(subgoals: Iterable[Subgoal]) -> frozenset[str]:
