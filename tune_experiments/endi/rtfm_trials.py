@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -22,19 +22,18 @@ from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.qmix_encoders import GridSymbolsConfig
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.policy import TeamPolicy
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
+from rl_models.training.evaluation import Evaluation
 from tune_experiments.endi.division import is_divided, make_evaluation, make_losses, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, QmixSettings, make_stage, make_task
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import RANDOM, Episodes, Stage, Tested, Tests, TrialPlan
 from tune_experiments.rtfm.config import SHUFFLED, TEST, UNSEEN, NetworkSettings, make_world
+from tune_experiments.rtfm.evaluation import VALIDATION_SEED, WithWrongDocuments, play
 from tune_experiments.rtfm.trials import matching_plan, matching_sizes, sizes, team_config
 from tune_experiments.rtfm.trials import plan as plan_one
-
-if TYPE_CHECKING:
-    from rl_models.policy import TeamPolicy
-
 
 SAME_SIZE = ("train", "eval", "eval_new")
 
@@ -59,9 +58,6 @@ def _tested(stage: int, column: str) -> Tested:
 
 def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes:
     """Metrics on training assignments, and the win rate on those of validation, which are not in any test."""
-    from rl_models.training.evaluation import Evaluation
-    from tune_experiments.rtfm.evaluation import VALIDATION_SEED, play
-
     worlds = [make_stage(config, stage, config.valid_episodes, split=split) for split in ("train", "valid")]
     way = functools.partial(make_evaluation, config.division, Evaluation)
     seen, unseen = (play(world, policy, way, seed=VALIDATION_SEED) for world in worlds)
@@ -71,17 +67,11 @@ def validate(config: EndiRtfmConfig, stage: int, policy: TeamPolicy) -> Episodes
 @functools.lru_cache(maxsize=8)
 def random_play(config: EndiRtfmConfig, stage: int) -> Episodes:
     """Episodes of uniform moves."""
-    from rl_models.teams.constant_team import uniform_team
-    from tune_experiments.rtfm.evaluation import play
-
     world = make_stage(config, stage, config.test_episodes)
     return play(world, uniform_team(world.num_agents, NUM_MOVES), is_greedy=False)
 
 
 def _play(config: EndiRtfmConfig, stage: int, policy: TeamPolicy, column: str) -> Episodes:
-    from rl_models.training.evaluation import Evaluation
-    from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
-
     world = make_stage(config, stage, config.test_episodes, **columns(config)[column])
     way = WithWrongDocuments if column == SHUFFLED else Evaluation
     return play(world, policy, functools.partial(make_evaluation, config.division, way))
@@ -94,18 +84,13 @@ def plan(config: EndiRtfmConfig, method: str, seed: int) -> Curriculum:
 
 def _stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> Stage:
     is_last = stage == config.last_stage
+    make_plan = matching_stage if on_matching(method) else independent_stage
+    plan = make_plan(config, method, seed, stage)
     return Stage(
         name=f"s{stage}",
-        plan=_plan(config, method, seed, stage),
+        plan=qmix_stage(config, seed, plan) if method == QMIX else plan,
         evaluate=None if is_last else functools.partial(evaluate, config, stage),
     )
-
-
-def _plan(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:
-    if on_matching(method):
-        return matching_stage(config, method, seed, stage)
-    plan = independent_stage(config, method, seed, stage)
-    return qmix_stage(config, seed, plan) if method == QMIX else plan
 
 
 def independent_stage(config: EndiRtfmConfig, method: str, seed: int, stage: int) -> TrialPlan:

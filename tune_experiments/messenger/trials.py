@@ -89,18 +89,9 @@ def choose_evaluation(method: str) -> Callable[[MessengerRunConfig, int, TeamPol
 
 def _stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> Stage:
     is_first, is_last = stage == config.stages[0], stage == config.last_stage
-    return Stage(
-        name=f"stage_{stage}",
-        plan=_plan_of_stage(config, row, seed, stage),
-        frozen=row.attention if config.freezes_attention and not is_first else (),
-        evaluate=None if is_last else functools.partial(row.evaluate, config, stage),
-    )
-
-
-def _plan_of_stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> TrialPlan:
     learner, arguments = config.learner.at_stage(stage), config.stage_arguments(stage)
     budget = arguments["budget_env_steps"]
-    return TrialPlan(
+    plan = TrialPlan(
         make_world=functools.partial(make_world, config, stage),
         build_policy=row.build_policy,
         objective=make_objective(learner, learner.entropy_schedule(budget), row.extra_losses),
@@ -109,6 +100,12 @@ def _plan_of_stage(config: MessengerRunConfig, row: MethodParts, seed: int, stag
         **arguments,
         validate=functools.partial(row.validate, config, stage),
         chosen_by=row.chosen_by,
+    )
+    return Stage(
+        name=f"stage_{stage}",
+        plan=plan,
+        frozen=row.attention if config.freezes_attention and not is_first else (),
+        evaluate=None if is_last else functools.partial(row.evaluate, config, stage),
     )
 
 

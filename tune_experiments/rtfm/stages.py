@@ -133,7 +133,11 @@ _ONE_SPLIT = "test"
 def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
     """Table of win rates, beside those of the paper (method -> column -> win rate)."""
     lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
-    names = {line: _column(line) for line in lines if line.method not in REFERENCES}
+    names = {
+        line: f"{SHUFFLED}_{_room(line.world)}" if line.condition == SHUFFLED else line.place
+        for line in lines
+        if line.method not in REFERENCES
+    }
     columns = tuple(dict.fromkeys(names.values()))
     cells = [_cell(line, name) for line, name in names.items()]
     return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
@@ -168,10 +172,6 @@ def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Re
         for name in columns
         if _room(name) == _room(line.world) and not name.startswith(SHUFFLED)
     ]
-
-
-def _column(line: Result) -> str:
-    return f"{SHUFFLED}_{_room(line.world)}" if line.condition == SHUFFLED else line.place
 
 
 def _cell(line: Result, name: str) -> Result:

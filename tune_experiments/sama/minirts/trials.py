@@ -5,9 +5,9 @@ Tests of a team differ in planner, sight, reflections and replaced commands. All
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +101,18 @@ def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world:
 def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
     """Name of a test with a planner -> its settings."""
     name, most = planner_name(config), config.reflections
-    reflecting = _changed(config, after_failure="reflect")
+    reflecting = replace(config, after_failure="reflect")
     found: dict[str, dict[str, RtsConfig]] = {
         "plain": {plain_test(config): config},
         "sights": {
-            f"{name}, {words}": _changed(config, sight=sight)
-            for sight, words in SIGHTS.items()
-            if sight != config.sight
+            f"{name}, {words}": replace(config, sight=sight) for sight, words in SIGHTS.items() if sight != config.sight
         },
-        "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
+        "reflections": {f"{name}, {n} reflections": replace(reflecting, reflections=n) for n in range(most)},
         "erring": erring_tests(config, "weak", ERRING),
         "random": random_tests(config),
         "goals": goal_tests(config),
         "prompts": prompt_tests(config),
-        "rewards": {f"{name}, tests by code": _changed(config, reward_source="code")},
+        "rewards": {f"{name}, tests by code": replace(config, reward_source="code")},
     }
     chosen = {test: one for group in found if group in config.tests for test, one in found[group].items()}
     return {with_sight(config, test) if one.sight == config.sight else test: one for test, one in chosen.items()}
@@ -196,10 +194,6 @@ def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str
         "undone_decisions": 0 * wins,
         "ticks": found["ticks"],
     }
-
-
-def _changed(config: RtsConfig, **changes: Any) -> RtsConfig:
-    return dataclasses.replace(config, **changes)
 
 
 MAX_FRAMES = 400

@@ -104,7 +104,10 @@ class FineTuning:
         if _MET in tensors:
             self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET][_STEPS])
         else:
-            self._met, self._played = self._meet(tensors["weights"])
+            team = self._plan.new_policy().eval()
+            team.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
+            seed = MEETING_SEED + self._plan.seed
+            self._met, self._played = met_pairs(self._config, self._method, team, seed, self._trial_folder)
         config, layout = self._config, self._layout
         # Recorded answers of a model are reused.
         planner = make_planner(config, layout, self._seed, self._trial_folder)
@@ -142,11 +145,6 @@ class FineTuning:
     def _inner(self) -> Algorithm:
         assert self._algorithm is not None, "restore comes first"
         return self._algorithm
-
-    def _meet(self, weights: dict[str, Any]) -> tuple[list[Pair], int]:
-        team = self._plan.new_policy().eval()
-        team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
-        return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
 
 
 def pack_pairs(pairs: Sequence[Pair]) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 
 from rl_envs.core.metrics import COUNT, PROPORTION
 from tune_experiments.core.drawing import Drawn, attempt
+from tune_experiments.overcooked.overcooked_experiment import PUBLISHED
 from tune_experiments.results.plots.figures import (
     FAINT,
     INK,
@@ -67,7 +68,8 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
 
     Sub-goals are the largest mean of a row of the log; queries are the mean over rows.
     """
-    found = _steps_needed(rows) | _stood_in(rows)
+    steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
+    found = ({STEPS_NEEDED: steps} if best > 0 else {}) | _stood_in(rows)
     return {split_method(method)[1]: found} if found else {}
 
 
@@ -81,11 +83,6 @@ def steps_to_nearly_best(rows: Sequence[Mapping[str, float]]) -> tuple[float, fl
         return None
     best = max(soups for _, soups in curve)
     return (min(steps for steps, soups in curve if soups >= NEARLY * best) if best > 0 else curve[-1][0]), best
-
-
-def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
-    return {STEPS_NEEDED: steps} if best > 0 else {}
 
 
 def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -104,8 +101,6 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
-    from tune_experiments.overcooked.overcooked_experiment import PUBLISHED
-
     title = f"{caption}: {kitchen}"
     mine = [line for line in results if line.world == kitchen]
     lines = [dataclasses.replace(line, table=title, method=_label(line), condition="") for line in mine]
