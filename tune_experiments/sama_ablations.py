@@ -28,9 +28,16 @@ from tune_experiments.experiment.plan import Tested, Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
-from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.tables import ERRING
-from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
+from tune_experiments.sama.planner_config import (
+    MAX_REFLECTIONS,
+    ModelSettings,
+    erring_tests,
+    goal_tests,
+    prompt_tests,
+    random_tests,
+)
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 if TYPE_CHECKING:

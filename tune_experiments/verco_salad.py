@@ -58,13 +58,7 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.verco.config import (
-    CorpusSettings,
-    VercoConfig,
-    VercoLearnerConfig,
-    WarmStartSettings,
-    make_world,
-)
+from tune_experiments.verco.config import CorpusSettings, VercoConfig, VercoLearnerConfig, WarmStartSettings, make_world
 from tune_experiments.verco.tables import DISTANCES, tables
 
 if TYPE_CHECKING:

@@ -17,15 +17,7 @@ import torch
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.minirts.actions import CONTINUE, FLAGS
-from rl_envs.minirts.factored import (
-    C_ATTACK,
-    C_BUILDING,
-    C_GATHER,
-    C_MOVE,
-    C_UNIT,
-    COMMANDS,
-    MAX_LISTED,
-)
+from rl_envs.minirts.factored import C_ATTACK, C_BUILDING, C_GATHER, C_MOVE, C_UNIT, COMMANDS, MAX_LISTED
 from rl_envs.minirts.facts import VOCABULARY, text_tables
 from rl_envs.minirts.observation import MONEY_BINS
 from rl_envs.minirts.phrases import PHRASES

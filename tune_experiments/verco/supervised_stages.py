@@ -30,13 +30,7 @@ from rl_models.training.algorithm import Tensors
 from rl_models.training.collector import Collector
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.experiment.supervised_stage import SupervisedStage
-from tune_experiments.verco.config import (
-    FIRST_WARM_START_WORLD,
-    CorpusSettings,
-    VercoConfig,
-    make_world,
-    salad_world,
-)
+from tune_experiments.verco.config import FIRST_WARM_START_WORLD, CorpusSettings, VercoConfig, make_world, salad_world
 from tune_experiments.verco.prompted import EndpointTeacher
 
 _CORPUS_SEED = 0

@@ -19,13 +19,7 @@ import numpy as np
 import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
-from rl_models.planners.domain import (
-    Allocation,
-    Decomposition,
-    Fault,
-    Skill,
-    SubgoalTexts,
-)
+from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"

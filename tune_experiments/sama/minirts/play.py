@@ -175,7 +175,7 @@ count); decisions without undone ones; undone decisions; finished rounds; rounds
 
 
 def scripted(world: PlannedRts) -> Arrays:
-    """Scripted executor of the 17 phrases (`red/scripted.py`)."""
+    """Scripted executor of the 17 phrases (`red/trials.py`)."""
     tables = np.zeros((world.num_worlds, world.num_agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     tables[..., 0] = C_CONTINUE
     for index in np.flatnonzero(world.games["result"] == RUNNING).tolist():

@@ -22,9 +22,10 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.sama.overcooked.config import BLIND, RULES, SAMA, SCRIPTED, SamaConfig, method_names, split_method
+from tune_experiments.sama.overcooked.config import BLIND, SAMA, SCRIPTED, SamaConfig, method_names, split_method
 from tune_experiments.sama.overcooked.tables import RANGES, draw_sample_efficiency, tables, training_results
 from tune_experiments.sama.planned_experiment import PlannedExperiment
+from tune_experiments.sama.planner_config import RULES
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy

@@ -22,15 +22,7 @@ from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.planner_config import (
-    MAX_REFLECTIONS,
-    RULES,
-    GameDomain,
-    ModelSettings,
-    PlannerConfig,
-)
-
-__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "MethodName", "ModelSettings", "SamaConfig"]
+from tune_experiments.sama.planner_config import GameDomain, PlannerConfig
 
 Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
 MethodName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]

@@ -16,20 +16,13 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.overcooked.config import (
-    BLIND,
-    MAX_REFLECTIONS,
-    SAMA,
-    SCRIPTED,
-    Condition,
-    SamaConfig,
-    split_method,
-)
+from tune_experiments.sama.overcooked.config import BLIND, SAMA, SCRIPTED, Condition, SamaConfig, split_method
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
 from tune_experiments.sama.overcooked.trials import UNPLANNED, play_unplanned
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planned_experiment import planning_metrics
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor, planner_seed
 

@@ -21,8 +21,9 @@ from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.sama.overcooked.config import RULES, SamaConfig, split_method
+from tune_experiments.sama.overcooked.config import SamaConfig, split_method
 from tune_experiments.sama.planned_experiment import TRANSCRIPT, write_transcript
+from tune_experiments.sama.planner_config import RULES
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
 _OTHERWISE_ALIKE = ("methods", "tasks", "workers", "record", "replay", "model")
