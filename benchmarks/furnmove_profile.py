@@ -35,8 +35,7 @@ from rl_models.training import loop
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.cordial_sync import trials
-from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.cordial_sync.config import Config, MethodName
 
 TURNS = 7
 """Fragments with the profiler and without it, in turns, after one that warms up and is not counted."""

@@ -25,7 +25,7 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_team
 from tune_experiments import furnlift, furnmove_visual
-from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.cordial_sync.config import MethodName
 from tune_experiments.experiment.plan import TrialPlan
 
 WORLDS, AGENTS, REPEATS, STEPS = 64, 2, 31, 20

@@ -41,8 +41,7 @@ from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tune_experiments.rtfm.config import LettersTask, RtfmTask, Task, make_world
-from tune_experiments.rtfm.matching import matching_sizes
-from tune_experiments.rtfm.trials import sizes
+from tune_experiments.rtfm.trials import matching_sizes, sizes
 
 PER_SECOND, MICROSECONDS = "env steps per CPU-second", "us"
 WORLDS, STEPS, REPEATS = 256, 80, 25

@@ -16,8 +16,7 @@ from benchmarks.harness.clock import median, median_ratio
 from benchmarks.harness.measurements import RATIO, Measurement
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync import trials
-from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.cordial_sync.config import Config, MethodName
 from tune_experiments.run.ray_cluster import ray_cluster
 
 METHOD: MethodName = "sync_13_cordial"

@@ -28,15 +28,18 @@ import numpy as np
 from rl_envs.messenger.world import Messenger
 from rl_models.networks.network_config import SilgConfig
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table
 from tune_experiments.endi.messenger_config import PAPER_METHODS, EndiMessengerConfig
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger.config import GROUNDED
-from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes
-from tune_experiments.messenger.messenger_experiment import MessengerExperiment
-from tune_experiments.messenger.presets import RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.messenger.config import GROUNDED, RELEASED_LEARNER, paper, reference, smoke
+from tune_experiments.messenger.messenger_experiment import (
+    MessengerExperiment,
+    compare_optimiser_steps,
+    deviation_notes,
+)
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
@@ -44,8 +47,14 @@ from tune_experiments.results.tables import PaperTable
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.endi import episode_video
+    from tune_experiments.endi import messenger_trials as trials
+    from tune_experiments.messenger import tables as stage_tables
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
+else:
+    episode_video = LazyModule("tune_experiments.endi.episode_video")
+    trials = LazyModule("tune_experiments.endi.messenger_trials")
+    stage_tables = LazyModule("tune_experiments.messenger.tables")
 
 LAPTOP = EndiMessengerConfig()
 SMOKE = dataclasses.replace(
@@ -87,22 +96,16 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def plan(self, config: EndiMessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""
-        from tune_experiments.endi.messenger_trials import plan
-
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: EndiMessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Training games, new games, and these with permuted roles."""
-        from tune_experiments.endi.messenger_trials import evaluate
-
-        return evaluate(config, config.last_stage, policy)
+        return trials.evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then the division of entities."""
-        from tune_experiments.messenger import tables as messenger
-
         divided = division_table(results, self.caption, DIVISION_WORLDS)
-        return [*messenger.tables(results, self.caption, PAPER_NUMBERS, CHOSEN), *divided]
+        return [*stage_tables.tables(results, self.caption, PAPER_NUMBERS, CHOSEN), *divided]
 
     def deviation_notes(self, config: EndiMessengerConfig) -> Sequence[str]:
         """Deviations that no flag shows, and the appendix's two constants."""
@@ -126,21 +129,15 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, also of divisions, and an episode of each method with its manual."""
-        from tune_experiments.endi.figures import draw_all
-
         more = {"loss/grounding": "contrastive grounding loss"}
-        return draw_all(run_folder, trials, self.video, more)
+        return episode_video.draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Shows all agents' entities."""
-        from tune_experiments.endi import episode_video
-
         return episode_video.DivisionSpectator(loaded, episode_video.MESSENGER)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with all agents' entities."""
-        from tune_experiments.endi import episode_video
-
         return episode_video.video(loaded, episode_video.MESSENGER, seed)
 
 

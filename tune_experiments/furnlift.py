@@ -23,7 +23,7 @@ import numpy as np
 
 from rl_envs import World
 from rl_envs.furnlift.world import FurnLift
-from tune_experiments.cordial_sync import methods
+from tune_experiments.cordial_sync.config import METRICS as PAPER_METRICS
 from tune_experiments.cordial_sync.config import compare_with_authors
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, SMOKE, LiftConfig
 from tune_experiments.core.drawing import Drawn
@@ -46,7 +46,7 @@ else:
     lifting = LazyModule("tune_experiments.cordial_sync.lifting")
     trial_figures = LazyModule("tune_experiments.play.trial_figures")
 
-METRICS = (*methods.METRICS, "failed_pickups", "missed_pickups")
+METRICS = (*PAPER_METRICS, "failed_pickups", "missed_pickups")
 
 
 class Furnlift(Experiment[LiftConfig]):

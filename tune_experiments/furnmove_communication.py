@@ -37,7 +37,6 @@ from rl_envs.core.metrics import COUNT
 from rl_envs.furnmove.world import FurnMove
 from rl_models.configuration import MAY_GAIN
 from rl_models.schedule import Schedule
-from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.communication import (
     DEVIATIONS,
     MODELS,
@@ -49,9 +48,8 @@ from tune_experiments.cordial_sync.communication import (
     deviations,
     slopes,
 )
-from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.config import METRICS, Config, parse_method
 from tune_experiments.cordial_sync.messages import talks
-from tune_experiments.cordial_sync.methods import parse_method
 from tune_experiments.core.checks import check_distinct, check_ranges
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
@@ -68,13 +66,12 @@ from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.cordial_sync import camera_video, evaluation, listener, trials
+    from tune_experiments.cordial_sync import camera_video, evaluation, trials
     from tune_experiments.play import trial_figures
     from tune_experiments.play.loading import LoadedPolicy
 else:
     camera_video = LazyModule("tune_experiments.cordial_sync.camera_video")
     evaluation = LazyModule("tune_experiments.cordial_sync.evaluation")
-    listener = LazyModule("tune_experiments.cordial_sync.listener")
     trial_figures = LazyModule("tune_experiments.play.trial_figures")
     trials = LazyModule("tune_experiments.cordial_sync.trials")
 
@@ -98,7 +95,7 @@ _CAPTIONS = {
 _PAPER: PaperNumbers = {TRAINED: {TALK_TURNS: 0.821, f"{PASSES.name}_reply_2{ODDS}": 2.7}}
 """All numbers of table 9 that the paper's text prints (appendix A.5)."""
 
-_PLAYED = (*methods.METRICS, *DEVIATIONS)
+_PLAYED = (*METRICS, *DEVIATIONS)
 
 
 @dataclass(frozen=True)
@@ -169,7 +166,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
     def evaluate(self, config: CommunicationConfig, method: str, policy: TeamPolicy) -> dict[str, Episodes]:
         """The paper's metrics, the data, and the fitted models."""
         settings, _ = _settings(config)
-        played = listener.play_and_listen(settings, policy)
+        played = evaluation.play_and_listen(settings, policy)
         found = [*deviations(played), *slopes(played, config.bootstrap_draws)]
         numbers = np.array([row[1:] for row in found], float).reshape(-1, 3)
         models: Episodes = {_ESTIMATES: numbers, _NAMES: np.array([row[0] for row in found], "U64")}
@@ -202,7 +199,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
 
     def figures(self, run_folder: Path, trials: trial_figures.Trials) -> Sequence[Drawn]:
         """Curves, weights over an episode of each method's first seed, and videos with frames and messages."""
-        from tune_experiments.cordial_sync.message_figure import draw_messages
+        from tune_experiments.cordial_sync.figures import draw_messages
         from tune_experiments.run.final_evaluation import figure_data_files
 
         curves = {key: heading for heading, key in self.columns.items()}
@@ -259,7 +256,6 @@ def _given(path: str) -> LoadedPolicy:
 
 
 def _given_policy(path: str) -> TeamPolicy:
-    """A copy of the team's module."""
     return copy.deepcopy(_given(path).policy)
 
 

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_models.networks.network_config import VisualConfig
-from tune_experiments.cordial_sync import methods
-from tune_experiments.cordial_sync.config import Config
+from tune_experiments.cordial_sync.config import METRICS, Config
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment, paper_preset
 from tune_experiments.launch.experiment import main
 from tune_experiments.play.recording import SEED
@@ -90,7 +89,7 @@ class FurnmoveVisual(GridworldExperiment):
         """The paper's six metrics, and its numbers for as many agents."""
         has_three = any(result.world.endswith("3_agents") for result in results)
         paper = _THREE_AGENTS if has_three else _TWO_AGENTS
-        return [make_table(results, self.caption, methods.METRICS, paper, names_world=True)]
+        return [make_table(results, self.caption, METRICS, paper, names_world=True)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """The map, and each agent's frame and messages."""

@@ -116,7 +116,6 @@ class Config:
     """Number of env steps between checkpoints; a crash loses at most this many."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         check_distinct(self, "methods")
         check_ranges(self)
 
@@ -182,7 +181,6 @@ def exact_values(policy: TeamPolicy) -> Episodes:
 
 
 def _draw_joint_policies(out: Path, trials: Trials) -> Iterator[Path]:
-    """Every trial's joint policy."""
     from tune_experiments.results import plots
     from tune_experiments.run.final_evaluation import figure_data_files
 

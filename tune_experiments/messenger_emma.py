@@ -32,13 +32,25 @@ from rl_envs.core.metrics import PROPORTION
 from rl_envs.messenger.world import Messenger
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import main
-from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerLearnerConfig
-from tune_experiments.messenger.deviations import compare_optimiser_steps, deviation_notes, movement_notes
-from tune_experiments.messenger.messenger_experiment import MessengerExperiment
-from tune_experiments.messenger.presets import paper, reference, smoke
+from tune_experiments.messenger.config import (
+    GROUNDED,
+    MOVING,
+    MessengerConfig,
+    MessengerLearnerConfig,
+    paper,
+    reference,
+    smoke,
+)
+from tune_experiments.messenger.messenger_experiment import (
+    MessengerExperiment,
+    compare_optimiser_steps,
+    deviation_notes,
+    movement_notes,
+)
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import first_trained
 from tune_experiments.results.rows import Result
@@ -46,8 +58,14 @@ from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.messenger import figures, trials
+    from tune_experiments.messenger import tables as stage_tables
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
+else:
+    trials = LazyModule("tune_experiments.messenger.trials")
+    stage_tables = LazyModule("tune_experiments.messenger.tables")
+    figures = LazyModule("tune_experiments.messenger.figures")
 
 LAPTOP = MessengerConfig()
 STAGES = dataclasses.replace(
@@ -98,23 +116,17 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def plan(self, config: MessengerConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by PPO."""
-        from tune_experiments.messenger.trials import plan
-
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: MessengerConfig, method: str, policy: TeamPolicy) -> Tests:
         """Training games, new games, and these with permuted roles; and attention, for methods that read."""
-        from tune_experiments.messenger.trials import choose_evaluation
-
-        return choose_evaluation(method)(config, config.last_stage, policy)
+        return trials.choose_evaluation(method)(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then causes of lost games, and attention of sprites."""
-        from tune_experiments.messenger.reading import reading_table
-        from tune_experiments.messenger.tables import endings_table, tables
-
         caption = self.caption
-        return [*tables(results, caption), *endings_table(results, caption), *reading_table(results, caption)]
+        made = (stage_tables.tables, stage_tables.endings_table, stage_tables.reading_table)
+        return [table for make in made for table in make(results, caption)]
 
     def deviation_notes(self, config: MessengerConfig) -> Sequence[str]:
         """Deviations that no flag shows."""
@@ -126,14 +138,10 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention, and an episode of each method."""
-        from tune_experiments.messenger import figures
-
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with its manual and the attention of sprites."""
-        from tune_experiments.messenger import figures
-
         return figures.video(loaded, seed)
 
 

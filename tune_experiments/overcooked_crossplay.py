@@ -49,8 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = read_command(sys.argv[1:] if arguments is None else list(arguments))
     import torch
 
-    from tune_experiments.overcooked.crossplay import load_teams, play_all, report_folder
-    from tune_experiments.overcooked.crossplay_report import check_out, in_markdown, write_report
+    from tune_experiments.overcooked.crossplay import (
+        check_out,
+        in_markdown,
+        load_teams,
+        play_all,
+        report_folder,
+        write_report,
+    )
     from tune_experiments.sama.overcooked.meetings import KITCHENS, meet
 
     torch.set_num_threads(1)

@@ -59,11 +59,7 @@ Points: TypeAlias = list[tuple[int, float]]
 
 
 def run_names(runs: Sequence[Path]) -> list[str]:
-    """Names of the runs' folders, with the folder around them in front if two names are equal.
-
-    Raises:
-        UserError: a run is named twice, or two names are still equal.
-    """
+    """Distinct names of the runs' folders, as `distinct_names` gives them; a UserError if a run is named twice."""
     from tune_experiments.overcooked.crossplay import distinct_names
 
     folders = [run.resolve() for run in runs]
@@ -74,12 +70,7 @@ def run_names(runs: Sequence[Path]) -> list[str]:
 
 
 def curve_points(trial: StoredTrial, episodes: int) -> Points:
-    """The curve of a trial.
-
-    Args:
-        trial: run, method and seed.
-        episodes: number of episodes of each test, if the log has none.
-    """
+    """The curve of a trial; without validations in its log, each stored team is tested in so many `episodes`."""
     from rl_models.training.checkpoint import numbered_checkpoints
     from tune_experiments.run.trial import CHECKPOINTS
 
@@ -101,16 +92,7 @@ def _tested(checkpoint: Path, kitchen: str, episodes: int) -> tuple[int, float]:
 
 
 def write_figures(runs: Mapping[str, Sequence[StoredTrial]], episodes: int, out: Path) -> Iterator[Drawn]:
-    """A figure for each kitchen, and the points of each trial.
-
-    Args:
-        runs: name of a run -> its trials.
-        episodes: number of episodes of each test, where a log has none.
-        out: folder of the files.
-
-    Raises:
-        UserError: no trial has a point.
-    """
+    """A figure for each kitchen, and the points of each trial of `runs` (name -> trials); a UserError without any."""
     often = Counter(row for trials in runs.values() for row in {trial.row for trial in trials})
     lines: dict[str, dict[str, list[Points]]] = {}
     for run, trials in runs.items():

@@ -30,19 +30,24 @@ from rl_models.rllib.workers import Workers
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
-from tune_experiments.overcooked.config import COLE, ColeSettings
-from tune_experiments.overcooked.overcooked_experiment import OvercookedExperiment, cole_notes
-from tune_experiments.overcooked.role_config import ALL_Q_METHODS, Q_METHODS, OvercookedRolesConfig, RoleSettings
-from tune_experiments.overcooked.tables import COLUMNS, tables
+from tune_experiments.overcooked.config import (
+    ALL_Q_METHODS,
+    COLE,
+    Q_METHODS,
+    ColeSettings,
+    OvercookedRolesConfig,
+    RoleSettings,
+)
+from tune_experiments.overcooked.overcooked_experiment import COLUMNS, OvercookedExperiment, cole_notes, tables
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
-    from tune_experiments.overcooked import role_trials
+    from tune_experiments.overcooked import trials
 else:
-    role_trials = LazyModule("tune_experiments.overcooked.role_trials")
+    trials = LazyModule("tune_experiments.overcooked.trials")
 
 LAPTOP = OvercookedRolesConfig()
 SMOKE = dataclasses.replace(
@@ -116,16 +121,16 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         self, config: OvercookedRolesConfig, method: str, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan:
         """Q-learning of a role method, or PPO."""
-        return role_trials.plan(config, method, seed)
+        return trials.plan_roles(config, method, seed)
 
     def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping: greedy for Q-learners, sampled for others."""
-        test = role_trials.evaluate if method in ALL_Q_METHODS else role_trials.evaluate_sampled
+        test = trials.evaluate_greedy if method in ALL_Q_METHODS else trials.evaluate_sampled
         return test(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """One table a kitchen."""
-        return tables(results, self.caption, (*COLUMNS, role_trials.SAMPLED))
+        return tables(results, self.caption, (*COLUMNS, trials.SAMPLED))
 
     def main_comparisons(self, config: OvercookedRolesConfig) -> Sequence[MainComparison]:
         """Self-play against QMIX at equal env steps; SAMA's figures show such methods as weak."""

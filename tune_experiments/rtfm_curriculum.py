@@ -22,13 +22,7 @@ import sys
 from rl_models.rllib.workers import Workers
 from tune_experiments.launch.experiment import main
 from tune_experiments.rtfm import stages
-from tune_experiments.rtfm.config import (
-    PAPER_LEARNER,
-    PAPER_NETWORK,
-    PAPER_WORKERS,
-    CurriculumConfig,
-    NetworkSettings,
-)
+from tune_experiments.rtfm.config import PAPER_LEARNER, PAPER_NETWORK, PAPER_WORKERS, CurriculumConfig, NetworkSettings
 from tune_experiments.rtfm.reading_experiments import ReadingInStages
 
 LAPTOP = CurriculumConfig(network=NetworkSettings(channels=(16, 16, 16)), test_sizes=(6, 10))

@@ -30,11 +30,10 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.rtfm import matching_stages as stages
-from tune_experiments.rtfm.columns import NEW_NAMES, column
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, check_unused_flags
+from tune_experiments.rtfm import matching as stages
+from tune_experiments.rtfm.config import NEW_NAMES, column
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, MatchingRtfmConfig, check_unused_flags
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
-from tune_experiments.rtfm.matching_stages import MatchingRtfmConfig
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests, TrialPlan
 from tune_experiments.launch.experiment import main
@@ -55,13 +56,18 @@ from tune_experiments.rtfm.config import (
     LettersConfig,
     LettersTask,
     NetworkSettings,
+    as_learned,
 )
-from tune_experiments.rtfm.matching import MATCHING_NOTE, as_learned, check_unused_flags
+from tune_experiments.rtfm.matching import MATCHING_NOTE, check_unused_flags
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+    from tune_experiments.rtfm import evaluation, trials
+else:
+    trials = LazyModule("tune_experiments.rtfm.trials")
+    evaluation = LazyModule("tune_experiments.rtfm.evaluation")
 
 LAPTOP = LettersConfig()
 SMOKE = dataclasses.replace(
@@ -119,15 +125,11 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
         self, config: LettersConfig, method: Any, seed: int, trial_folder: Path | None = None
     ) -> TrialPlan | Curriculum:
         """Training on one game, or on two in sequence."""
-        from tune_experiments.rtfm import transfer  # with torch
-
-        return transfer.plan(config, method, seed)
+        return trials.plan_letters(config, method, seed)
 
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
         """Evaluate readers greedily, and uniform moves by sampling."""
-        from tune_experiments.rtfm.evaluation import evaluate
-
-        return evaluate(config, policy, is_greedy=method != RANDOM)
+        return evaluation.evaluate(config, policy, is_greedy=method != RANDOM)
 
     def check(self, config: LettersConfig) -> None:
         """Check that no unused setting is changed."""

@@ -28,9 +28,16 @@ from tune_experiments.experiment.plan import Tested, Tests
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
-from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.tables import ERRING
-from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
+from tune_experiments.sama.planner_config import (
+    MAX_REFLECTIONS,
+    ModelSettings,
+    erring_tests,
+    goal_tests,
+    prompt_tests,
+    random_tests,
+)
 from tune_experiments.sama_overcooked import PRESETS as PLAIN
 
 if TYPE_CHECKING:
@@ -91,7 +98,8 @@ class SamaAblations(SamaExperiment):
         Methods other than `sama` are tested in the first two conditions only, and those without a planner in none.
         """
         from tune_experiments.sama.overcooked import evaluation
-        from tune_experiments.sama.overcooked.trials import SAMA, UNPLANNED, split_method
+        from tune_experiments.sama.overcooked.config import SAMA, split_method
+        from tune_experiments.sama.overcooked.trials import UNPLANNED
 
         row, kitchen = split_method(method)
         if row in UNPLANNED:

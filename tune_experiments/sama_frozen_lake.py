@@ -35,8 +35,7 @@ from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
 from tune_experiments.sama.frozen_lake.config import LakeConfig
-from tune_experiments.sama.planned_experiment import PlannedExperiment
-from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
+from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS, PlannedExperiment
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
@@ -123,7 +122,6 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
 
 
 def _with_policies(trials: Trials) -> Trials:
-    """Trials whose agents have a policy to show."""
     return {method: seeds for method, seeds in trials.items() if method != lake_trials.WALKER}
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rl_envs import World
+from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.meter import Budget
 from tune_experiments.core.errors import UserError
@@ -37,19 +38,16 @@ from tune_experiments.play.episode import MAX_STEPS, Episode
 from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
-from tune_experiments.sama.minirts.config import RtsConfig
-from tune_experiments.sama.minirts.tables import ERRING, RANGES, table_title, tables
-from tune_experiments.sama.planned_experiment import PlannedExperiment
+from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.sama.minirts.config import ERRING, RtsConfig
+from tune_experiments.sama.planned_experiment import BY_RULE, QUESTIONS, PlannedExperiment, planner_note
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS, RULES, ModelSettings
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
-    from tune_experiments.sama.minirts import episode_records
     from tune_experiments.sama.minirts import trials as rts_trials
 else:
-    episode_records = LazyModule("tune_experiments.sama.minirts.episode_records")
     rts_trials = LazyModule("tune_experiments.sama.minirts.trials")
 
 LAPTOP = RtsConfig()
@@ -69,6 +67,44 @@ PAPER = dataclasses.replace(
 )
 """A language model plans, as in the paper; the budget of calls is for one seed. The paper's agents are RED's: they need
 `--team RUN` and the row of its size, such as `--methods learned_2`."""
+_WON = ("win_rate", "win_rate_of_standing")
+COLUMNS = (*_WON, "decisions", "undone_decisions", "rounds", "reached_rounds")
+RANGES = dict.fromkeys((*COLUMNS, QUESTIONS, "ticks"), COUNT) | dict.fromkeys(_WON, SHARE) | {BY_RULE: PROPORTION}
+COUNTING = (
+    "`win_rate` counts games won within the limit of decisions, those of undone rounds included, and a draw is no win; "
+    "`win_rate_of_standing` is the paper's count, which leaves undone rounds out. A lost fight in an undone "
+    "round is undone, too. Planners have the team's information (fair sight) unless the method names another."
+)
+BY_HAND = "Planner: rules, written by hand; they use no prompts, manual or few-shot examples."
+EXECUTORS = {
+    "scripted": "Executor: a script of fixed rules, written by hand, without training.",
+    "learned": "Executor: one team that RED has trained, the same for all seeds, which are those of the games.",
+}
+
+
+def table_title(method: str) -> str:
+    """Title of a team's table."""
+    executor, _, number = method.partition("_")
+    return f"SAMA on MiniRTS: {number} agents, {executor} executor"
+
+
+def tables(results: Sequence[Result]) -> list[PaperTable]:
+    """One table for each tested team."""
+    return [_table(results, method) for method in dict.fromkeys(line.method for line in results)]
+
+
+def _table(results: Sequence[Result], method: str) -> PaperTable:
+    title = table_title(method)
+    mine = [line for line in results if line.method == method]
+    lines = [dataclasses.replace(line, table=title, method=line.condition, condition="") for line in mine]
+    table = make_table([line for line in lines if line.metric in COLUMNS], title, COLUMNS)
+    sentences = [
+        table.caption,
+        EXECUTORS[method.partition("_")[0]],
+        planner_note(lines, BY_HAND, (ERRING,), "a game"),
+        COUNTING,
+    ]
+    return dataclasses.replace(table, caption=" ".join(filter(None, sentences)))
 
 
 class SamaMinirts(PlannedExperiment[RtsConfig]):
@@ -123,20 +159,16 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """A game with the planner, with the commands above the map."""
-        return episode_records.video(loaded, seed)
+        return rts_trials.video(loaded, seed)
 
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
         """Games with the planner, its goals and reflections."""
-        return [episode_records.record(loaded, seed + number, max_steps) for number in range(episodes)]
+        return [rts_trials.record(loaded, seed + number, max_steps) for number in range(episodes)]
 
     def test_world(self, config: RtsConfig, num_worlds: int, method: str = "") -> World:
-        """Games of a team, or of the first one, without its planner.
-
-        Raises:
-            UserError: the executor is scripted, without a policy.
-        """
+        """Games of a team, or of the first one, without its planner; a UserError if its executor is scripted."""
         if method and not rts_trials.is_learned(method):
             raise UserError(f"{method} has no policy to play with: use `show` or `render`, which have its planner")
         return rts_trials.make_world(config, method or config.methods[0], num_worlds)

@@ -32,7 +32,8 @@ from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
 from tune_experiments.launch.experiment import main
 from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
-from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.planner_config import ModelSettings
 
 LAPTOP = SamaConfig()
 KITCHENS = dataclasses.replace(

@@ -28,7 +28,7 @@ from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.finding import find_stored
 from tune_experiments.launch.saved_results import check_save_path, save
 from tune_experiments.results.main_comparison import with_verdicts
-from tune_experiments.results.rows import RESULTS_FILE, Result, read
+from tune_experiments.results.rows import RESULTS_FILE, read
 from tune_experiments.results.tables import TABLE_FILE, write_tables
 from tune_experiments.run.manifest import describe_session
 from tune_experiments.sama.overcooked.base_experiment import SamaExperiment
@@ -62,11 +62,6 @@ class Retest:
     test."""
 
     @property
-    def whole_run(self) -> Path:
-        """The run folder with its name, also for `.`."""
-        return self.run.resolve()
-
-    @property
     def changes(self) -> dict[str, Any]:
         """Changed fields of the run's configuration."""
         changed: dict[str, Any] = {} if self.planner == "as_trained" else {"planner": self.planner, "model": self.model}
@@ -83,10 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from tune_experiments.sama.overcooked.retest import check_out, load_teams, tested_again
 
     torch.set_num_threads(1)
-    console = Terminal()
+    console, run = Terminal(), command.run.resolve()  # with its name, also for `.`
     experiment: SamaExperiment = (sama_ablations if command.ablations else sama_overcooked).EXPERIMENT
     _, config = find_stored(*read_config(command.run), (), command.run)
-    out = command.out or command.whole_run.parent / f"{command.whole_run.name}_retest"
+    out = command.out or run.parent / f"{run.name}_retest"
     check_out(out)
     sessions = []
     if command.save is not None:  # checked before any test
@@ -94,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sessions = read_sessions(command.run)
     for team in load_teams(command.run, command.methods, command.tasks):
         rows = tested_again(experiment, team, command.changes, out)
-        console.print(_describe_row(team.method, team.seed, rows))
+        soups = ", ".join(f"{row.world} {row.value:.1f}" for row in rows if row.metric == "soups")
+        console.print(f"{team.method}, seed {team.seed}: soups in {soups}")
     rows = read(out / RESULTS_FILE)
     trained = read_sessions(command.run, may_be_missing=True)
     comparisons = with_announcement_times(experiment.main_comparisons(config), trained)
@@ -115,13 +111,8 @@ def _this_session(command: Retest) -> dict[str, Any]:
     session = describe_session(())
     left_out = {"--save", str(command.save), "--out", str(command.out)}
     words = [word for word in shlex.split(session["command"]) if word not in left_out]
-    named = [f"runs/{command.whole_run.name}" if word == str(command.run) else word for word in words]
+    named = [f"runs/{command.run.resolve().name}" if word == str(command.run) else word for word in words]
     return session | {"command": shlex.join(named), ANNOUNCED: None}
-
-
-def _describe_row(method: str, seed: int, rows: Sequence[Result]) -> str:
-    soups = ", ".join(f"{row.world} {row.value:.1f}" for row in rows if row.metric == "soups")
-    return f"{method}, seed {seed}: soups in {soups}"
 
 
 def read_command(words: Sequence[str]) -> Retest:

@@ -30,6 +30,7 @@ from rl_models.algorithms.learner_config import LearnerConfig
 from rl_models.networks.network_config import PartsConfig, TboneConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.endi.division import DIVISION_RANGES, division_table
 from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.plan import RANDOM, Tested, Tests, TrialPlan
@@ -42,8 +43,17 @@ from tune_experiments.teams.config import LANGUAGE_METHODS, Config
 from tune_experiments.teams.environment_names import find_name, how_to_name, run_label
 
 if TYPE_CHECKING:
+    from rl_envs.wrappers import hangs
     from rl_models.policy import TeamPolicy
     from tune_experiments.launch.finished_run import Run
+    from tune_experiments.teams import inspection, language, observations, trials, worlds
+else:
+    inspection = LazyModule("tune_experiments.teams.inspection")
+    language = LazyModule("tune_experiments.teams.language")
+    observations = LazyModule("tune_experiments.teams.observations")
+    trials = LazyModule("tune_experiments.teams.trials")
+    worlds = LazyModule("tune_experiments.teams.worlds")
+    hangs = LazyModule("rl_envs.wrappers.hangs")
 
 LAPTOP = Config()
 SMOKE = dataclasses.replace(
@@ -82,25 +92,19 @@ class Train(Experiment[Config]):
 
     def plan(self, config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
         """PPO, or QMIX and VDN."""
-        from tune_experiments.teams.trials import plan
-
-        return plan(config, method, seed, trial_folder)
+        return trials.plan(config, method, seed, trial_folder)
 
     def evaluate(self, config: Config, method: str, policy: TeamPolicy) -> Tests:
         """Test episodes of the team; for the first method also of uniform legal actions."""
-        from tune_experiments.teams.trials import TEST_SEED, play, random_team
-
-        tested: Tests = {config.env: play(config, config.test_episodes, TEST_SEED, policy, method)}
+        tested: Tests = {config.env: trials.play(config, config.test_episodes, trials.TEST_SEED, policy, method)}
         if method == config.methods[0]:
-            random = play(config, config.test_episodes, TEST_SEED, random_team(config))
+            random = trials.play(config, config.test_episodes, trials.TEST_SEED, trials.random_team(config))
             tested[Tested(config.env, method=RANDOM)] = random
         return tested
 
     def evaluation_seeds(self, config: Config) -> Sequence[int]:
         """Seeds of validation and test."""
-        from tune_experiments.teams.trials import TEST_SEED, VALIDATION_SEED
-
-        return VALIDATION_SEED, TEST_SEED
+        return trials.VALIDATION_SEED, trials.TEST_SEED
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Returns; dependence between agents (exact, or an estimate with its interval); division of entities."""
@@ -126,13 +130,11 @@ class Train(Experiment[Config]):
 
     def deviation_notes(self, config: Config) -> Sequence[str]:
         """Notes for readers of the results."""
-        from tune_experiments.teams.observations import scaling_notes, unread_texts
-
         notes = []
         if config.budget_env_steps < LAPTOP.budget_env_steps:
             notes.append(f"{config.budget_env_steps:,} env steps are too few to learn a game")
         if any(method not in LANGUAGE_METHODS for method in config.methods):
-            notes += scaling_notes(config) + unread_texts(config)
+            notes += observations.scaling_notes(config) + observations.unread_texts(config)
         return notes
 
     def inspect(
@@ -142,39 +144,28 @@ class Train(Experiment[Config]):
 
         If the environment hangs, this process exits with a message.
         """
-        from rl_envs.wrappers import hangs
-        from tune_experiments.teams.inspection import inspect_environment
-
         hangs.watch(lambda message: None)
-        return inspect_environment(config, print_fn, bool((stored or {}).get("agents_leave")))
+        return inspection.inspect_environment(config, print_fn, bool((stored or {}).get("agents_leave")))
 
     def check(self, config: Config) -> None:
         """Check that all methods support the environment, and that it keeps its own spaces in random play."""
-        from rl_envs.wrappers import hangs
-        from tune_experiments.teams.inspection import probe_environment
-        from tune_experiments.teams.trials import check_method
-
         hangs.watch(lambda message: None)
         for method in config.methods:
-            check_method(config, method)
-        probe_environment(config)
+            trials.check_method(config, method)
+        inspection.probe_environment(config)
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
         """Copy the small language model into the trial's folder, and explain how to name an unnamed environment."""
-        from tune_experiments.teams.language import save_model
-
         if config.env.startswith(UNNAMED):
             (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
-        save_model(config, method, trial_folder)
+        language.save_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:
         """Test worlds, which render if the environment can."""
-        from tune_experiments.teams.worlds import make_world
-
         try:
-            return make_world(config, num_worlds, method=method, render_mode="rgb_array")
+            return worlds.make_world(config, num_worlds, method=method, render_mode="rgb_array")
         except CustomEnvError:  # it may not support render_mode
-            return make_world(config, num_worlds, method=method)
+            return worlds.make_world(config, num_worlds, method=method)
 
     def search_space(self) -> SearchSpace:
         """Constants of PPO, ranked by the return of validation."""

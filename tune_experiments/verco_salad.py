@@ -58,25 +58,17 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.verco.config import (
-    CorpusSettings,
-    VercoConfig,
-    VercoLearnerConfig,
-    WarmStartSettings,
-    make_world,
-)
+from tune_experiments.verco.config import CorpusSettings, VercoConfig, VercoLearnerConfig, WarmStartSettings, make_world
 from tune_experiments.verco.tables import DISTANCES, tables
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
-    from tune_experiments.verco import deviations, evaluation, replay, run_files, trials
+    from tune_experiments.verco import evaluation, replay, trials
 else:
-    deviations = LazyModule("tune_experiments.verco.deviations")
     evaluation = LazyModule("tune_experiments.verco.evaluation")
     replay = LazyModule("tune_experiments.verco.replay")
-    run_files = LazyModule("tune_experiments.verco.run_files")
     trials = LazyModule("tune_experiments.verco.trials")
 
 LAPTOP = VercoConfig()
@@ -179,10 +171,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return tables(results, self.caption)
 
     def main_comparisons(self, config: VercoConfig) -> Sequence[MainComparison]:
-        """Comparison of teams with and without messages; for a pretrained model also with vector observations.
-
-        None if one method is trained.
-        """
+        """Teams with and without messages, and with a pretrained model vector observations; none for one method."""
         first = (MainComparison("verco", "twosome", "success", config.task),) if len(config.methods) > 1 else ()
         if not config.model or not {"verco", "twosome", "symbolic_ppo"} <= set(config.methods):
             return first
@@ -190,7 +179,7 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def deviation_notes(self, config: VercoConfig) -> Sequence[str]:
         """Deviations from the published constants."""
-        return deviations.deviation_notes(config)
+        return trials.deviation_notes(config)
 
     def optimiser_steps(self, config: VercoConfig) -> str:
         """Optimiser steps of PPO, compared with those of the base method's release; Verco gives none."""
@@ -212,19 +201,19 @@ class VercoSalad(Experiment[VercoConfig]):
 
     def prepare(self, config: VercoConfig, method: str, trial_folder: Path) -> None:
         """Copy the small language model into the trial's folder."""
-        run_files.save_model(config, method, trial_folder)
+        replay.save_model(config, method, trial_folder)
 
     def export(self, loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
         """The adapters in peft's format."""
-        return run_files.export(loaded, folder)
+        return replay.export(loaded, folder)
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, and an episode of each method with its messages."""
-        return run_files.draw(run_folder, trials)
+        return replay.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with messages."""
-        return run_files.video(loaded, seed)
+        return replay.video(loaded, seed)
 
     def spectator(self, loaded: LoadedPolicy) -> replay.KitchenSpectator:
         """Shows each cook's observation as text."""

@@ -32,11 +32,9 @@ _LOUDNESS, _FADE_SECONDS = 0.25, 0.01
 
 @dataclass(frozen=True)
 class CameraEpisode:
-    """An episode.
+    """Frames of an episode, at the start and after each of T env steps, `[T + 1][H, W, 3]` uint8.
 
-    Attributes:
-        frames: `[T + 1][H, W, 3]` uint8, at the start and after each env step.
-        weights: [T] of round -> [N] float, message weights in each step; empty without messages.
+    `weights` [T] are message weights in each step, round -> [N] float; empty without messages.
     """
 
     frames: Sequence[np.ndarray]
@@ -48,11 +46,8 @@ def record_cameras(
 ) -> CameraEpisode:
     """The solved episode of median length among 16, or the first episode.
 
-    Args:
-        policy: policy that acts.
-        seed: seed of the episodes to choose from.
-        pixels: side of the frames that are shown: 42 or 84; the team's own observations do not change.
-        agents_visible: whether agents see each other in them.
+    Shown frames have 42 or 84 `pixels` a side, with or without other agents in them; the team's observations do not
+    change.
     """
     index = chosen_episode(policy, seed)
     world = candidate_worlds(policy)
@@ -75,19 +70,10 @@ def write_camera_videos(episode: CameraEpisode, folder: Path, name: str) -> Iter
         yield write_mp4(episode.frames, folder / f"{name}.mp4", FRAME_SECONDS, sound, SAMPLE_RATE)
 
 
-# ------------------------------------------------------------------------------------------------------------ pictures
-
-
 def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray:
-    """The map with a column of frames to its right.
+    """The map [H, W, 3] uint8 with a column of frames [N, P, P, 3] uint8 to its right, always of the same size.
 
-    Args:
-        room: [H, W, 3] uint8, the map.
-        frames: [N, P, P, 3] uint8, of each agent.
-        weights: round -> [N], of the last messages; empty for no bars.
-
-    Returns:
-        [height, width, 3] uint8; the same size for any weights.
+    `weights` are round -> [N], of the last messages; empty for no bars.
     """
     panels = [_panel(frame, agent, weights) for agent, frame in enumerate(frames)]
     column = np.concatenate(panels)
@@ -96,7 +82,6 @@ def beside(room: np.ndarray, frames: np.ndarray, weights: Weights) -> np.ndarray
 
 
 def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
-    """One agent's frame with its two bars below."""
     strip = Image.new("RGB", (_SIDE + 2 * _GAP, _SIDE + _GAP + len(ROUNDS) * _BAR + _GAP), BACKGROUND)
     strip.paste(Image.fromarray(framed(frame, agent, _SIDE)), (_GAP, _GAP))
     pen, font = ImageDraw.Draw(strip), ImageFont.load_default(_TEXT)
@@ -114,12 +99,8 @@ def _panel(frame: np.ndarray, agent: int, weights: Weights) -> np.ndarray:
 
 
 def _tall(picture: np.ndarray, height: int) -> np.ndarray:
-    """The image with empty rows below."""
     rows = np.full((height - len(picture), *picture.shape[1:]), BACKGROUND, np.uint8)
     return np.concatenate([picture, rows])
-
-
-# --------------------------------------------------------------------------------------------------------------- sound
 
 
 def hertz(weight: np.ndarray) -> np.ndarray:
@@ -128,11 +109,7 @@ def hertz(weight: np.ndarray) -> np.ndarray:
 
 
 def tones(weights: Weights) -> np.ndarray:
-    """The sound of one env step, [S, 2] int16: talk, then reply; agents from left to right.
-
-    Args:
-        weights: round -> [N].
-    """
+    """The sound of one env step, [S, 2] int16, of weights round -> [N]: talk, then reply; agents from left to right."""
     return np.concatenate([_chord(hertz(np.asarray(weights[name], float))) for name in ROUNDS])
 
 

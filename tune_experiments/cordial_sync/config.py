@@ -1,13 +1,15 @@
 """Every setting of a run on Gridworld-FurnMove, with the laptop's values as defaults.
 
-A Cordial Sync, section 6.1 and appendix A.3. `trials.py` builds worlds, teams and losses from it.
+A Cordial Sync, section 6.1 and appendix A.3. There are four families of methods: independent agents (`marginal`;
+without messages, `no_communication`), agents that draw a mixture component together (`sync`), and one policy for all
+(`central`). With CORDIAL a coordination loss replaces the entropy bonus.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -15,11 +17,58 @@ from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
 from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.methods import MethodName
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps
 from tune_experiments.experiment.training_config import TrainingConfig
+
+METRICS = ("md_spl", "success", "episode_length", "final_distance", "invalid_probability", "tvd")
+"""Metrics of the paper's tables."""
+
+
+Family: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
+MethodName: TypeAlias = Literal[
+    "no_communication",
+    "no_communication_cordial",
+    "marginal",
+    "marginal_cordial",
+    "sync_1",
+    "sync_1_cordial",
+    "sync_2",
+    "sync_2_cordial",
+    "sync_4",
+    "sync_4_cordial",
+    "sync_13",
+    "sync_13_cordial",
+    "central",
+    "central_cordial",
+]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+METHODS: tuple[MethodName, ...] = get_args(MethodName)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method, a row of a table; its family has its learning settings.
+
+    With one mixture component every agent's policy is its own. With CORDIAL there is no entropy bonus.
+    """
+
+    family: Family
+    components: int
+    has_cordial: bool
+
+
+def parse_method(name: str) -> Method:
+    """`sync_4_cordial` -> SYNC with four components and CORDIAL; a ValueError for another name."""
+    if name not in METHODS:
+        raise ValueError(f"no method is called {name!r}: choose one of {', '.join(METHODS)}")
+    row = name.removesuffix("_cordial")
+    if row.startswith("sync_"):
+        return Method("sync", int(row.removeprefix("sync_")), row != name)
+    family = next(family for family in FAMILIES if family == row)
+    return Method(family, 1, row != name)
+
 
 _MAX_AGENTS = 4
 """Tables need the probabilities of all joint actions, 371,293 for five agents."""
@@ -125,7 +174,6 @@ class Config(TrainingConfig):
     starts."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "valid_rooms", "test_rooms")
         if self.cordial.decline_episodes and self.cordial.decline_optimiser_steps:
@@ -142,14 +190,7 @@ class Config(TrainingConfig):
 
 
 def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:
-    """Sentence that compares a run's optimiser steps with the authors'.
-
-    Args:
-        learner: learner of the run.
-        workers: workers of the run.
-        env_steps: number of env steps of reinforcement learning in the run.
-        paper_env_steps: the same in the paper.
-    """
+    """Sentence that compares the optimiser steps of reinforcement learning with the authors' A3C."""
     steps, how = paper_env_steps // AUTHORS_ENV_STEPS, f", one after every {AUTHORS_ENV_STEPS} env steps of one world"
     return describe_optimiser_steps(learner, workers, env_steps, steps, "the authors' A3C", how)
 
@@ -157,9 +198,7 @@ def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: 
 def make_files_absolute(config: object, *names: str) -> None:
     """Make paths in these fields absolute, so that a run can be continued and tested from other folders.
 
-    Args:
-        config: a frozen configuration.
-        names: its fields, each one or several words; a word that ends with `.json` is a file.
+    A field is one or several words; a word that ends with `.json` is a file.
     """
 
     def absolute(word: str) -> str:
@@ -171,11 +210,7 @@ def make_files_absolute(config: object, *names: str) -> None:
 
 
 def check_frames(network: VisualConfig, frame_pixels: int, flag: str) -> None:
-    """Check that the convolutions fit the frame.
-
-    Raises:
-        UserError: there are more than five convolutions, or they leave nothing of a frame.
-    """
+    """Check that the convolutions, five at most, leave something of a frame, else raise UserError."""
     try:
         pixels_left(len(network.channels), frame_pixels)
     except ValueError as error:

@@ -1,12 +1,14 @@
 """The paper's protocol on Gridworld-FurnMove: fixed starts in held-out rooms, actions sampled, six metrics.
 
-All methods and seeds have the same starts. Validation is the same in other rooms.
+All methods and seeds have the same starts. Validation is the same in other rooms. `play_and_listen` also records the
+data of `communication.py`: message weights, sight and actions.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +16,20 @@ import numpy as np
 import torch
 
 from rl_envs import World, make
-from rl_envs.furnmove.ithor import LABEL
+from rl_envs.furnlift.sight import sees_lifted
+from rl_envs.furnmove.ithor import LABEL, PREFIX, has_inferred_tv_cells
+from rl_envs.furnmove.room import Room
+from rl_envs.furnmove.splits import resolve_rooms
 from rl_envs.furnmove.start_file import load_starts
 from rl_envs.furnmove.starts import StartError, Starts, make_starts
 from rl_models.configuration import CordialForm
 from rl_models.distributions.joint_policy import WholeJointPolicy
 from rl_models.losses.cordial import CoordinationProbe, CoordinationSet
 from rl_models.policy import TeamPolicy
+from rl_models.training.evaluation import Evaluation
+from tune_experiments.cordial_sync.communication import DATA
 from tune_experiments.cordial_sync.config import Config
-from tune_experiments.cordial_sync.rooms import all_rooms, check_apart, has_inferred_masks, room_files, room_names
+from tune_experiments.cordial_sync.messages import ROUNDS, Weights, listening
 from tune_experiments.core.errors import UserError, one_line
 from tune_experiments.experiment.plan import Episodes, play_episodes
 
@@ -53,15 +60,9 @@ def validate(config: Config, policy: TeamPolicy) -> Episodes:
 
 
 def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
-    """Play one episode from each start; returns the paper's metrics.
+    """Play one episode from each of K starts: the paper's metrics, [K] each; `return` is the team's sum.
 
-    Args:
-        config: agents and horizon.
-        starts: starts of the K episodes.
-        policy: policy that acts.
-
-    Returns:
-        metric -> [K]; `return` is the team's sum. `_joint_policy` is the mean joint policy, [A, A].
+    `_joint_policy` is the mean joint policy, [A, A].
     """
     world = world_from(config, starts, len(starts))
     played = play_episodes(world, EVALUATION_SEED, policy, probe=FurnMoveProbe(coordination_set(world)))
@@ -69,15 +70,14 @@ def play_from(config: Config, starts: Starts, policy: TeamPolicy) -> Episodes:
 
 
 def test_starts(config: Config) -> Starts:
-    """Starts of the configuration's file, else those of the rule.
-
-    Raises:
-        UserError: the file or a room file cannot be used.
-    """
+    """Starts of the configuration's file, else those of the rule; a UserError if a file cannot be used."""
     if not config.test_starts:
         return _starts(config, config.test_rooms, config.test_starts_per_room)
     try:
-        starts = load_starts(config.test_starts, all_rooms(config.room_size, room_files(config.test_rooms)))
+        starts = load_starts(
+            config.test_starts,
+            all_rooms(config.room_size, [word for word in config.test_rooms if word.endswith(".json")]),
+        )
     except StartError as error:
         raise UserError(f"--test-starts: {error}") from error
     if starts.num_agents != config.num_agents:
@@ -94,11 +94,7 @@ def valid_starts(config: Config) -> Starts:
 
 
 def check_rooms_apart(config: Config) -> None:
-    """Check that no room is used for two of training, validation and test.
-
-    Raises:
-        UserError: a room is used twice, or a file of starts cannot be used.
-    """
+    """Check that no room is used for two of training, validation and test, else raise UserError."""
     check_apart(
         {
             "--train-rooms": room_names(config.room_size, (config.train_rooms,)),
@@ -155,10 +151,7 @@ def sizes(world: World) -> dict[str, Any]:
 
 
 def coordination_set(world: World, form: CordialForm = "code") -> CoordinationSet:
-    """Coordination sets of a FurnMove or FurnLift world.
-
-    In the code's form of CORDIAL, navigation is averaged apart from the actions that move or lift the object.
-    """
+    """Coordination sets of a world; the code's form averages navigation apart from moving or lifting the object."""
     actions = torch.from_numpy(world.tables["coordinated_actions"])
     moves_object = torch.from_numpy((world.tables["coordinated_modality"] > 0).astype(np.int64))
     return CoordinationSet(actions, moves_object.expand(actions.shape[:2]), form)
@@ -177,3 +170,81 @@ class FurnMoveProbe(CoordinationProbe):
             return metrics
         others = tuple(range(4, joint.ndim))
         return metrics | {"_joint_policy": joint.sum(others) if others else joint}
+
+
+def check_apart(named: Mapping[str, Sequence[str]]) -> None:
+    """Check that no room is used twice, from flag -> names of its rooms, else raise UserError."""
+    used: dict[str, str] = {}
+    for flag, names in named.items():
+        for name in names:
+            room = name.removeprefix(PREFIX).lower()  # floorplan229 is also one of iTHOR's floors
+            if room in used:
+                flags = f"twice by {flag}" if used[room] == flag else f"by {used[room]} and {flag}"
+                raise UserError(f"{name} is named {flags}: use each room once")
+            used[room] = flag
+
+
+def room_names(room_size: str, words: Sequence[str]) -> list[str]:
+    """Names of rooms; a stream counts as one name, because its rooms are in no other set."""
+    streams = [word for word in words if _is_stream(word)]
+    return [*streams, *(room.name for room in named_rooms(room_size, words))]
+
+
+def named_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
+    """The rooms of all these values, in order, without those of streams."""
+    return all_rooms(room_size, [word for word in words if not _is_stream(word)])
+
+
+def all_rooms(room_size: str, words: Sequence[str]) -> tuple[Room, ...]:
+    """The rooms of all these values, in order, with those of streams."""
+    return tuple(room for word in words for room in resolve_rooms(word, room_size))
+
+
+def _is_stream(word: str) -> bool:
+    return word.endswith("_stream")
+
+
+def has_inferred_masks(rooms: Sequence[Room]) -> bool:
+    """Whether some rooms are iTHOR's or exported, whose cells for the television are inferred; tables must say so."""
+    return any(has_inferred_tv_cells(room) for room in rooms)
+
+
+class Listener(Evaluation):
+    """An evaluation of FurnMove that records message weights, sight and actions in the first episode of each world."""
+
+    world: World
+
+    def __init__(self, world: World, policy: TeamPolicy, heard: Weights) -> None:
+        """Set up the evaluation of a team whose latest message weights are `heard` (`listening`)."""
+        super().__init__(world, policy, FurnMoveProbe(coordination_set(world)))
+        self._heard, self._rows = heard, []  # type: ignore[var-annotated]
+        self._running = np.ones(world.num_worlds, bool)
+
+    def _step(self, steps: dict[str, np.ndarray], step: int) -> dict[str, Any]:
+        state, running = self.world.state, self._running.copy()
+        sees = sees_lifted(state["agent_cells"], state["agent_headings"], state["tv"])
+        time = state["episode_length"].copy()
+        record = super()._step(steps, step)
+        which = np.flatnonzero(running)
+        actions = record["actions"][:, 0].cpu().numpy()
+        received = (self._heard[name][which] for name in ROUNDS)
+        self._rows.append((which, time[which], *received, actions[which].astype(np.int8), sees[which]))
+        self._running &= ~self._is_first
+        return record
+
+    def data(self) -> dict[str, np.ndarray]:
+        """All rows, by the names of `DATA`; those of an episode in order."""
+        columns = [np.concatenate(column) for column in zip(*self._rows, strict=True)]
+        order = np.lexsort((columns[1], columns[0]))
+        return {name: column[order] for name, column in zip(DATA, columns, strict=True)}
+
+
+def play_and_listen(config: Config, policy: TeamPolicy) -> Episodes:
+    """Play one episode from each start of the test: the paper's metrics, and the data under the names of `DATA`."""
+    starts = test_starts(config)
+    with listening(policy) as heard:
+        listener = Listener(world_from(config, starts, len(starts)), policy, heard)
+        played = listener.run(EVALUATION_SEED)
+    played["return"] = played["return"].sum(-1)
+    metrics = {name: values for name, values in played.items() if name[0] != "_"}
+    return metrics | listener.data()

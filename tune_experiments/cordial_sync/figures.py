@@ -1,4 +1,4 @@
-"""Figures and videos of a run on Gridworld-FurnMove: curves, joint policies, and an episode of each method.
+"""Figures and videos of FurnMove: curves, joint policies, an episode of each method, and message weights (figure 5d).
 
 An episode is drawn in four images from above (A Cordial Sync, figures 11 and 12). Every method plays from the same
 start, chosen before training: of all test starts in order, the first whose television is the median distance from its
@@ -9,28 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
 from rl_envs.core.render import BACKGROUND, caption_strip
-from rl_envs.furnmove.actions import ACTION_NAMES
+from rl_envs.furnmove.actions import ACTION_NAMES, MODALITY, MOVE_WITH_OBJECT, PASS
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.render import draw as draw_room
 from rl_envs.furnmove.render import legend_strip
 from tune_experiments.cordial_sync.camera_video import record_cameras, write_camera_videos
 from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, test_starts, world_from
+from tune_experiments.cordial_sync.messages import ROUNDS
 from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.files import read_arrays
 from tune_experiments.experiment.finding import trial_name
+from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode, record_states
 from tune_experiments.play.trial_figures import Draw, Trials, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, MARKERS, REMARK, new_figure, save
 from tune_experiments.results.trial_log import find_logs
 from tune_experiments.run.final_evaluation import figure_data_files
 from tune_experiments.run.run_folder import read_config
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 State = dict[str, np.ndarray]
 PANELS = 4
@@ -70,14 +78,7 @@ def moments(num_steps: int) -> list[int]:
 
 
 def storyboard(start: Starts, states: Sequence[State], metrics: Mapping[str, float], title: str) -> np.ndarray:
-    """The image, [height, width, 3] uint8.
-
-    Args:
-        start: the single start of the episode.
-        states: states at the start and after each of the T env steps, T + 1 of them.
-        metrics: metrics of the episode.
-        title: title above the panels.
-    """
+    """The image, [height, width, 3] uint8, of an episode with T + 1 states: at the start and after each env step."""
     last, room = len(states) - 1, start.rooms[0]
     way = np.array([state["tv"][:2] for state in states])
     panels = []
@@ -99,7 +100,6 @@ def _ending(last: int, metrics: Mapping[str, float]) -> str:
 
 
 def _side_by_side(panels: Sequence[np.ndarray]) -> np.ndarray:
-    """Panels of one size in a row, with gaps."""
     gap = np.full((panels[0].shape[0], _GAP, 3), BACKGROUND, np.uint8)
     return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=1)
 
@@ -184,3 +184,64 @@ def _mean_joint(seeds: Mapping[int, Path]) -> np.ndarray | None:
     files = [path for folder in seeds.values() for path in figure_data_files(folder).values()]
     found = [read_arrays(path)["_joint_policy"] for path in files]
     return np.mean(found, axis=0) if found else None
+
+
+_MIN_LENGTH, _MAX_LENGTH = 60, 80
+"""Env steps of an episode that the authors show."""
+_SEES, _MOVES, _PASSES = "sees the television", "moves with it", "passes while another moves or turns"
+
+
+def draw_messages(data: Episodes, path: Path, title: str) -> Path:
+    """Draw the weights of one episode of `play_and_listen`'s data, a panel for talk and one for reply."""
+    episode = chosen(data)
+    rows = data["_episode"] == episode
+    figure = new_figure(9.0, 4.6)
+    panels = figure.subplots(len(ROUNDS), 1, sharex=True)
+    for panel, name in zip(panels, ROUNDS, strict=True):
+        _draw_round(panel, name, {key: data[key][rows] for key in (f"_{name}", "_actions", "_sees")})
+    panels[-1].set_xlabel("env step", color=INK)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=data["_sees"].shape[1], fontsize=8, frameon=False)
+    figure.suptitle(f"{title}, episode of test start {episode}", fontsize=10, color=INK)
+    return save(figure, path)
+
+
+def chosen(data: Episodes) -> int:
+    """The first episode of 60 to 80 env steps; where there is none, the first of those nearest to 70."""
+    episodes, lengths = np.unique(data["_episode"], return_counts=True)
+    fits = (lengths >= _MIN_LENGTH) & (lengths <= _MAX_LENGTH)
+    away = np.where(fits, 0, abs(lengths - (_MIN_LENGTH + _MAX_LENGTH) // 2))
+    return int(episodes[away.argmin()])
+
+
+def passes_for_another(actions: np.ndarray) -> np.ndarray:
+    """Whether an agent passes while another agent moves or turns alone: [T, N] int -> [T, N] bool."""
+    alone = actions < PASS
+    others = alone.sum(1, keepdims=True) - alone > 0
+    return np.asarray((actions == PASS) & others)
+
+
+def _draw_round(panel: Axes, name: str, data: Episodes) -> None:
+    weights, actions = data[f"_{name}"], data["_actions"]
+    steps = np.arange(len(weights))
+    marks = (
+        (_SEES, data["_sees"], -0.06, "|"),
+        (_MOVES, MODALITY[actions] == MOVE_WITH_OBJECT, -0.16, "s"),
+        (_PASSES, passes_for_another(actions), 1.08, "v"),
+    )
+    for agent, column in enumerate(weights.T):
+        colour, shift = COLOURS[agent % len(COLOURS)], 0.05 * agent
+        look = {"marker": MARKERS[agent % len(MARKERS)], "markersize": 2.5, "linewidth": 1.2}
+        panel.plot(steps, column, color=colour, label=f"agent {agent + 1}", **look)  # type: ignore[arg-type]
+        for label, when, height, mark in marks:
+            at = steps[when[:, agent]]
+            place = np.full(len(at), height + (shift if height > 1 else -shift))
+            legend = f"agent {agent + 1} {label}"
+            panel.scatter(at, place, s=14, marker=mark, color=colour, linewidths=1.0, label=legend)
+    panel.set_ylim(-0.3, 1.25)
+    panel.set_yticks([0, 0.5, 1])
+    panel.set_ylabel(f"{name} weight", color=INK)
+    panel.grid(color=FAINT, linewidth=0.6)
+    panel.tick_params(labelsize=8, colors=REMARK)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)

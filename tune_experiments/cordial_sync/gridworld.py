@@ -15,18 +15,19 @@ from rl_envs import World
 from rl_envs.furnmove.world import FurnMove
 from rl_models.networks.network_config import TboneConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync import methods
 from tune_experiments.cordial_sync.config import (
     AUTHORS_ENV_STEPS,
     AUTHORS_LEARNER,
+    FAMILIES,
+    METRICS,
     Config,
     CordialSettings,
     FamilySettings,
+    MethodName,
     compare_with_authors,
+    parse_method,
 )
 from tune_experiments.cordial_sync.messages import TalkSpectator
-from tune_experiments.cordial_sync.methods import FAMILIES, MethodName, parse_method
-from tune_experiments.cordial_sync.rooms import has_inferred_masks, named_rooms
 from tune_experiments.core.drawing import Drawn
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.plan import Episodes, TrialPlan
@@ -57,13 +58,9 @@ _DECLINE_OPTIMISER_STEPS, _STEPS_OF_TEXT = (episodes * 250 // AUTHORS_ENV_STEPS 
 
 
 class GridworldExperiment(Experiment[Config]):
-    """One table on Gridworld-FurnMove.
+    """One table on Gridworld-FurnMove with N agents; `rows` are its methods, `smoke_rows` those of the preset `smoke`.
 
-    Attributes:
-        rows: methods of the table.
-        smoke_rows: methods in the preset `smoke`; all of them if none is named.
-        num_agents: N.
-        paper: method -> metric -> value in the paper.
+    `paper` are method -> metric -> value in the paper.
     """
 
     rows: tuple[MethodName, ...]
@@ -92,7 +89,7 @@ class GridworldExperiment(Experiment[Config]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """The paper's six metrics."""
-        return [make_table(results, self.caption, methods.METRICS, self.paper, names_world=True)]
+        return [make_table(results, self.caption, METRICS, self.paper, names_world=True)]
 
     def deviation_notes(self, config: Config) -> list[str]:
         """Rooms, the learning algorithm, and how long CORDIAL's weight falls."""
@@ -222,11 +219,11 @@ def paper_preset(laptop: Config) -> Config:
 def _rooms_folder(config: Config) -> str:
     """Sentence about generated rooms and rooms with iTHOR's floors and inferred television masks."""
     used = {
-        "training": named_rooms(config.room_size, (config.train_rooms,)),
-        "validation": named_rooms(config.room_size, config.valid_rooms),
+        "training": evaluation.named_rooms(config.room_size, (config.train_rooms,)),
+        "validation": evaluation.named_rooms(config.room_size, config.valid_rooms),
         "test": evaluation.test_starts(config).rooms,
     }
-    inferred = [name for name, rooms in used.items() if has_inferred_masks(rooms)]
+    inferred = [name for name, rooms in used.items() if evaluation.has_inferred_masks(rooms)]
     context = ": the paper's numbers are context, not a target"
     if len(inferred) == len(used):
         return f"rooms have iTHOR's floors and inferred television masks{context}"

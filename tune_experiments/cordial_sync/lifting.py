@@ -26,9 +26,15 @@ from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.tbone_team import VisualTeamConfig, visual_central_team, visual_team
 from tune_experiments.cordial_sync.config import FamilySettings
-from tune_experiments.cordial_sync.evaluation import EVALUATION_SEED, coordination_set
+from tune_experiments.cordial_sync.evaluation import (
+    EVALUATION_SEED,
+    check_apart,
+    coordination_set,
+    has_inferred_masks,
+    named_rooms,
+    room_names,
+)
 from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
-from tune_experiments.cordial_sync.rooms import check_apart, has_inferred_masks, named_rooms, room_names
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, play_episodes
@@ -147,9 +153,6 @@ def _extra_losses(config: LiftConfig, has_expert: bool) -> tuple[ExtraLoss, ...]
     return (cordial, Imitation(Schedule.constant(config.imitation_coef))) if has_expert else (cordial,)
 
 
-# ------------------------------------------------------------------------------------------------ evaluation
-
-
 def validate(config: LiftConfig, policy: TeamPolicy) -> Episodes:
     """Validation metrics for the (dashed) curves."""
     return play(make_world(config, config.valid_rooms, config.valid_episodes), policy)
@@ -181,11 +184,7 @@ def world_name(config: LiftConfig) -> str:
 
 
 def check_rooms_apart(config: LiftConfig) -> None:
-    """Check that no room is used twice.
-
-    Raises:
-        UserError: a room is used twice.
-    """
+    """Check that no room is used twice, else raise UserError."""
     named = {
         "--train-rooms": config.train_rooms,
         "--valid-rooms": config.valid_rooms,

@@ -92,7 +92,6 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
     """Number of joint env steps of reinforcement learning, after the warm start."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_frames(self.network, self.frame_pixels, "--network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms")

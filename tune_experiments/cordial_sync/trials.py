@@ -11,7 +11,7 @@ from rl_envs.furnmove.world import FurnMove
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
-from rl_models.losses.cordial import CoordinationLoss, CoordinationSet
+from rl_models.losses.cordial import CoordinationLoss
 from rl_models.networks.network_config import TboneConfig, VisualConfig
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
@@ -24,9 +24,8 @@ from rl_models.teams.tbone_team import (
     visual_central_team,
     visual_team,
 )
-from tune_experiments.cordial_sync.config import Config, FamilySettings
+from tune_experiments.cordial_sync.config import Config, FamilySettings, Method, parse_method
 from tune_experiments.cordial_sync.evaluation import coordination_set, sizes, validate, world_arguments
-from tune_experiments.cordial_sync.methods import Method, parse_method
 from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.experiment.plan import TrialPlan
 
@@ -75,13 +74,7 @@ def build_policy(config: Config, method: Method, seed: int) -> TeamPolicy:
 
 
 def adapted(network: Network, last_convolution: int, communicates: bool) -> Network:
-    """The network configuration of a method.
-
-    Args:
-        network: widths that all methods share.
-        last_convolution: width of the last convolution; 0: no change.
-        communicates: whether agents exchange messages.
-    """
+    """The network of a method: its last convolution (0: no change), and whether agents exchange messages."""
     channels = (*network.channels[:-1], last_convolution) if last_convolution else network.channels
     return dataclasses.replace(network, channels=channels, communicates=communicates)  # type: ignore[arg-type]
 
@@ -98,12 +91,9 @@ def _objective(config: Config, method: Method) -> Objective:
         # split in N equal shares, whose squared error has 1/N of the gradient, which this factor restores.
         learner = dataclasses.replace(learner, joint_ratio=True, value_coef=learner.value_coef * config.num_agents)
     entropy_coef = 0.0 if method.has_cordial else _settings(config, method).entropy_coef
-    coordination = CoordinationLoss(_coordination(config), _beta(config, method))
-    return make_objective(learner, Schedule.constant(entropy_coef), (coordination,))
-
-
-def _coordination(config: Config) -> CoordinationSet:
-    return coordination_set(_any_world(config), config.cordial.form)
+    coordination = coordination_set(_any_world(config), config.cordial.form)
+    loss = CoordinationLoss(coordination, _beta(config, method))
+    return make_objective(learner, Schedule.constant(entropy_coef), (loss,))
 
 
 def _any_world(config: Config) -> World:

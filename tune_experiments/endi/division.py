@@ -131,18 +131,10 @@ CLAIM = "The paper says of endi_reg, without a regulariser, that its masks cover
 
 
 def division_table(results: Sequence[Result], caption: str, worlds: Mapping[str, str]) -> list[PaperTable]:
-    """One table, or none where no team divides.
-
-    Args:
-        results: lines of a run, of all stages that were tested.
-        caption: results in the table.
-        worlds: their names in the results -> in the table.
-    """
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
+    """One table of all tested stages, or none where no team divides; `worlds`: name in the results -> in the table."""
     title = f"{caption}: division of entities"
     columns = (*MEASURES, *sorted({line.metric for line in results if line.metric.startswith("own_entities_")}))
-    mine = [line for line in results if line.table == caption and not condition_and_stage(line.condition)[0]]
+    mine = [line for line in results if line.table == caption and not line.condition_and_stage[0]]
     named = [(line, worlds.get(line.world)) for line in mine]
     cells = [
         dataclasses.replace(line, table=title, world=world, condition="")

@@ -1,4 +1,4 @@
-"""Frames of an episode in which each agent's entities are ringed in its colour as its mask changes (EnDi, figure 3).
+"""Figures of EnDi: curves, and an episode in which each agent's entities are ringed in its colour (figures 3, 7, 8).
 
 The episode is the one that `record_episode` would show. Each environment has a `Look` that says where entities are and
 how a state is drawn.
@@ -6,8 +6,9 @@ how a state is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,10 +21,13 @@ from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm import render as rtfm_render
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks.entity_divider import ENTITIES, MASK
+from tune_experiments.core.drawing import Drawn
 from tune_experiments.play.captions import agent_captions, with_captions
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.play.spectator import Spectator
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
+from tune_experiments.play.video import write_gif
 
 Colour: TypeAlias = tuple[int, int, int]
 _OVERSAMPLING = 3
@@ -37,16 +41,9 @@ def ringed(
     cell_pixels: int,
     colours: Sequence[Colour],
 ) -> np.ndarray:
-    """The image with rings.
+    """The image [H, W, 3] uint8 of a grid, which begins in the upper left corner, with rings in the agents' colours.
 
-    Args:
-        picture: image of a world whose grid begins in the upper left corner, [H, W, 3] uint8.
-        owners: row and column of each entity, and the agents that take it.
-        cell_pixels: side of a cell.
-        colours: colours of the agents.
-
-    Returns:
-        [H, W, 3] uint8.
+    `owners` are row and column of each entity, and the agents that take it.
     """
     image = Image.fromarray(picture)
     for (row, column), agents in owners:
@@ -81,25 +78,17 @@ class Look:
     cells: Callable[[dict[str, np.ndarray]], list[Cell]]
 
 
-def _messenger_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
-    return [divmod(int(cell), SIDE) for cell in seen["cells"][-1]]
-
-
-def _rtfm_cells(seen: dict[str, np.ndarray]) -> list[Cell]:
-    return [(int(row), int(column)) for row, column, _ in np.ndindex(seen["grid"].shape)]
-
-
 MESSENGER = Look(
     draw=lambda scene, caption: messenger_render.draw(scene, caption=caption),
     cell_pixels=52,
     colours=Messenger.colours,
-    cells=_messenger_cells,
+    cells=lambda seen: [divmod(int(cell), SIDE) for cell in seen["cells"][-1]],
 )
 RTFM = Look(
     draw=lambda scene, caption: rtfm_render.draw(scene, caption=caption),
     cell_pixels=rtfm_render.CELL_PIXELS,
     colours=Rtfm.colours,
-    cells=_rtfm_cells,
+    cells=lambda seen: [(int(row), int(column)) for row, column, _ in np.ndindex(seen["grid"].shape)],
 )
 
 
@@ -152,3 +141,30 @@ def _owners(policy: LoadedPolicy, index: int, cells: Sequence[Cell]) -> list[tup
         return []
     masks, entities = extras[MASK][index, 0].cpu().numpy(), extras[ENTITIES][index, 0, 0].cpu().numpy()
     return [(cells[one], np.flatnonzero(masks[:, one]).tolist()) for one in np.flatnonzero(entities).tolist()]
+
+
+CURVES = {
+    "episode/win_rate": "win rate",
+    "policy/entropy": "entropy (nats)",
+    "division/overlap": "overlap of the agents' masks",
+    "division/coverage": "coverage: entities in an agent's mask",
+    "division/conflicts": "conflicts: same nearest entity",
+    "division/others_accuracy": "others' actions predicted",
+}
+BINS = 40
+_FRAME_SECONDS = 0.8
+
+
+def draw_all(
+    out: Path,
+    trials: Trials,
+    video: Callable[[LoadedPolicy], Sequence[np.ndarray]],
+    more_curves: Mapping[str, str],
+) -> list[Drawn]:
+    """Draw all figures that have data; returns their paths."""
+
+    def draw_video(method: str, policy: LoadedPolicy) -> Path:
+        return write_gif(video(policy), out / f"videos/{method}.gif", _FRAME_SECONDS)
+
+    curves = draw_curves(out, trials, {**CURVES, **more_curves}, BINS)
+    return [*curves, *draw_teams(trials, {"video": draw_video})]

@@ -57,6 +57,5 @@ class EndiMessengerConfig(
     """Weights for the next stage and the test: validated, those with the best validation win rate, or last."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_stack(self, "silg.channels")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS
 from rl_models.losses.extra_loss import ExtraLoss
@@ -43,11 +42,10 @@ def plan(config: EndiMessengerConfig, method: str, seed: int) -> Curriculum:
 def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
     sizes = EmmaSizes(config.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=config.frames)
-    if method == "silg":
-        return silg_entities_team(
-            config.silg, sizes, len(ACTIONS), run_sentences(config), config.division.shares_network, seed
-        )
     encoder, shares = functools.partial(make_encoder, config), config.division.shares_network
+    if method == "silg":  # with word vectors of its own for all sentences, and those of training
+        sentences = corpus_of_run(config)[0].sentences, training_sentences(config)
+        return silg_entities_team(config.silg, sizes, len(ACTIONS), sentences, shares, seed)
     if not is_divided(method):
         return emma_team(EmmaTeamConfig(config.network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
     network = DividedEmmaConfig(
@@ -58,12 +56,6 @@ def build_policy(config: EndiMessengerConfig, method: str, seed: int) -> TeamPol
         models_others=make_losses(_variant(method), config.division).modelling_coef > 0,
     )
     return emma_team(EmmaTeamConfig(network, shares_network=shares), sizes, len(ACTIONS), encoder, seed)
-
-
-def run_sentences(config: EndiMessengerConfig) -> tuple[Sequence[str], Sequence[str]]:
-    """All sentences, and those of training: SILG has its own word vectors with any encoder."""
-    corpus, _ = corpus_of_run(config)
-    return corpus.sentences, training_sentences(config)
 
 
 def extra_losses(config: EndiMessengerConfig, method: str) -> tuple[ExtraLoss, ...]:

@@ -147,7 +147,6 @@ class EndiRtfmConfig(
     """Sides in cells of the larger rooms for additional tests of unseen assignments."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "stages")
         check_value_precision(self, "qmix.precision")

@@ -10,9 +10,9 @@ import numpy as np
 
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.endi.division import DIVISION_RANGES, division_notes, division_table, on_matching
 from tune_experiments.endi.rtfm_config import EndiRtfmConfig, make_stage
-from tune_experiments.endi.rtfm_evaluation import columns, evaluate
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Tests
 from tune_experiments.launch.experiment import Experiment
@@ -20,16 +20,22 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison, first_trained
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
-from tune_experiments.rtfm.columns import SHUFFLED
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, as_learned, check_unused_flags
+from tune_experiments.rtfm.config import SHUFFLED, as_learned
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, check_unused_flags
 from tune_experiments.rtfm.reading_experiments import compare_optimiser_steps
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.endi import episode_video
+    from tune_experiments.endi import rtfm_trials as trials
+    from tune_experiments.messenger import tables as stage_tables
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
+else:
+    episode_video = LazyModule("tune_experiments.endi.episode_video")
+    trials = LazyModule("tune_experiments.endi.rtfm_trials")
+    stage_tables = LazyModule("tune_experiments.messenger.tables")
 
 TESTED = (
     "Weights are the last ones. eval: unseen assignments; eval_new: with words that training never shows; then in a "
@@ -52,11 +58,9 @@ _UNREAD_ON_MATCHING = {
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
-    """One table on multi-agent RTFM.
+    """One table on multi-agent RTFM; `paper` are stage -> method -> column of the table -> value in the paper.
 
-    Attributes:
-        paper: stage -> method -> column of the table -> value in the paper.
-        compared: the two methods of the main comparison, on unseen assignments of the last stage.
+    `compared` are the methods of the main comparison, on unseen assignments of the last stage.
     """
 
     paper: Mapping[int, PaperNumbers] = {}
@@ -67,18 +71,14 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def plan(self, config: EndiRtfmConfig, method: str, seed: int, trial_folder: Path | None = None) -> Curriculum:
         """The stages, each by independent learners, or by QMIX."""
-        from tune_experiments.endi.rtfm_trials import plan
-
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: EndiRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
         """The last stage's tests: training and unseen assignments, new words, larger rooms, wrong documents."""
-        return evaluate(config, config.last_stage, policy)
+        return trials.evaluate(config, config.last_stage, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates, a table a stage; then the division of entities."""
-        from tune_experiments.messenger import tables as stage_tables
-
         won = stage_tables.tables(results, self.caption, self.paper, TESTED, {SHUFFLED: SHUFFLED})
         return [*won, *division_table(results, self.caption, DIVISION_WORLDS)]
 
@@ -94,14 +94,12 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def check(self, config: EndiRtfmConfig) -> None:
         """Build the worlds of all tests, to find errors before days of training.
 
-        Raises:
-            UserError: a setting that no method of the run reads.
-            ValueError: a room that is too small for a stage.
+        A UserError for a setting that no method of the run reads, a ValueError for a room too small for a stage.
         """
         if all(map(on_matching, config.methods)):
             check_unused_flags(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
-            for arguments in columns(config).values():
+            for arguments in trials.columns(config).values():
                 make_stage(config, stage, **arguments).reset(0)
 
     def deviation_notes(self, config: EndiRtfmConfig) -> list[str]:
@@ -131,19 +129,13 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, also of divisions, and an episode of each method."""
-        from tune_experiments.endi.figures import draw_all
-
         more = {"valid/unseen_win_rate": "win rate, unseen assignments (validation)"}
-        return draw_all(run_folder, trials, self.video, more)
+        return episode_video.draw_all(run_folder, trials, self.video, more)
 
     def spectator(self, loaded: LoadedPolicy) -> episode_video.DivisionSpectator:
         """Shows all agents' entities."""
-        from tune_experiments.endi import episode_video
-
         return episode_video.DivisionSpectator(loaded, episode_video.RTFM)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with all agents' entities."""
-        from tune_experiments.endi import episode_video
-
         return episode_video.video(loaded, episode_video.RTFM, seed)

@@ -1,7 +1,7 @@
 """Every setting of a run on MESSENGER, with the laptop's values as defaults.
 
-EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its release. Stages are built by
-`trials.py`.
+EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its release, which EnDi's, a fork of it,
+shares. Other presets are made from a laptop's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -19,10 +19,10 @@ from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, build
 from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import UnitInterval
-from rl_models.networks.network_config import EmmaConfig
+from rl_models.configuration import UnitInterval, list_constants
+from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.rllib.workers import Workers
-from rl_models.text.choice import TextEncoderConfig
+from rl_models.text.choice import BERT, TextEncoderConfig
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import PlanArguments, StagedExperimentConfig
@@ -64,8 +64,7 @@ class MessengerLearnerConfig(LearnerConfig):
 
     def at_stage(self, stage: int) -> LearnerConfig:
         """The numbers of one of MESSENGER's stages, from 1."""
-        names = {one.name for one in dataclasses.fields(LearnerConfig)}
-        values = {name: value for name, value in vars(self).items() if name in names}
+        values = list_constants(self, LearnerConfig)
         by_stage = ("gamma", "num_minibatches", "entropy_coef", "final_entropy_coef")
         return LearnerConfig(**values | {name: values[name][stage - 1] for name in by_stage})
 
@@ -112,7 +111,6 @@ class MessengerRunConfig(
     """Number of env steps between checkpoints in each later stage."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "stages")
         if list(self.stages) != sorted(set(self.stages) & set(STAGES)):
@@ -125,12 +123,10 @@ class MessengerRunConfig(
         """Processes and lengths of a stage; the first one has its own lengths."""
         if stage != self.stages[0]:
             return self.plan_arguments()
-        return PlanArguments(
-            workers=self.workers,
-            budget_env_steps=self.first_stage_env_steps,
-            validate_every_env_steps=self.first_stage_validate_every_env_steps,
-            checkpoint_every_env_steps=self.first_stage_checkpoint_every_env_steps,
-        )
+        return self.plan_arguments(self.first_stage_env_steps) | {
+            "validate_every_env_steps": self.first_stage_validate_every_env_steps,
+            "checkpoint_every_env_steps": self.first_stage_checkpoint_every_env_steps,
+        }
 
     @property
     def last_stage(self) -> int:
@@ -160,12 +156,7 @@ def make_world(
 ) -> Messenger:
     """Worlds of a stage; roles are observed beside the manual, for the method that does not read it.
 
-    Args:
-        config: texts and observations.
-        stage: stage of MESSENGER.
-        num_worlds: B.
-        first_world: number of the first one.
-        changes: overriding arguments, such as `split`.
+    `changes` override arguments, such as `split`.
     """
     arguments: dict[str, Any] = {
         "stage": stage,
@@ -179,3 +170,75 @@ def make_world(
     world = make("messenger-v0", num_worlds, first_world=first_world, **arguments | changes)
     assert isinstance(world, Messenger)
     return world
+
+
+ConfigType = TypeVar("ConfigType", bound=MessengerRunConfig)
+_ENTROPY = (0.01, 0.01, 0.01)
+RELEASED_LEARNER = MessengerLearnerConfig(
+    learning_rate=5e-5,
+    final_learning_rate_share=1.0,
+    gae_lambda=1.0,
+    clip_range=0.1,
+    num_epochs=4,
+    num_minibatches=(1, 1, 1),
+    entropy_coef=_ENTROPY,
+    final_entropy_coef=_ENTROPY,
+    max_grad_norm=0.0,
+)
+
+
+def smoke(laptop: ConfigType) -> ConfigType:
+    """All three stages with tiny networks, which learn nothing."""
+    return dataclasses.replace(
+        laptop,
+        stages=(1, 2, 3),
+        max_sentences_per_cell=2,
+        encoder=TextEncoderConfig(word_features=4),
+        network=EmmaConfig(features=4, channels=2, hidden_size=4),
+        workers=Workers(worlds_per_runner=16, fragment_length=8),
+        first_stage_env_steps=256,
+        budget_env_steps=128,
+        first_stage_validate_every_env_steps=128,
+        validate_every_env_steps=64,
+        valid_episodes=8,
+        first_stage_checkpoint_every_env_steps=256,
+        checkpoint_every_env_steps=128,
+        test_episodes=16,
+    )
+
+
+def reference(laptop: ConfigType, learner: MessengerLearnerConfig = RELEASED_LEARNER) -> ConfigType:
+    """The release: one world, 64 env steps an update, frozen BERT."""
+    return dataclasses.replace(
+        laptop,
+        stages=(1, 2, 3),
+        encoder=TextEncoderConfig(BERT, padded_to=36),
+        network=RELEASED,
+        freezes_attention=True,
+        learner=learner,
+        workers=Workers(worlds_per_runner=1, fragment_length=64),
+        first_stage_env_steps=30_000_000,
+        budget_env_steps=50_000_000,
+        first_stage_validate_every_env_steps=100_000,
+        validate_every_env_steps=166_667,
+        first_stage_checkpoint_every_env_steps=6_000_000,
+        checkpoint_every_env_steps=10_000_000,
+    )
+
+
+def paper(released: ConfigType) -> ConfigType:
+    """The release with the paper's network, 4,096 env steps an update in minibatches of 256, and GAE."""
+    return dataclasses.replace(
+        released,
+        encoder=TextEncoderConfig(BERT),
+        network=EmmaConfig(),
+        learner=dataclasses.replace(
+            released.learner,
+            learning_rate=3e-4,
+            final_learning_rate_share=0.05,
+            gae_lambda=0.95,
+            num_minibatches=(16, 16, 16),
+            max_grad_norm=1.0,
+        ),
+        workers=Workers(runners=4, worlds_per_runner=64, fragment_length=16, learners=1, gpus_per_learner=1.0),
+    )

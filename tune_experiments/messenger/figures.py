@@ -122,11 +122,7 @@ def _frames(policy: LoadedPolicy, seed: int, index: int) -> list[np.ndarray]:
 
 
 def watch_reading(policy: LoadedPolicy, seed: int, index: int) -> list[tuple[Scene, str]]:
-    """Scenes of world `index` before each choice, with the attention of that choice, and after the last one.
-
-    Returns:
-        moments, and a caption for each.
-    """
+    """Scenes of world `index` before each choice, with its attention, and after the last one; each with a caption."""
     world = candidate_worlds(policy)
     assert isinstance(world, Messenger)
     with policy.showing_attention():

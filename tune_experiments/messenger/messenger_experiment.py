@@ -1,4 +1,4 @@
-"""Base of all experiments in MESSENGER: environments, evaluation and figures."""
+"""Base of all experiments in MESSENGER, and notes on deviations from the paper and its release."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from rl_envs.core.metrics import MetricRange
+from rl_envs.messenger.corpus_file import OWN
 from rl_envs.messenger.world import Messenger
+from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.launch.experiment import Experiment
-from tune_experiments.messenger.config import MessengerRunConfig, make_world
+from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig, make_world
 from tune_experiments.results.main_comparison import MainComparison
 
 __all__ = ["MessengerExperiment"]
@@ -18,11 +20,7 @@ Config = TypeVar("Config", bound=MessengerRunConfig)
 
 
 class MessengerExperiment(Experiment[Config]):
-    """One table on MESSENGER.
-
-    Attributes:
-        compared: the two methods of the main comparison, in test games of the last stage.
-    """
+    """One table on MESSENGER; `compared` are the methods of the main comparison, in test games of the last stage."""
 
     metric_ranges: Mapping[str, MetricRange] = Messenger.metric_ranges
     is_greedy = True
@@ -49,3 +47,38 @@ class MessengerExperiment(Experiment[Config]):
     def valid_world(self, config: Config, num_worlds: int) -> Messenger:
         """Validation games of the last stage."""
         return make_world(config, config.last_stage, num_worlds, split="val")
+
+
+def deviation_notes(config: MessengerRunConfig) -> list[str]:
+    """Deviations from the paper and its release that no flag shows."""
+    weight = config.learner.grounding_coef
+    notes = [
+        f"method {row}: a contrastive grounding loss of weight {weight:g}; the paper has none"
+        for row in config.methods
+        if row.endswith(GROUNDED)
+    ]
+    notes += [
+        "the convolution sees the moments of a cell as channels, as the paper says; the release's sees three cells",
+        "values are bootstrapped where a fragment ends and advantages standardised; the release cuts and standardises "
+        "returns",
+    ]
+    if config.texts == OWN:
+        notes.append("sentences are our own, from 82 templates; --texts published reads the published corpus")
+    return notes
+
+
+def compare_optimiser_steps(config: MessengerRunConfig, reference: MessengerRunConfig) -> str:
+    """Sentence that compares the optimiser steps of a run's first stage with the release's."""
+    steps = optimiser_steps(reference.learner.at_stage(1), reference.workers, reference.first_stage_env_steps)
+    own, how = config.learner.at_stage(config.stages[0]), ", each in the first stage"
+    return describe_optimiser_steps(own, config.workers, config.first_stage_env_steps, steps, "the release", how)
+
+
+def movement_notes(config: MessengerConfig) -> list[str]:
+    """Deviations of methods whose queries hold movements."""
+    notes, weight = [], config.movement_grounding_coef
+    for row in (row for row in config.methods if row.startswith(MOVING)):
+        notes.append(f"method {row}: a sprite's query shows if it approaches or moves away; the paper's does not")
+        if weight:
+            notes.append(f"method {row}: a movement contrast of weight {weight:g}; the paper has none")
+    return notes

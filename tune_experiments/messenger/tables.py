@@ -15,10 +15,9 @@ from types import MappingProxyType
 from rl_envs.messenger.endings import ENDINGS
 from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.messenger.config import GROUNDED, MOVING
-from tune_experiments.messenger.evaluation import COLUMNS
+from tune_experiments.messenger.evaluation import COLUMNS, GIVEN_ROLES
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table, with_note
-from tune_experiments.run.final_evaluation import condition_and_stage
 
 NOT_IN_THE_PAPER = (
     f"Methods that end with {GROUNDED} learn with a contrastive grounding loss, which the paper does not have."
@@ -36,6 +35,12 @@ _ENDINGS_EXPLAINED = (
     "Shares of all test episodes; with the win rate they add up to 1. A decoy has the symbol of the message or goal, "
     "and differs only in its movement; lost_to_goal: touched without the message; has_message: share of agents "
     "that have it at the end."
+)
+_READING_EXPLAINED = (
+    "Shares of an episode's time steps in which a sprite, alone in its cell, attends most to the sentence about it, "
+    "averaged over test episodes. By chance it is one in three, in stage 3 one in six. There a message and its decoy "
+    "look alike until they move: without movements in queries both always attend to the same sentence, and with them "
+    "they can only be distinguished once they move."
 )
 _OF_ENDINGS = ("win_rate", *ENDINGS, "has_message")
 
@@ -80,7 +85,7 @@ def _cell(line: Result, caption: str, columns: Mapping[str, str]) -> Result | No
     found = _WORLD.fullmatch(line.world)
     if found is None:
         return None
-    condition, _ = condition_and_stage(line.condition)
+    condition, _ = line.condition_and_stage
     column = columns.get(condition) or "_".join(filter(None, (found[2], condition)))
     return dataclasses.replace(line, table=_title(caption, int(found[1])), metric=column, world="", condition="")
 
@@ -90,12 +95,7 @@ def _title(caption: str, stage: int) -> str:
 
 
 def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
-    """One table of training and test games of all stages, or none for older results without endings.
-
-    Args:
-        results: lines of a run.
-        caption: title of its tables in results.jsonl.
-    """
+    """One table of training and test games of all stages, or none for older results without endings."""
     title = f"{caption}: causes of lost games"
     cells = game_tables(results, caption, title, _OF_ENDINGS)
     if not {cell.metric for cell in cells} & set(ENDINGS):
@@ -105,19 +105,23 @@ def endings_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def game_tables(results: Sequence[Result], caption: str, title: str, metrics: Sequence[str]) -> list[Result]:
-    """Cells of a table over training and test games of all stages, with the true manual.
-
-    Args:
-        results: lines of a run.
-        caption: title of the run's tables in results.jsonl.
-        title: title of the new table.
-        metrics: names of the metrics that it shows.
-    """
+    """Cells of a table, `title`, over training and test games of all stages, with the true manual."""
     mine = [line for line in results if line.table == caption and line.metric in metrics and line.method != RANDOM]
-    plain = [line for line in mine if not condition_and_stage(line.condition)[0]]
+    plain = [line for line in mine if not line.condition_and_stage[0]]
     shown = [(line, _WORLD.fullmatch(line.world)) for line in plain]
     return [
         dataclasses.replace(line, table=title, world=f"S{match[1]}, {match[2]}", condition="")
         for line, match in shown
         if match and match[2] in ("train", "test")
     ]
+
+
+def reading_table(results: Sequence[Result], caption: str) -> list[PaperTable]:
+    """One table of training and test games of all stages, or none for results without readings."""
+    title = f"{caption}: attention of sprites to sentences"
+    cells = game_tables(results, caption, title, tuple(GIVEN_ROLES))
+    if not cells:
+        return []
+    there = {cell.metric for cell in cells}
+    made = make_table(cells, title, [name for name in GIVEN_ROLES if name in there])
+    return with_note([made], _READING_EXPLAINED)

@@ -23,7 +23,6 @@ from rl_models.text.choice import text_encoder
 from rl_models.text.encoder import SentenceEncoder
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, Tests, TrialPlan
-from tune_experiments.messenger import reading
 from tune_experiments.messenger.config import (
     GROUNDED,
     MOVING,
@@ -32,7 +31,7 @@ from tune_experiments.messenger.config import (
     corpus_of_run,
     make_world,
 )
-from tune_experiments.messenger.evaluation import evaluate, validate
+from tune_experiments.messenger.evaluation import evaluate, evaluate_reading, validate
 
 ATTENTION = ("network.reader.key_score.*", "network.reader.key_projection.*", "network.body.symbols.*")
 """Parameters that the release freezes after the first stage. Learned word vectors are still trained: later stages have
@@ -85,23 +84,14 @@ def _method_parts(config: MessengerConfig, method: str, seed: int) -> MethodPart
 
 def choose_evaluation(method: str) -> Callable[[MessengerRunConfig, int, TeamPolicy], Tests]:
     """Test of a method's teams, `(config, stage, policy)`; for methods that read, also their attention."""
-    return evaluate if method == "game_id" else reading.evaluate
+    return evaluate if method == "game_id" else evaluate_reading
 
 
 def _stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> Stage:
     is_first, is_last = stage == config.stages[0], stage == config.last_stage
-    return Stage(
-        name=f"stage_{stage}",
-        plan=_plan_of_stage(config, row, seed, stage),
-        frozen=row.attention if config.freezes_attention and not is_first else (),
-        evaluate=None if is_last else functools.partial(row.evaluate, config, stage),
-    )
-
-
-def _plan_of_stage(config: MessengerRunConfig, row: MethodParts, seed: int, stage: int) -> TrialPlan:
     learner, arguments = config.learner.at_stage(stage), config.stage_arguments(stage)
     budget = arguments["budget_env_steps"]
-    return TrialPlan(
+    plan = TrialPlan(
         make_world=functools.partial(make_world, config, stage),
         build_policy=row.build_policy,
         objective=make_objective(learner, learner.entropy_schedule(budget), row.extra_losses),
@@ -110,6 +100,12 @@ def _plan_of_stage(config: MessengerRunConfig, row: MethodParts, seed: int, stag
         **arguments,
         validate=functools.partial(row.validate, config, stage),
         chosen_by=row.chosen_by,
+    )
+    return Stage(
+        name=f"stage_{stage}",
+        plan=plan,
+        frozen=row.attention if config.freezes_attention and not is_first else (),
+        evaluate=None if is_last else functools.partial(row.evaluate, config, stage),
     )
 
 

@@ -86,7 +86,8 @@ class Cole:
     def train(self) -> dict[str, float]:
         """Train the algorithm; at the end of a generation, also log its payoffs."""
         row = self._algorithm.train()
-        if self.progress().env_steps < self._ends_at:
+        end = self._plan.budget_env_steps * (len(self.generations) + 1) / self._settings.generations
+        if self.progress().env_steps < math.ceil(end):
             return row
         self._end_generation()
         last = self.generations[-1]
@@ -130,11 +131,6 @@ class Cole:
     @property
     def _is_early(self) -> bool:
         return len(self.generations) < self._settings.initial_generations
-
-    @property
-    def _ends_at(self) -> int:
-        """Env steps after which the generation is over."""
-        return math.ceil(self._plan.budget_env_steps * (len(self.generations) + 1) / self._settings.generations)
 
     def _build(self) -> Algorithm:
         """Build the algorithm of this generation; the first generations are only self-play."""

@@ -31,12 +31,7 @@ def draw_generations(run_folder: Path, trials: Mapping[int, Path]) -> Iterator[P
 
 
 def draw(generations: Sequence[Generation], path: Path) -> Path:
-    """One figure.
-
-    Args:
-        generations: generations of a trial, at least one.
-        path: the PNG to write.
-    """
+    """One figure of a trial's generations, at least one."""
     last = generations[-1]
     names = [*(f"{member:,}" for member in last.members), LEARNER]
     figure = new_figure(12.5, 4.4)

@@ -26,13 +26,9 @@ MAX_MEMBERS = 10
 
 
 def page_rank(payoffs: Array) -> Array:
-    """PageRank of a weighted graph with its self-loops; a row of zeros leads to all with equal weight.
+    """PageRank, [n] float64 that sum to 1, of a weighted graph with its self-loops.
 
-    Args:
-        payoffs: [n, n], at least 0; weight of the edge from i to j.
-
-    Returns:
-        [n] float64, their sum is 1.
+    `payoffs` [n, n], at least 0, are weights of the edges from i to j; a row of zeros leads to all with equal weight.
     """
     count, sums = len(payoffs), payoffs.sum(1, keepdims=True)
     steps = np.where(sums > 0, payoffs / np.where(sums > 0, sums, 1), 1 / count)
@@ -40,14 +36,7 @@ def page_rank(payoffs: Array) -> Array:
 
 
 def coalition_value(payoffs: Array) -> float:
-    """Value of a coalition: mean payoff of its members, with larger weights for less central partners.
-
-    Args:
-        payoffs: [n, n], of the coalition alone.
-
-    Returns:
-        at least 0; 0 for an empty coalition.
-    """
+    """Value, at least 0, of a coalition with payoffs [n, n]: their mean, with more weight for less central partners."""
     if not len(payoffs):
         return 0.0
     weights = softmax(-SHARPNESS * page_rank(payoffs))
@@ -55,13 +44,9 @@ def coalition_value(payoffs: Array) -> float:
 
 
 def shapley_values(payoffs: Array) -> Array:
-    """Graphic Shapley values: mean over all orders of a member's gain for those before it, negative gains as 0.
+    """Graphic Shapley values, [n] float64: mean over all orders of a member's gain for those before it.
 
-    Args:
-        payoffs: [n, n], at least 0.
-
-    Returns:
-        [n] float64; because negative gains count as 0, their sum is not the value of all.
+    Negative gains count as 0, so their sum is not the value of all.
     """
     count = len(payoffs)
     value_by_coalition = {
@@ -86,15 +71,9 @@ def partner_weights(payoffs: Array) -> Array:
 
 
 def add_visit_weights(weights: Array, visits: Array, visit_weight: float) -> Array:
-    """Weights of partners after some visits: rarely met partners become more likely.
+    """Weights of `partner_weights` [n] after some visits [B, n]: rarely met partners become more likely.
 
-    Args:
-        weights: [n], of `partner_weights`.
-        visits: [B, n], number of episodes with each.
-        visit_weight: weight of the bonus, at least 0.
-
-    Returns:
-        [B, n] float64, not normalised.
+    Returns [B, n] float64, not normalised.
     """
     bonus = np.sqrt(visits.sum(-1, keepdims=True)) / (1 + visits)
     length = np.linalg.norm(bonus, axis=-1, keepdims=True)
@@ -116,10 +95,7 @@ def unpopularity(payoffs: Array) -> Array:
 def is_accepted(payoffs: Array, refusals: int, generation: int) -> bool:
     """Whether a learner joins the population: it, or one of the newest, is the most preferred; or a third try.
 
-    Args:
-        payoffs: [n + 1, n + 1], of n members from old to new and the learner, which is the last.
-        refusals: number of rejections of this learner.
-        generation: number of the generation that ends, from 1.
+    `payoffs` [n + 1, n + 1] are of n members from old to new and the learner; `generation` is the ending one, from 1.
     """
     members = len(payoffs) - 1
     newest = int((NEWEST_SHARE if generation <= LATER else LATER_NEWEST_SHARE) * members) + 1

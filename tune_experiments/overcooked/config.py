@@ -16,10 +16,12 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
-from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
 from rl_models.configuration import UnitInterval
 from rl_models.networks.network_config import GridCnnConfig
+from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
+from tune_experiments.core.checks import check_ranges, check_value_precision
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.cole_solver import MAX_MEMBERS
@@ -104,7 +106,6 @@ class OvercookedConfig(
     """Number of env steps of an episode, in training and in tests."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         if self.task not in LAYOUTS:
             raise UserError(f"--task must be one of {', '.join(LAYOUTS)}, not {self.task!r}")
@@ -118,11 +119,6 @@ class OvercookedConfig(
             )
 
     @property
-    def num_worlds(self) -> int:
-        """Worlds that are played at once in training."""
-        return self.workers.worlds
-
-    @property
     def shaping_env_steps(self) -> float:
         """Env steps of the whole run until the shaped points have weight 0."""
         return self.shaping.env_steps or self.shaping.share * self.budget_env_steps
@@ -130,15 +126,14 @@ class OvercookedConfig(
     def shaping_after(self, env_steps: int) -> dict[str, Any]:
         """Arguments of worlds whose shaping weight continues to fall after these env steps of the run."""
         left = max(0.0, self.shaping_env_steps - env_steps)
-        return {"shaping": left / self.shaping_env_steps, "shaping_steps": max(1, math.ceil(left / self.num_worlds))}
+        return {
+            "shaping": left / self.shaping_env_steps,
+            "shaping_steps": max(1, math.ceil(left / self.workers.worlds)),
+        }
 
 
 def check_widths(network: GridCnnConfig) -> None:
-    """Check the widths of the network.
-
-    Raises:
-        UserError: no layers, a width below 1 or an even kernel.
-    """
+    """Check that there are layers, widths of at least 1 and an odd kernel, else raise UserError."""
     for name in ("channels", "hidden_sizes"):
         widths = getattr(network, name)
         if not widths or min(widths) < 1:
@@ -150,14 +145,7 @@ def check_widths(network: GridCnnConfig) -> None:
 
 
 def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> Overcooked:
-    """Kitchens of a run, without shaping unless `changes` says so.
-
-    Args:
-        config: layout and horizon.
-        num_worlds: B.
-        first_world: number of the first one.
-        changes: further arguments of the world.
-    """
+    """Kitchens of a run, without shaping unless `changes`, further arguments of the world, say so."""
     world = make("overcooked-v0", num_worlds, first_world=first_world, **world_arguments(config) | changes)
     assert isinstance(world, Overcooked)
     return world
@@ -166,3 +154,85 @@ def make_world(config: OvercookedConfig, num_worlds: int = 1, first_world: int =
 def world_arguments(config: OvercookedConfig) -> dict[str, Any]:
     """Arguments that all kitchens of a run share."""
     return {"layout": config.task, "max_episode_steps": config.max_episode_steps}
+
+
+Q_METHODS = ("qmix", "roma", "ldsa", "maser")
+SPARSE = "_sparse"
+ALL_Q_METHODS = (*Q_METHODS, *(f"{method}{SPARSE}" for method in Q_METHODS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleSettings(QmixLearnerConfig):
+    """How the methods of Q-learning learn; tuned by validation of QMIX in cramped_room."""
+
+    worlds_per_runner: NonNegativeInt = 8
+    """Number of worlds that one runner steps at once in these methods; 0: the value of `--workers.worlds-per-runner`.
+    The releases have 1 or 8."""
+    gamma: UnitInterval = 0.99
+    """Discount of an env step, from 0 to 1; the releases have 0.99."""
+    learning_rate: PositiveFloat = 1e-3
+    """Learning rate at the start, above 0; the releases have 0.0005 throughout."""
+    final_learning_rate_share: UnitInterval = 0.1
+    """Share of the learning rate, from 0 to 1, to which it falls linearly until the end of the budget; the releases
+    have 1."""
+    buffer_size: PositiveInt = 2000
+    """Number of fragments of one world that the replay keeps; the releases keep 5000 episodes."""
+    batch_size: PositiveInt = 16
+    """Number of fragments in a minibatch; the releases have 32 episodes."""
+    train_every_env_steps: PositiveInt = 50
+    """Number of env steps that are played for each minibatch; the releases play one episode or eight."""
+    update_target_every_updates: PositiveInt = 20
+    """Number of optimiser steps between updates of the targets; the releases have 200 episodes."""
+    td_lambda: UnitInterval = 0.8
+    """Lambda of the lambda-returns in the targets, from 0 to 1; the releases have one-step targets, 0."""
+    optimiser: OptimiserName = "adam"
+    """Name of the optimiser: adam, or rmsprop, whose alpha is 0.99; the releases have rmsprop."""
+    exploration_env_steps: PositiveInt = 60_000
+    """Number of env steps in which the probability of a random action falls from 1; the releases have 50,000."""
+    whole_episodes: bool = True
+    """Whether MASER learns from whole episodes, with the same number of env steps in a minibatch; if not, it learns
+    from fragments."""
+    team: RoleTeamConfig = field(default_factory=RoleTeamConfig)
+    """Widths of the networks, and constants of each method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OvercookedRolesConfig(
+    OvercookedConfig,
+    budget_env_steps=200_000,
+    validate_every_env_steps=20_000,
+    checkpoint_every_env_steps=50_000,
+):
+    """One run of role methods in one kitchen."""
+
+    methods: tuple[str, ...] = (*ALL_Q_METHODS, "selfplay")
+    """Methods to train: qmix, roma, ldsa and maser, the same with _sparse, which are
+    rewarded only for served soups, and selfplay, selfplay_sparse, fcp and cole."""
+    roles: RoleSettings = field(default_factory=RoleSettings)
+    """How the methods of Q-learning learn, and their networks."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if unknown := [one for one in self.methods if one not in (*ALL_Q_METHODS, *PPO_METHODS)]:
+            raise UserError(
+                f"--methods must be some of {', '.join((*ALL_Q_METHODS, *PPO_METHODS))}, not {unknown[0]!r}"
+            )
+        check_ranges(self.roles, "roles.")
+        check_value_precision(self, "roles.precision")
+
+    def worker_settings(self, method: str) -> Workers:
+        """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""
+        is_whole = method == "maser" and self.roles.whole_episodes
+        length = self.max_episode_steps if is_whole else self.workers.fragment_length
+        worlds = self.roles.worlds_per_runner or self.workers.worlds_per_runner
+        return dataclasses.replace(self.workers, worlds_per_runner=worlds, fragment_length=length)
+
+    def learner_settings(self, method: str) -> RoleSettings:
+        """Learner of a Q-learning method; longer fragments are fewer in a minibatch."""
+        workers = self.worker_settings(method)
+        ratio = self.workers.fragment_length / workers.fragment_length
+        return dataclasses.replace(
+            self.roles,
+            batch_size=max(1, round(self.roles.batch_size * ratio)),
+            buffer_size=max(workers.worlds, round(self.roles.buffer_size * ratio)),
+        )

@@ -2,15 +2,16 @@
 
 Teams that were trained separately may have different conventions: rewards of mixed pairs show how much of a team's
 reward depends on its own conventions. A pair is a `MixedTeam`: agent i takes the actions of team i. Teams must be
-without memory and have independent agents.
+without memory and have independent agents. The report has tables in Markdown, and a heat map for each metric.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,17 +20,25 @@ from torch import Tensor, nn
 from rl_envs.core.spec import Array
 from rl_models.distributions.mixture import MixtureOfMarginals
 from rl_models.policy import State, TeamOutput, TeamPolicy
+from tune_experiments.core.drawing import Drawn, attempt
 from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import check_for_other_files, write_atomically
 from tune_experiments.experiment.finding import find_stored, trial_folders
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.overcooked.config import OvercookedConfig, make_world
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
 from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, load_policy
 from tune_experiments.play.team_paths import in_package
+from tune_experiments.results import rows as result_file
 from tune_experiments.results.intervals import interval_over_episodes
+from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, explain_below, new_figure, save
 from tune_experiments.results.rows import Result
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
 from tune_experiments.run.trial import CHECKPOINTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
 SELF_PLAY_OF = "overcooked_selfplay"
@@ -43,13 +52,9 @@ Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
 
 @dataclass(frozen=True)
 class Matrix:
-    """Results of all pairs of teams.
+    """Results of all pairs of K teams in a kitchen: rows with intervals, and means over episodes.
 
-    Attributes:
-        layout: the kitchen.
-        names: names of the K teams.
-        values: metric -> [K, K] float64, means over episodes; rows are chef 0's teams, columns chef 1's.
-        results: the same as rows with intervals.
+    `values` are metric -> [K, K] float64; rows are chef 0's teams, columns chef 1's.
     """
 
     layout: str
@@ -70,13 +75,10 @@ class Matrix:
 def load_teams(
     runs: Sequence[Path], kitchens: Kitchens, methods: Sequence[str] = (), kitchen: str = ""
 ) -> dict[str, LoadedPolicy]:
-    """All trained teams of some runs, by unique names.
+    """All trained teams of some runs or single trials, by unique names.
 
-    Args:
-        runs: run folders, or folders of single trials, such as the best of a search.
-        kitchens: experiments whose teams can be paired, and a team's kitchen.
-        methods: names of the methods; all by default.
-        kitchen: kitchen of the pairs, for runs of several kitchens; by default that of all teams.
+    `kitchens` are the experiments whose teams can be paired. Without `methods` all are loaded; `kitchen` is that of the
+    pairs, by default that of all teams.
 
     Raises:
         UserError: another experiment, several kitchens, or fewer than two teams.
@@ -109,8 +111,7 @@ def load_teams(
 def distinct_names(folders: Sequence[Path]) -> list[str]:
     """Names of runs and trials; if two are equal, with the folder around a run, or the run of a trial, in front.
 
-    Raises:
-        UserError: two names are still equal.
+    A UserError if two names are still equal.
     """
     names = [folder.name for folder in folders]
     if len(set(names)) < len(names):
@@ -131,12 +132,9 @@ def report_folder(run: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial in a run folder.
+    """A trial in a run folder, with the configuration of its run.
 
-    Attributes:
-        method: name in the run; SAMA's and MAPPO's are a method and a kitchen, `sama-cramped_room`.
-        folder: folder of the trial.
-        config: configuration of its run.
+    SAMA's and MAPPO's methods are named with a kitchen, `sama-cramped_room`.
     """
 
     method: str
@@ -155,11 +153,7 @@ class StoredTrial:
 
 
 def find_trials(run: Path, experiments: Collection[str]) -> list[StoredTrial]:
-    """All trials of a run; a trial's own folder is a run of its own.
-
-    Raises:
-        UserError: no run, or one of another experiment.
-    """
+    """All trials of a run, or a trial's own folder; a UserError if it is no run, or one of another experiment."""
     run = in_package(run)
     if (run / CHECKPOINTS).is_dir():
         loaded = load_policy(run)
@@ -179,14 +173,7 @@ def _check_experiment(run: Path, name: str, experiments: Collection[str]) -> Non
 
 
 def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet: Meet) -> Matrix:
-    """The matrix of all pairs in both orders.
-
-    Args:
-        teams: name -> team, all of one kitchen.
-        layout: the kitchen.
-        episodes: number of episodes of each pair.
-        meet: function that plays a pair.
-    """
+    """The matrix of all pairs of teams of one kitchen in both orders; `meet` plays a pair."""
     names = tuple(teams)
     values = {metric: np.zeros((len(names), len(names))) for metric in METRICS}
     results: list[Result] = []
@@ -202,11 +189,7 @@ def play_all(teams: Mapping[str, LoadedPolicy], layout: str, episodes: int, meet
 def play_pair(
     config: OvercookedConfig, first: TeamPolicy, second: TeamPolicy, episodes: int, seed: int = EVALUATION_SEED
 ) -> Episodes:
-    """Episodes of one team's chef 0 with another's chef 1, with the game's own actions.
-
-    Returns:
-        as for `play_team`.
-    """
+    """Episodes of one team's chef 0 with another's chef 1, with the game's own actions, as for `play_team`."""
     return play_team(make_world(config, episodes), MixedTeam([first, second]), seed=seed)
 
 
@@ -234,12 +217,8 @@ class MixedTeam(TeamPolicy):
     def __init__(self, teams: Sequence[TeamPolicy], unknown: Sequence[Collection[str]] | None = None) -> None:
         """Take one team for each agent, in the order of the agents.
 
-        Args:
-            teams: team of each agent.
-            unknown: for each team, observation keys that it was not trained with; by default none.
-
-        Raises:
-            ValueError: another number of teams than agents, or a team with memory.
+        `unknown` are, for each team, observation keys that it was not trained with. A ValueError for another number of
+        teams than agents, or a team with memory.
         """
         first = teams[0]
         super().__init__(first.network, first.policy_head, first.value_head)
@@ -251,11 +230,7 @@ class MixedTeam(TeamPolicy):
         self._unknown = unknown or [()] * len(teams)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Row i of team i's policy and values; arguments and shapes as `TeamPolicy.forward` has them.
-
-        Raises:
-            ValueError: a team whose agents are not independent.
-        """
+        """Row i of team i's policy and values; a ValueError for a team whose agents are not independent."""
         outputs = [
             team({key: value for key, value in obs.items() if key not in unknown}, state, is_first)
             for team, unknown in zip(self.teams, self._unknown, strict=True)
@@ -275,3 +250,91 @@ def _marginals(output: TeamOutput) -> Tensor:
     if not isinstance(policy, MixtureOfMarginals) or policy.log_weights.shape[-1] > 1:
         raise ValueError("only teams of independent agents can be mixed")
     return policy.log_marginals
+
+
+REPORT = "crossplay.md"
+_CELL = 0.6  # inches
+
+
+def check_out(out: Path) -> None:
+    """Check that a folder holds nothing but a report, else raise UserError."""
+    if not (out / REPORT).exists():
+        check_for_other_files(out)
+
+
+def write_report(matrix: Matrix, out: Path) -> Iterator[Drawn]:
+    """Write results, tables and figures into a folder, replacing those of an earlier report."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / REPORT, in_markdown(matrix))
+    result_file.write(out / result_file.RESULTS_FILE, matrix.results)
+    yield from (out / result_file.RESULTS_FILE, out / REPORT)
+    for metric in METRICS:
+        heat_map = functools.partial(draw, matrix, metric, out / f"plots/crossplay_{metric}.png")
+        yield from attempt(f"heat map of {metric}", heat_map)
+
+
+def in_markdown(matrix: Matrix) -> str:
+    """Report in Markdown: each team by itself and with the others, then every pair."""
+    lines = [f"### {CAPTION}: {matrix.layout}", "", *_summary(matrix)]
+    for metric in METRICS:
+        lines += ["", f"{metric} of each pair, rows are chef 0's teams, columns chef 1's", ""]
+        lines += [f"| | {' | '.join(matrix.names)} |", f"|---|{'---:|' * len(matrix.names)}"]
+        for name, values in zip(matrix.names, matrix.values[metric], strict=True):
+            lines.append(f"| {name} | {' | '.join(f'{value:.1f}' for value in values)} |")
+    episodes = matrix.results[0].n_episodes
+    return "\n".join([*lines, "", f"Means over {episodes:,} episodes a pair; results.jsonl has their intervals.", ""])
+
+
+def _summary(matrix: Matrix) -> Iterator[str]:
+    yield f"| team | {' | '.join(f'{metric}, own pair | {metric}, with the others' for metric in METRICS)} |"
+    yield f"|---|{'---:|' * (2 * len(METRICS))}"
+    columns = [values for metric in METRICS for values in (matrix.own(metric), matrix.with_others(metric))]
+    for name, *cells in zip(matrix.names, *columns, strict=True):
+        yield f"| {name} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
+    yield f"| mean | {' | '.join(f'{column.mean():.1f}' for column in columns)} |"
+
+
+def draw(matrix: Matrix, metric: str, path: Path) -> Path:
+    """A heat map with the numbers in its cells; own pairs are framed."""
+    values, count = matrix.values[metric], len(matrix.names)
+    names = 0.085 * max(map(len, matrix.names))
+    side = max(count * _CELL, 2.4)
+    figure = new_figure(side + names + 1.3, side + names + 1.2)
+    panel = figure.subplots()
+    image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
+    panel.set_xticks(range(count), matrix.names, rotation=90, fontsize=8)
+    panel.set_yticks(range(count), matrix.names, fontsize=8)
+    panel.set_xlabel("chef 1 from", fontsize=9)
+    panel.set_ylabel("chef 0 from", fontsize=9)
+    panel.tick_params(length=0)
+    panel.spines[:].set_color(FAINT)
+    _write_numbers(panel, values)
+    own, others = matrix.own(metric).mean(), matrix.with_others(metric).mean()
+    panel.set_title(f"{matrix.layout}: {metric} per episode", fontsize=10, color=INK)
+    explain_below(figure, f"own pairs (framed) {own:.1f}, mixed pairs {others:.1f}")
+    bar = figure.colorbar(image, ax=panel, shrink=0.8)
+    bar.ax.tick_params(labelsize=7)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    return save(figure, path)
+
+
+def _write_numbers(panel: Axes, values: Array) -> None:
+    from matplotlib.patches import Rectangle
+
+    dark = 0.6 * float(values.max())
+    for row, column in np.ndindex(*values.shape):
+        value = values[row, column]
+        colour = "white" if value > dark else INK
+        panel.text(
+            column,
+            row,
+            f"{value:.0f}" if value >= 100 else f"{value:.1f}",
+            color=colour,
+            fontsize=8,
+            ha="center",
+            va="center",
+        )
+        if row == column:
+            panel.add_patch(
+                Rectangle((row - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=COLOURS[1], linewidth=1.6)
+            )

@@ -37,17 +37,9 @@ def play_team(
     draws_noise: bool = True,
     seed: int = EVALUATION_SEED,
 ) -> Episodes:
-    """One episode of each world.
+    """One episode of each of B kitchens: `soups`, `reward`, `shaped_return` and `length`, [B] each.
 
-    Args:
-        world: kitchens.
-        policy: any team that controls both chefs.
-        is_greedy: take the most likely actions instead of sampling.
-        draws_noise: as for `Evaluation`.
-        seed: seed of the draws of actions.
-
-    Returns:
-        `soups`, `reward`, `shaped_return` and `length`, [B] each.
+    `draws_noise` is as for `Evaluation`; the seed is that of the draws of actions.
     """
     played = Evaluation(world, policy, is_greedy=is_greedy, draws_noise=draws_noise).run(seed)
     reward = played.pop("return")[:, 0]  # the same for both

@@ -1,7 +1,8 @@
-"""Base of the experiments in one kitchen: worlds, tables, curves and videos."""
+"""Base of the experiments in one kitchen: worlds, tables of soups and rewards, curves and videos."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -16,10 +17,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.launch.experiment import Experiment
 from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world
-from tune_experiments.overcooked.tables import tables
 from tune_experiments.play.recording import SEED, record_episode
 from tune_experiments.results.rows import Result
-from tune_experiments.results.tables import PaperTable
+from tune_experiments.results.tables import PaperTable, make_table
 
 if TYPE_CHECKING:
     from tune_experiments.overcooked import cole_figure, evaluation
@@ -28,6 +28,38 @@ if TYPE_CHECKING:
 else:
     cole_figure = LazyModule("tune_experiments.overcooked.cole_figure")
     evaluation = LazyModule("tune_experiments.overcooked.evaluation")
+
+
+COLUMNS = ("soups", "reward", "shaped_return")
+PUBLISHED = {
+    "cramped_room": 213,
+    "asymmetric_advantages": 305,
+    "coordination_ring": 164,
+    "forced_coordination": 160,
+    "counter_circuit_o_1order": 125,
+}
+"""Reward of the game's own self-play agents (5 seeds, 6.6 to 7.8 million env steps), read off a chart to about 5."""
+
+
+def tables(results: Sequence[Result], caption: str, columns: Sequence[str] = COLUMNS) -> list[PaperTable]:
+    """One table for each kitchen that was tested."""
+    kitchens = dict.fromkeys(line.world for line in results)
+    return [_table(results, kitchen, caption, columns) for kitchen in kitchens]
+
+
+def _table(results: Sequence[Result], kitchen: str, caption: str, columns: Sequence[str]) -> PaperTable:
+    title = f"{caption}: {kitchen}"
+    played = [dataclasses.replace(line, table=title, method=_row(line)) for line in results if line.world == kitchen]
+    table = make_table(played, title, columns)
+    known = PUBLISHED.get(kitchen)
+    note = f" For comparison: the game's own self-play agents reach about {known} in 7 million env steps." * bool(known)
+    return dataclasses.replace(table, caption=table.caption + note)
+
+
+def _row(line: Result) -> str:
+    """Label of a row; for COLE with its env steps, as the release has about a hundred times as many."""
+    return f"{line.method}, {line.env_steps:,} env steps" if line.method == COLE and line.env_steps else line.method
+
 
 Config = TypeVar("Config", bound=OvercookedConfig)
 

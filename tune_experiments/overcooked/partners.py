@@ -37,17 +37,10 @@ class KitchenWithPartners(Overcooked):
     def __init__(
         self, num_worlds: int = 1, first_world: int = 0, *, partners: Sequence[TeamPolicy], **arguments: Any
     ) -> None:
-        """Prepare the worlds.
+        """Prepare the worlds; a ValueError without partners.
 
-        Args:
-            num_worlds: B.
-            first_world: number of the first world in the run.
-            partners: K teams without memory on the kitchen's observations and actions; they act where networks of this
-            process run.
-            arguments: arguments of `Overcooked`.
-
-        Raises:
-            ValueError: no partners.
+        `partners` are K teams without memory on the kitchen's observations and actions; they act where networks of this
+        process run.
         """
         super().__init__(num_worlds, first_world, **arguments)
         if not partners:
@@ -97,12 +90,9 @@ class KitchenWithPartners(Overcooked):
 
 @dataclass(frozen=True)
 class Mixture:
-    """How partners are drawn.
+    """How partners are drawn: by weights [K], before any visit, and a bonus of `visit_weight` for rarely met ones.
 
-    Attributes:
-        weights: [K], of the partners before any visit.
-        self_share: share of episodes in which the learner is its own partner.
-        visit_weight: weight of the bonus for rarely met partners.
+    `self_share` is the share of episodes in which the learner is its own partner.
     """
 
     weights: tuple[float, ...]
@@ -122,11 +112,7 @@ class KitchenWithMixture(KitchenWithPartners):
         mixture: Mixture,
         **arguments: Any,
     ) -> None:
-        """Prepare the worlds; arguments as for `KitchenWithPartners`, and one weight for each partner.
-
-        Raises:
-            ValueError: no partners, or another number of weights.
-        """
+        """Prepare the worlds, with one weight for each partner, else raise ValueError."""
         if len(mixture.weights) != len(partners):
             raise ValueError(f"{len(partners)} partners need as many weights, got {len(mixture.weights)}")
         self._mixture = mixture

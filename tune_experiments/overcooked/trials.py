@@ -1,6 +1,8 @@
 """One training run in Overcooked, built from settings. Methods differ in `MethodParts`; everything else is shared.
 
-An experiment passes its own `MethodParts` to `make_plan`.
+An experiment passes its own `MethodParts` to `make_plan`. Partners of fictitious co-play are teams of self-play at
+three levels (Strouse et al., NeurIPS 2021): before training, at half of the final reward, and fully trained. Role
+methods observe flattened planes, and keep the weight of shaped points, because a replay holds old rewards.
 """
 
 from __future__ import annotations
@@ -8,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import torch
 
@@ -19,19 +22,92 @@ from rl_envs.overcooked.world import Overcooked
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import optimiser_settings
+from rl_models.algorithms.qmix import qmix_objective
+from rl_models.algorithms.role_objectives import role_objective
+from rl_models.networks.qmix_encoders import FirstAgentState, VectorEncoder
+from rl_models.networks.role_team_config import RoleMethod
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import copy_on
+from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.grid_cnn_team import grid_cnn_team
+from rl_models.teams.role_team import role_team
 from rl_models.training.algorithm import Algorithm
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.on_device import build_on_device
-from tune_experiments.experiment.plan import TrialPlan, make_team_algorithm
+from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan, make_team_algorithm
 from tune_experiments.overcooked.cole import Cole
-from tune_experiments.overcooked.config import COLE, OvercookedConfig, make_world, world_arguments
-from tune_experiments.overcooked.crossplay import play_pair
-from tune_experiments.overcooked.evaluation import VALIDATION_SEED, validate
+from tune_experiments.overcooked.config import (
+    ALL_Q_METHODS,
+    COLE,
+    SPARSE,
+    OvercookedConfig,
+    OvercookedRolesConfig,
+    make_world,
+    world_arguments,
+)
+from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, find_trials, play_pair
+from tune_experiments.overcooked.evaluation import EVALUATION_SEED, VALIDATION_SEED, evaluate, play_team, validate
 from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
-from tune_experiments.overcooked.trained_partners import load_population
+from tune_experiments.play.loading import load_policy
+from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
+
+SELF_PLAY = "selfplay"
+"""The method of the partners."""
+_REWARD = "valid/reward"
+
+
+@dataclass(frozen=True)
+class Partner:
+    """A member of the population: its name, trial and env steps of the checkpoint, and its frozen team."""
+
+    name: str
+    team: TeamPolicy
+
+
+def load_population(config: OvercookedConfig) -> list[Partner]:
+    """All partners of a run; a UserError if no population is named, or it has no team for this kitchen."""
+    if not config.population:
+        raise UserError(
+            "method fcp needs partners: name them with --population RUN, a run of this experiment with "
+            "--methods selfplay and several --seeds"
+        )
+    trials = [one for one in find_trials(Path(config.population), (SELF_PLAY_OF,)) if one.method == SELF_PLAY]
+    found = [partner for trial in trials for partner in _levels(trial.folder, config.task)]
+    if not found:
+        raise UserError(f"{config.population} has no trained team of method {SELF_PLAY}; train it first")
+    return found
+
+
+def _levels(trial: Path, layout: str) -> Iterator[Partner]:
+    """The first, a middle and the last team of a trial; none if it has no checkpoint yet."""
+    checkpoints = {int(path.name.split("_")[1]): path for path in sorted((trial / "checkpoints").glob("checkpoint_*"))}
+    if not checkpoints:
+        return
+    last = max(checkpoints)
+    loaded = load_policy(checkpoints[last])
+    if loaded.config.task != layout:
+        raise UserError(f"{trial} cooks in {loaded.config.task}, not in {layout}; name a population of this kitchen")
+    yield _frozen(f"{trial.name} untrained", loaded.curriculum.plan.new_policy())
+    middle = halfway(rewards_at(trial, list(checkpoints)))
+    yield _frozen(f"{trial.name} after {middle:,}", load_policy(checkpoints[middle]).policy)
+    yield _frozen(f"{trial.name} after {last:,}", loaded.policy)
+
+
+def rewards_at(trial: Path, env_steps: list[int]) -> dict[int, float]:
+    """Validation reward at, or last before, each of some numbers of env steps; 0 where there was none yet."""
+    rows = [(row["env_steps"], row[_REWARD]) for row in read_metrics(trial / METRICS_FILE) if _REWARD in row]
+    return {moment: ([0.0] + [value for steps, value in rows if steps <= moment])[-1] for moment in env_steps}
+
+
+def halfway(rewards: dict[int, float]) -> int:
+    """Env steps with the reward nearest to half of the last, the earliest of several, if possible not the last."""
+    last = max(rewards)
+    others = sorted(rewards.keys() - {last}) or [last]
+    return min(others, key=lambda moment: abs(rewards[moment] - rewards[last] / 2))
+
+
+def _frozen(name: str, team: TeamPolicy) -> Partner:
+    return Partner(name, team.eval().requires_grad_(False))
 
 
 def self_play_team(config: OvercookedConfig, seed: int) -> TeamPolicy:
@@ -127,11 +203,7 @@ METHODS = {
 
 
 def plan(config: OvercookedConfig, method: str, seed: int) -> TrialPlan:
-    """One of `METHODS` with one seed.
-
-    Raises:
-        UserError: there is no such method.
-    """
+    """One of `METHODS` with one seed; a UserError for another method."""
     if method not in METHODS:
         raise UserError(f"--methods must be some of {', '.join(METHODS)}, not {method!r}")
     return make_plan(config, METHODS[method], seed)
@@ -152,3 +224,71 @@ def make_plan(config: OvercookedConfig, row: MethodParts, seed: int) -> TrialPla
         kept_checkpoints=math.ceil(config.budget_env_steps / config.checkpoint_every_env_steps) + 1,
         make_algorithm=functools.partial(row.make_algorithm, config) if row.make_algorithm else make_team_algorithm,
     )
+
+
+SAMPLED = "reward_sampled"
+"""Metric: reward of an episode whose actions are sampled."""
+_PLANES = "lossless"
+
+
+def plan_roles(config: OvercookedRolesConfig, row: str, seed: int) -> TrialPlan:
+    """One method with one seed."""
+    if row not in ALL_Q_METHODS:
+        return plan(config, row, seed)
+    method = cast(RoleMethod, row.removesuffix(SPARSE))
+    learner, workers = config.learner_settings(method), config.worker_settings(method)
+    own = MethodParts(
+        make_world=make_world,
+        is_shaped=False,  # its weight would fall
+        world={} if row.endswith(SPARSE) else {"shaping": 1.0},
+        build_policy=functools.partial(build_role_team, method=method),
+        objective=functools.partial(build_role_objective, method=method),
+    )
+    return dataclasses.replace(
+        make_plan(config, own, seed),
+        optimiser=optimiser_settings(learner, learner.learning_rate, config.budget_env_steps),
+        workers=workers,
+        validate=functools.partial(play_greedy, config, config.valid_episodes, seed=VALIDATION_SEED),
+        kept_checkpoints=1,  # each holds the replay
+    )
+
+
+def build_role_team(config: OvercookedRolesConfig, seed: int, *, method: RoleMethod) -> TeamPolicy:
+    """The team of a method with its initial weights."""
+    world = make_world(config)
+    planes = math.prod(world.observation_spec[_PLANES].shape)
+    encoder, state = VectorEncoder(_PLANES, planes), FirstAgentState(_PLANES, planes)
+    return role_team(config.roles.team, method, encoder, state, world.num_agents, len(ACTIONS), seed)
+
+
+def build_role_objective(config: OvercookedRolesConfig, *, method: RoleMethod) -> Objective:
+    """Objective that a method minimises."""
+    learner, workers = config.learner_settings(method), config.worker_settings(method)
+    qmix = qmix_objective(learner, learner.gamma, workers.env_steps_of_update)
+    return role_objective(config.roles.team, method, qmix)
+
+
+def play_greedy(
+    config: OvercookedRolesConfig, episodes: int, policy: TeamPolicy, seed: int = EVALUATION_SEED
+) -> Episodes:
+    """Episodes with greedy actions, and each agent's mean role or most probable sub-task; metrics as `play_team`."""
+    return play_team(make_world(config, episodes), policy, is_greedy=True, draws_noise=False, seed=seed)
+
+
+def evaluate_greedy(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
+    """Results for the table of a Q-learning method, and of uniform actions.
+
+    A kitchen is deterministic, so all greedy episodes are equal. `reward_sampled` is that of episodes with the last
+    epsilon of training, as self-play is tested with sampled actions.
+    """
+    uniform = uniform_team(policy.num_agents, len(ACTIONS))
+    random = play_team(make_world(config, config.test_episodes), uniform)
+    sampled = play_team(make_world(config, config.test_episodes), policy, draws_noise=False)
+    played = play_greedy(config, config.test_episodes, policy) | {SAMPLED: sampled["reward"]}
+    random |= {SAMPLED: random["reward"]}
+    return {Tested(config.task): played, Tested(config.task, method=RANDOM): random}
+
+
+def evaluate_sampled(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
+    """The same for a method that is tested with sampled actions only."""
+    return {test: played | {SAMPLED: played["reward"]} for test, played in evaluate(config, policy).items()}

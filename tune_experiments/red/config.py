@@ -119,7 +119,6 @@ class RedConfig(
     """Seed of the test games."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         if self.num_agents > 3:
             raise UserError(f"--num-agents must be 1, 2 or 3, not {self.num_agents}")
@@ -149,15 +148,7 @@ class RedConfig(
 def make_world(
     config: RedConfig, num_worlds: int = 1, first_world: int = 0, commander: str | None = None, **changes: Any
 ) -> CommandedRts:
-    """Worlds of a run.
-
-    Args:
-        config: configuration of the run.
-        num_worlds: B.
-        first_world: number of the first world.
-        commander: commander; by default that of reinforcement learning.
-        changes: further arguments of the world.
-    """
+    """Worlds of a run, by default with the commander of reinforcement learning."""
     from tune_experiments.red.commanded_rts import CommandedRts
 
     speaker = config.rl_commander if commander is None else commander

@@ -1,16 +1,22 @@
-"""Decisions to clone: of scripts, with template commands for their aims, and of won games.
+"""Behaviour cloning and distillation as stages of a trial (RED, section 4), and the decisions that they learn.
 
 Medium scripts play the agents' side with their own form of action: one for each type of fighter, and one that builds
 towers, so that all of the 17 phrases occur. At each decision a script gives different commands to different units, of
 which a collective action holds one: the commonest (RED's rule for labels), or a random one, which becomes the agent's
-instruction: `build archer`, `attack`, `keep scouting`. A share of the aims is not given. There is no human data.
+instruction: `build archer`, `attack`, `keep scouting`. A share of the aims is not given. There is no human data. A
+distillation repeats some of these decisions together with as many from games that the team has won without commands, so
+that it keeps both abilities.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.minirts.actions import CONTINUE
@@ -28,8 +34,14 @@ from rl_envs.minirts.phrases import ATTACK, KEEP_SCOUTING, MINE, MINE_ALL, SEND_
 from rl_envs.minirts.symbols import PEASANT
 from rl_envs.minirts.teacher import ScriptTeacher
 from rl_envs.minirts.twister import THREAD_BITS
+from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.policy import TeamPolicy
+from rl_models.runtime.device import get_device
+from rl_models.schedule import Progress
+from rl_models.training.algorithm import Tensors
 from rl_models.training.collector import Collector
+from tune_experiments.experiment.plan import TrialPlan
+from tune_experiments.experiment.supervised_stage import SupervisedStage
 from tune_experiments.red.commanded_rts import NARRATED, CommandedRts
 from tune_experiments.red.commanders import ASKING
 from tune_experiments.red.config import OPPONENTS, RedConfig, make_world
@@ -45,18 +57,12 @@ _TRIES = 6
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of a team.
-
-    Attributes:
-        obs: name -> [D, N, ...].
-        actions: factor -> [D, N] int64.
-    """
+    """Decisions of a team: observations, name -> [D, N, ...], and actions, factor -> [D, N] int64."""
 
     obs: Arrays
     actions: Arrays
 
     def __len__(self) -> int:
-        """D."""
         return len(self.actions[CONTINUE])
 
     def rows(self, rows: Array) -> Decisions:
@@ -70,13 +76,7 @@ class Decisions:
 
 
 def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions:
-    """Decisions of medium scripts of every type, with their commands.
-
-    Args:
-        config: configuration of the run.
-        seed: seed of games, aims and silence.
-        frames: number of decisions.
-    """
+    """So many decisions (`frames`) of medium scripts of every type, with their commands."""
     settings = config.cloning
     world = make_world(config, settings.worlds, FIRST_SCRIPT_WORLD, NARRATED, actions="per_unit")
     world.reset(seed)
@@ -97,13 +97,7 @@ def decisions_of_scripts(config: RedConfig, seed: int, frames: int) -> Decisions
 
 
 def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decisions | None:
-    """Decisions of games that a team wins without commands; None if it wins none.
-
-    Args:
-        config: configuration of the run.
-        policy: the team.
-        seed: seed of the games.
-    """
+    """Decisions of games that a team wins without commands; None if it wins none."""
     settings, played, won = config.cloning, 0, 0
     world = make_world(config, settings.worlds, FIRST_OWN_WORLD, "none")
     collector = Collector(world, policy, _FRAGMENT, needs_values=False)
@@ -134,9 +128,6 @@ def own_won_decisions(config: RedConfig, policy: TeamPolicy, seed: int) -> Decis
     return Decisions.join(kept) if won else None
 
 
-# ----------------------------------------------------------------------------------------------------------- scripts
-
-
 def _begin(teacher: ScriptTeacher, worlds: Array, generator: np.random.Generator) -> None:
     seeds = generator.integers(1 << THREAD_BITS, size=len(worlds))
     teacher.begin(worlds, seeds, generator.random((len(worlds), 6)))
@@ -159,7 +150,8 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
             aim = groups[int(drawn * len(groups))]
             table[(table != aim).any(-1), 0] = C_CONTINUE
         if len(groups):
-            phrase = "" if silent else describe_aim(aim, _selects_peasant(table, view))
+            is_peasant = bool((view["own_type"][table[:, 0] != C_CONTINUE] == PEASANT).any())
+            phrase = "" if silent else describe_aim(aim, is_peasant)
             if phrase == MINE and _selects_all_peasants(table, view) and generator.random() < 0.5:
                 phrase = MINE_ALL  # both apply
             world.tell(row, agent, phrase)
@@ -169,21 +161,12 @@ def _narrate(world: CommandedRts, tables: Array, silent_share: float, generator:
 
 
 def describe_aim(command: Array, is_peasant: bool) -> str:
-    """The template for a command; "" if there is none.
-
-    Args:
-        command: [7] int, numbers of `UNIT_FACTORS`.
-        is_peasant: whether it is for a peasant.
-    """
+    """The template for a command [7] int, by `UNIT_FACTORS`, to a peasant or another unit; "" if there is none."""
     kind = int(command[0])
     if kind in (C_UNIT, C_BUILDING):
         return ASKING.get(int(command[3 if kind == C_UNIT else 4]), "")
     scout = SEND_SCOUT if is_peasant else KEEP_SCOUTING
     return {C_GATHER: MINE, C_ATTACK: ATTACK, C_MOVE: scout}.get(kind, "")
-
-
-def _selects_peasant(table: Array, view: Arrays) -> bool:
-    return bool((view["own_type"][table[:, 0] != C_CONTINUE] == PEASANT).any())
 
 
 def _selects_all_peasants(table: Array, view: Arrays) -> bool:
@@ -209,3 +192,114 @@ def _cut(arrays: Arrays, rows: Array) -> Arrays:
 
 def _joined(parts: list[Arrays]) -> Arrays:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+_START = "start"
+"""Group of a checkpoint: the weights with which the stage began, so that it resumes with the same won games."""
+
+
+class Cloning(SupervisedStage):
+    """Supervised learning of decisions with the `Algorithm` interface."""
+
+    def __init__(self, config: RedConfig, is_distillation: bool, plan: TrialPlan) -> None:
+        """Build the team; in a distillation half of the decisions are of own won games."""
+        super().__init__(plan)
+        self._config, self._is_distillation = config, is_distillation
+        self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=config.cloning.learning_rate)
+        self._start = self.weights()
+        self._decisions: Decisions | None = None
+        self._won = 0
+
+    def train(self) -> dict[str, float]:
+        """One epoch; the mean of -log P(decision) over the drawn decisions, in nats."""
+        decisions = self._gathered()
+        number = self._progress.updates
+        generator = torch.Generator().manual_seed(self._plan.seed + number)
+        losses, known = [], 0
+        drawn = drawn_rows(decisions, self._config.cloning.frequency_power, generator)
+        for rows in drawn.split(self._config.cloning.batch_size):
+            log_prob = compute_log_prob(self._policy, decisions.rows(rows.numpy()))
+            loss = -log_prob.mean()
+            self._optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self._policy.parameters(), self._config.learner.max_grad_norm)
+            self._optimiser.step()
+            losses.append(loss.detach() * len(rows))
+            known += len(rows)
+        self._progress = Progress(env_steps=self._progress.env_steps + known, updates=number + 1)
+        return {
+            "cloning/loss": float(torch.stack(losses).double().sum()) / known,
+            "cloning/decisions": float(known),
+            "cloning/own_won_decisions": float(self._won),
+        }
+
+    def policy(self, weights: dict[str, Any] | None = None) -> TeamPolicy:
+        """See `Algorithm.policy`; it stays in training mode: on a GPU its LSTM has no gradients in evaluation mode."""
+        return self._policy
+
+    def checkpoint(self) -> tuple[Tensors, Progress]:
+        """Weights now and at the stage's start, and the optimiser's state."""
+        optimiser = optimiser_tensors(self._optimiser)
+        return {"weights": self.weights(), "optimizer": optimiser, _START: self._start}, self._progress
+
+    def restore(self, tensors: Tensors, progress: Progress) -> None:
+        """Resume a stage, or begin one with the weights of the stage before."""
+        self._policy.load_state_dict(_tensors(tensors["weights"]))
+        self._start = _tensors(tensors[_START]) if progress.env_steps else self.weights()
+        if progress.env_steps:
+            load_optimiser(self._optimiser, _tensors(tensors["optimizer"]))
+        self._progress = progress
+
+    def _gathered(self) -> Decisions:
+        """The scripts' decisions; in a distillation also as many of won games, repeated if there are fewer."""
+        if self._decisions is None:
+            settings = self._config.cloning
+            frames = settings.distillation_frames if self._is_distillation else settings.frames
+            decisions = decisions_of_scripts(self._config, self._plan.seed, frames)
+            if self._is_distillation:
+                team = self._plan.new_policy()
+                team.load_state_dict(self._start)
+                own = own_won_decisions(self._config, team.eval(), self._plan.seed)
+                if own is not None:
+                    self._won = len(own)
+                    drawn = np.random.default_rng(self._plan.seed).integers(len(own), size=len(decisions))
+                    decisions = Decisions.join([decisions, own.rows(drawn)])
+            self._decisions = decisions
+        return self._decisions
+
+
+def cloning_budget(config: RedConfig, is_distillation: bool) -> int:
+    """Env steps of a stage of cloning; a distillation without won games repeats the scripts' instead."""
+    settings = config.cloning
+    if is_distillation:
+        return settings.distillation_frames * 2 * settings.distillation_epochs
+    return settings.frames * settings.num_epochs
+
+
+def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
+    return {name: torch.as_tensor(value) for name, value in values.items()}
+
+
+def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Generator) -> Tensor:
+    """The rows of one epoch, [D]: with power 1 each once, else sampled with higher shares of rare commands.
+
+    A script builds in one decision of 200, and a team that has not learned to build trains no army. With power 0.5 this
+    is square-root sampling (Mahajan et al., 2018): a kind of frequency f is drawn in proportion to f ** 0.5, with
+    replacement. A joint decision has the kind of its rarest command.
+    """
+    if frequency_power == 1:
+        return torch.randperm(len(decisions), generator=generator)
+    kinds = np.where(decisions.actions[CONTINUE], -1, decisions.actions["command"])
+    _, kind, counts = np.unique(kinds, return_inverse=True, return_counts=True)
+    weights = (counts[kind] ** (frequency_power - 1.0)).reshape(kinds.shape).max(1)
+    return torch.multinomial(torch.from_numpy(weights), len(decisions), replacement=True, generator=generator)
+
+
+def compute_log_prob(policy: TeamPolicy, decisions: Decisions) -> Tensor:
+    """Joint log-probabilities of K decisions, [K] float32."""
+    device = get_device(policy)
+    obs = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.obs.items()}
+    actions = {name: torch.from_numpy(value).to(device)[:, None] for name, value in decisions.actions.items()}
+    is_first = torch.ones(len(decisions), 1, dtype=torch.bool, device=device)
+    log_prob: Tensor = policy(obs, {}, is_first).policy.log_prob(actions)
+    return log_prob.squeeze(1)

@@ -1,7 +1,9 @@
 """Stages of one training run of RED, built from settings, and its tests with every commander.
 
 The method `red` clones scripts, trains only the value head, and then alternates PPO and distillation. PPO is without
-commands: a team that learns with commands that it cannot use learns to ignore them (RED, section 4).
+commands: a team that learns with commands that it cannot use learns to ignore them (RED, section 4). A scripted
+executor of commands is a baseline without training; its units without a command mine if they are idle peasants, and
+attack if they are fighters of an agent that has at least five.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.spec import Array, Arrays
+from rl_envs.minirts.factored import C_CONTINUE
+from rl_envs.minirts.phrases import ATTACK, MINE, commands_for
+from rl_envs.minirts.symbols import ARMY
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.learner_config import OptimiserConfig
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -21,11 +27,64 @@ from rl_models.schedule import Schedule
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, Tested, Tests, TrialPlan
-from tune_experiments.red.cloning import Cloning, cloning_budget
+from tune_experiments.red.commanded_rts import red_team
 from tune_experiments.red.commanders import COMMANDERS
 from tune_experiments.red.config import RedConfig, make_world
-from tune_experiments.red.network_input import red_team
-from tune_experiments.red.scripted import play_scripted
+from tune_experiments.red.decisions import Cloning, cloning_budget, per_unit_actions
+
+METRICS = {"win_rate": "win", "ticks": "ticks", "length": "length"}
+"""Metric -> its name in the world."""
+FIGHTERS = 5
+"""Number of fighters from which they attack without a command."""
+
+
+def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -> Episodes:
+    """Whole games of scripted executors under a commander, one in each of K worlds: the metrics of `METRICS`, [K] each.
+
+    With the same seed a trained team plays the same games.
+    """
+    with closing(make_world(config, episodes, commander=commander, actions="per_unit")) as world:
+        world.reset(seed)
+        world.auto_resets = False
+        found = {name: np.zeros(episodes) for name in METRICS}
+        is_playing = np.ones(episodes, bool)
+        while is_playing.any():
+            words = [world.latest_commands(index) for index in range(episodes)]
+            seen = world.see_all()
+            tables = np.stack([team_commands(seen, index, phrases) for index, phrases in enumerate(words)])
+            *_, info = world.step(per_unit_actions(tables))
+            done = info["done_worlds"]
+            if not len(done):
+                continue
+            fresh = is_playing[done]
+            for name, key in METRICS.items():
+                found[name][done[fresh]] = info["episode"][key][fresh]
+            is_playing[done] = False
+            if is_playing.any():
+                world.next_episode(done)
+    return found
+
+
+def unit_commands(phrase: str, view: Arrays) -> Array:
+    """Commands of an agent's units for a phrase or "", [50, 7] int32 as `commands_for` gives them."""
+    table = commands_for(phrase, view)
+    fighters = int((view["owned"] & np.isin(view["own_type"], ARMY)).sum())
+    for beside in (MINE, ATTACK) if fighters >= FIGHTERS else (MINE,):
+        other = commands_for(beside, view)
+        is_free = (table[:, 0] == C_CONTINUE) & (other[:, 0] != C_CONTINUE)
+        table[is_free] = other[is_free]
+    return table
+
+
+def team_commands(seen: Arrays, index: int, words: list[str]) -> Array:
+    """Commands of all agents of a world, [N, 50, 7], from the game's own observations, name -> [B, N, ...]."""
+    return np.stack(
+        [
+            unit_commands(phrase, {name: value[index, agent] for name, value in seen.items()})
+            for agent, phrase in enumerate(words)
+        ]
+    )
+
 
 RED, RL, SCRATCH = "red", "rl", "scratch"
 VALIDATION_SEED = 101
@@ -37,15 +96,18 @@ GAME = "minirts"
 
 def plan(config: RedConfig, method: str, seed: int) -> Curriculum:
     """One method with one seed, in stages."""
-    first: list[Stage] = []
+    env_steps, stages = config.workers.env_steps_of_update, list[Stage]()
     if method != SCRATCH:
-        first = [_cloning(config, seed, "cloning", is_distillation=False), _value_stage(config, seed)]
-    rounds: list[Stage] = []
+        stages.append(_cloning(config, seed, "cloning", is_distillation=False))
+        rate = Schedule.constant(config.learner.value_learning_rate)
+        value = _plan(config, seed, config.value_updates * env_steps, rate)
+        stages.append(Stage(name="value", plan=value, frozen=("network.*", "policy_head.*")))
     for number in range(config.iterations):
-        rounds.append(_round(config, seed, number))
+        rate = learning_rate(config, number * config.updates)
+        stages.append(Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, config.updates * env_steps, rate)))
         if method == RED:
-            rounds.append(_cloning(config, seed, f"distillation_{number + 1}", is_distillation=True))
-    return Curriculum((*first, *rounds))
+            stages.append(_cloning(config, seed, f"distillation_{number + 1}", is_distillation=True))
+    return Curriculum(tuple(stages))
 
 
 def build_policy(config: RedConfig, seed: int) -> TeamPolicy:
@@ -82,12 +144,7 @@ def play(config: RedConfig, policy: TeamPolicy, commander: str, episodes: int, s
 
 
 def learning_rate(config: RedConfig, first_update: int) -> Schedule:
-    """Learning rate of a round that begins after so many updates: up in the warm-up, then down to 0.
-
-    Args:
-        config: configuration of the run.
-        first_update: updates of the rounds before.
-    """
+    """Learning rate of a round that begins after so many updates: up in the warm-up, then down to 0."""
     total = config.iterations * config.updates
     top = config.learner.warm_up_share * total
     knots, rates = [0.0, top, float(total)], [0.0, config.learner.peak_learning_rate, 0.0]
@@ -100,22 +157,7 @@ def learning_rate(config: RedConfig, first_update: int) -> Schedule:
     return Schedule(tuple(points))
 
 
-def _round(config: RedConfig, seed: int, number: int) -> Stage:
-    """PPO."""
-    rate = learning_rate(config, number * config.updates)
-    budget = config.updates * config.workers.env_steps_of_update
-    return Stage(name=f"rl_{number + 1}", plan=_plan(config, seed, budget, rate))
-
-
-def _value_stage(config: RedConfig, seed: int) -> Stage:
-    """Training of the value head only."""
-    budget = config.value_updates * config.workers.env_steps_of_update
-    rate = Schedule.constant(config.learner.value_learning_rate)
-    return Stage(name="value", plan=_plan(config, seed, budget, rate), frozen=("network.*", "policy_head.*"))
-
-
 def _cloning(config: RedConfig, seed: int, name: str, is_distillation: bool) -> Stage:
-    """Supervised learning, with a test at its end."""
     rate = Schedule.constant(config.cloning.learning_rate)
     make = functools.partial(Cloning, config, is_distillation)
     trial = _plan(config, seed, cloning_budget(config, is_distillation), rate, make_algorithm=make)

@@ -14,6 +14,8 @@ from tune_experiments.core.files import write_atomically
 from tune_experiments.results.intervals import NONE, Interval
 
 RESULTS_FILE = "results.jsonl"
+AFTER = "after "
+"""In a condition, before the stage after which the test was made."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,12 @@ class Result:
     def place(self) -> str:
         """Test environment and condition."""
         return f"{self.world} {self.condition}".strip()
+
+    @property
+    def condition_and_stage(self) -> tuple[str, str]:
+        """Condition of the test, and the stage after which it was made; each is empty if there is none."""
+        own, after, stage = f" {self.condition}".rpartition(f" {AFTER}")
+        return (own.strip(), stage) if after else (self.condition, "")
 
     @property
     def trial(self) -> tuple[str, str, str, str, str, str, int | None]:

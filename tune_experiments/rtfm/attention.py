@@ -27,13 +27,9 @@ _NARROWEST = 9.0
 
 @dataclass(frozen=True)
 class Mention:
-    """Attention of a mention-matching reader to the document, for one thing.
+    """Attention of a mention-matching reader to each word of the document, [L], for a thing or the `goal`.
 
-    Attributes:
-        thing: its name, or `goal`.
-        cell: its row and column; None for the goal.
-        weights: attention to each word, [L].
-        monster: number of the monster that it is or that it beats; None for neither.
+    `cell` is its row and column, None for the goal; `monster` is the number of the monster that it is or beats, if any.
     """
 
     thing: str

@@ -1,13 +1,13 @@
-"""Every setting of a run on RTFM or rock-paper-scissors, with the laptop's values as defaults.
+"""Every setting of a run on RTFM or rock-paper-scissors, with the laptop's values as defaults, and names of tests.
 
-RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E. `trials.py` builds teams and losses from it.
+RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
@@ -20,18 +20,35 @@ from rl_models.networks.network_config import Activation, FirstSummary, check_ch
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
-from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
+from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
+
+TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
+"""The split of the tests; the column with the right documents; and the column with wrong ones, also the condition of
+these tests."""
+NEW_NAMES, LARGER = "eval_new", "larger"
+"""Columns of our own experiment: words that are not in training, and larger rooms."""
+SPLIT_NAMES = {"train": "train", "valid": "valid", UNSEEN: "unseen", NEW_NAMES: "new_names", LARGER: "larger"}
+"""First word of a column -> split in results.jsonl."""
+REFERENCES = (RANDOM, "without reading", "optimum")
+"""Reference players: uniform moves; for letters, the optimum without and with reading."""
+
+
+def get_split(world: str) -> str:
+    """Split in results.jsonl of a test environment."""
+    return SPLIT_NAMES[world.rpartition("_")[0]]
+
+
+def column(split: str, size: int) -> str:
+    """Name of a test in a room of some size."""
+    return f"{split}_{size}x{size}"
+
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
 
 LettersRow: TypeAlias = Literal[
-    "matching",
-    "matching_named",
-    "matching_frozen_words",
-    "matching_two_tables",
-    "matching_two_tables_contrastive",
-    "matching_as_vector",
+    MatchingRow,
     "random",
     "cnn",
     "film",
@@ -48,7 +65,6 @@ LettersRow: TypeAlias = Literal[
     "txt2pi_from_scratch",
 ]
 SUPERVISED: LettersRow = "txt2pi_supervised_attention"
-RANDOM: LettersRow = "random"
 SHARED_WORDS: LettersRow = "txt2pi_shared_words"
 CONTRASTIVE: LettersRow = "txt2pi_contrastive"
 WARM_START: LettersRow = "txt2pi_attention_warm_start"
@@ -84,6 +100,8 @@ CurriculumMethodName: TypeAlias = Literal[
 class RtfmTask:
     """Variant of RTFM; the paper's full game has `group`, `dyna` and `nl`."""
 
+    world_id: ClassVar[str] = "rtfm-v0"
+
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included."""
     group: bool = False
@@ -101,15 +119,12 @@ class RtfmTask:
     max_episode_steps: PositiveInt = 80
     """Number of env steps after which the game is lost; the paper has 1000."""
 
-    @property
-    def world_id(self) -> str:
-        """Name of the world in the registry."""
-        return "rtfm-v0"
-
 
 @dataclass(frozen=True)
 class LettersTask:
     """Variant of rock-paper-scissors."""
+
+    world_id: ClassVar[str] = "rock_paper_scissors-v0"
 
     size: Annotated[int, Field(ge=MIN_SIZE, le=MAX_SIZE)] = 6
     """Side of the training room in cells, walls included; the paper has 10."""
@@ -119,11 +134,6 @@ class LettersTask:
     new_edge_and_nodes, five unseen letters."""
     max_episode_steps: PositiveInt = 80
     """Number of env steps after which the game is lost; the paper has 1000."""
-
-    @property
-    def world_id(self) -> str:
-        """Name of the world in the registry."""
-        return "rock_paper_scissors-v0"
 
 
 Task: TypeAlias = RtfmTask | LettersTask
@@ -225,7 +235,6 @@ class RunConfig(
     """Number of test episodes in each column of the table."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "test_sizes")
         try:
@@ -304,3 +313,11 @@ class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=
     promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, from 0 to 1, that ends a stage if two validations in a row reach it; 0:
     only its budget ends a stage."""
+
+
+MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)
+
+
+def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
+    """The configuration with the reader's learner and workers and other changes."""
+    return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)

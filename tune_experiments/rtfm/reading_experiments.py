@@ -12,6 +12,7 @@ from rl_envs import World
 from rl_envs.core.metrics import SHARE
 from rl_envs.rtfm.arena import Arena
 from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
 from tune_experiments.experiment.plan import Tests, TrialPlan
@@ -22,13 +23,17 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm import stages
-from tune_experiments.rtfm.columns import TEST, UNSEEN, column, get_split
-from tune_experiments.rtfm.config import CurriculumConfig, RunConfig, make_world
+from tune_experiments.rtfm.config import TEST, UNSEEN, CurriculumConfig, RunConfig, column, get_split, make_world
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
+    from tune_experiments.rtfm import evaluation, figures, trials
+else:
+    trials = LazyModule("tune_experiments.rtfm.trials")
+    evaluation = LazyModule("tune_experiments.rtfm.evaluation")
+    figures = LazyModule("tune_experiments.rtfm.figures")
 
 COLUMNS = {"return": "episode/return", "win rate": "episode/win_rate", "greedy": "valid/win_rate"}
 Run = TypeVar("Run", bound=RunConfig)
@@ -37,11 +42,9 @@ GOAL_OF_TEXT, BASELINE_OF_TEXT = 10, 0.5
 
 
 class ReadingExperiment(Experiment[Run]):
-    """One table on RTFM or rock-paper-scissors.
+    """One table on RTFM or rock-paper-scissors; `paper` are method -> column of the table -> value in the paper.
 
-    Attributes:
-        paper: method -> column of the table -> value in the paper.
-        compared: pairs of methods; the first trained pair is the main comparison, on unseen assignments.
+    The first pair of `compared` methods that is trained is the main comparison, on unseen assignments.
     """
 
     paper: PaperNumbers | None = None
@@ -52,23 +55,17 @@ class ReadingExperiment(Experiment[Run]):
 
     def plan(self, config: Run, method: Any, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
         """Each method is a network, trained on one game."""
-        from tune_experiments.rtfm.trials import plan
-
-        return plan(config, method, seed)
+        return trials.plan(config, method, seed)
 
     def evaluate(self, config: Run, method: str, policy: TeamPolicy) -> Tests:
         """Training and unseen assignments, in several rooms, with wrong documents, and references."""
-        from tune_experiments.rtfm.evaluation import evaluate
-
-        return evaluate(config, policy)
+        return evaluation.evaluate(config, policy)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates of finished curricula."""
-        from tune_experiments.rtfm.tables import of_last_games, win_rate_table
-
-        ends = of_last_games(results)
+        ends = stages.of_last_games(results)
         is_of_a_simpler_game = bool(results) and not ends
-        return [] if is_of_a_simpler_game else [win_rate_table(ends, self.caption, self.paper)]
+        return [] if is_of_a_simpler_game else [stages.win_rate_table(ends, self.caption, self.paper)]
 
     def main_comparisons(self, config: Run) -> Sequence[MainComparison]:
         """Both methods on unseen assignments in the largest room."""
@@ -98,23 +95,15 @@ class ReadingExperiment(Experiment[Run]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """Curves, attention and an episode of each method."""
-        from tune_experiments.rtfm import figures
-
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
         """An episode with the network's attention."""
-        from tune_experiments.rtfm import figures
-
         return figures.video(loaded, seed)
 
 
 class ReadingInStages(ReadingExperiment[CurriculumConfig]):
-    """One table on the full game, after curricula of simpler games.
-
-    Attributes:
-        transfers: method -> game -> win rate in the paper.
-    """
+    """One table after curricula of simpler games; `transfers` are method -> game -> win rate in the paper."""
 
     transfers: PaperNumbers
 
@@ -124,9 +113,7 @@ class ReadingInStages(ReadingExperiment[CurriculumConfig]):
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates of finished curricula, and those at the end of all stages."""
-        from tune_experiments.rtfm.tables import transfer_table
-
-        return [*super().tables(results), transfer_table(results, self.caption, self.transfers)]
+        return [*super().tables(results), stages.transfer_table(results, self.caption, self.transfers)]
 
 
 def deviation_notes(config: RunConfig) -> list[str]:

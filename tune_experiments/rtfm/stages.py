@@ -1,7 +1,7 @@
 """Curricula of txt2pi from simpler to harder games (RTFM, section 5.2, tables 2 and 3).
 
 A method is a list of stages: those to the full game add one difficulty each, and `..._to_GAME` is one cell of the
-paper's table 2. Words and networks are the same in all games, so every weight is transferred.
+paper's table 2. All weights are transferred. Tables have methods as rows and tests as columns.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Promotion, Stage
 from tune_experiments.results.rows import Result
-from tune_experiments.rtfm.columns import column
-from tune_experiments.rtfm.config import CurriculumConfig, CurriculumMethodName, make_world
+from tune_experiments.results.tables import PaperNumbers, PaperTable, make_table
+from tune_experiments.rtfm.config import (
+    REFERENCES,
+    SHUFFLED,
+    CurriculumConfig,
+    CurriculumMethodName,
+    column,
+    make_world,
+)
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
+
 
 GAMES: dict[str, dict[str, Any]] = {
     "simplest": {"group": False, "dyna": False, "nl": False},
@@ -114,7 +122,61 @@ def transfers(results: Sequence[Result]) -> list[Result]:
 
 def _trained_game(line: Result) -> str:
     """The game whose training assignments a line is about; empty for any other line."""
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
-    _, stage = condition_and_stage(line.condition)
+    _, stage = line.condition_and_stage
     return (stage or "full") if line.world.startswith("train_") else ""
+
+
+_ONE_SPLIT = "test"
+"""Columns name the test, so rows do not repeat it."""
+
+
+def win_rate_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
+    """Table of win rates, beside those of the paper (method -> column -> win rate)."""
+    lines = [line for line in results if line.metric == "win_rate" and line.table == caption]
+    names = {
+        line: f"{SHUFFLED}_{_room(line.world)}" if line.condition == SHUFFLED else line.place
+        for line in lines
+        if line.method not in REFERENCES
+    }
+    columns = tuple(dict.fromkeys(names.values()))
+    cells = [_cell(line, name) for line, name in names.items()]
+    return make_table([*cells, *_reference_cells(lines, columns)], caption, columns, paper)
+
+
+def of_last_games(results: Sequence[Result]) -> list[Result]:
+    """Results of finished curricula, without the name of the full game's own stage."""
+    kept = []
+    for line in results:
+        condition, stage = line.condition_and_stage
+        if stage.startswith("full"):
+            kept.append(dataclasses.replace(line, condition=condition))
+        elif stage not in GAMES:
+            kept.append(line)
+    return kept
+
+
+def transfer_table(results: Sequence[Result], caption: str, paper: PaperNumbers | None = None) -> PaperTable:
+    """Win rates on training assignments by previous stages (rows) and next game (columns), beside the paper's."""
+    title = f"{caption}: stage by stage"
+    cells = [dataclasses.replace(cell, table=title) for cell in transfers([r for r in results if r.table == caption])]
+    games = {cell.metric for cell in cells}
+    return make_table(cells, title, [game for game in GAMES if game in games], paper)
+
+
+def _reference_cells(lines: Sequence[Result], columns: Sequence[str]) -> list[Result]:
+    """References in all columns of their room but that of wrong documents."""
+    return [
+        _cell(line, name)
+        for line in lines
+        if line.method in REFERENCES
+        for name in columns
+        if _room(name) == _room(line.world) and not name.startswith(SHUFFLED)
+    ]
+
+
+def _cell(line: Result, name: str) -> Result:
+    return dataclasses.replace(line, metric=name, world="", condition="", split=_ONE_SPLIT)
+
+
+def _room(world: str) -> str:
+    return world.rpartition("_")[2]

@@ -15,7 +15,7 @@ from tune_experiments.core.files import read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.results.intervals import Interval, interval_over_episodes
-from tune_experiments.results.rows import Result
+from tune_experiments.results.rows import AFTER, Result
 from tune_experiments.run.curriculum_state import CurriculumState
 from tune_experiments.run.run_folder import TEST_RESULTS_FILE
 
@@ -24,7 +24,6 @@ _METRICS = {"length": "episode_length"}
 """Name of a metric in worlds -> its name in results."""
 
 Evaluate = Callable[[TeamPolicy], Tests]
-_AFTER = "after "
 
 
 def make_evaluations(
@@ -58,14 +57,8 @@ def evaluate_all(
         for key, episodes in evaluate(policy).items():
             tested = key if isinstance(key, Tested) else Tested(key)
             if tested.method != method:
-                condition = f"{tested.condition} {_AFTER}{stage}".strip() if stage else tested.condition
+                condition = f"{tested.condition} {AFTER}{stage}".strip() if stage else tested.condition
                 yield dataclasses.replace(tested, condition=condition), episodes
-
-
-def condition_and_stage(condition: str) -> tuple[str, str]:
-    """Condition of a test, and its stage; each is empty if there is none."""
-    own, after, stage = f" {condition}".rpartition(f" {_AFTER}")
-    return (own.strip(), stage) if after else (condition, "")
 
 
 def make_results(

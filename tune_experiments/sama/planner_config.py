@@ -138,11 +138,7 @@ class PlannerConfig(ExperimentConfig):
             self.check_not_scored(flag)
 
     def check_not_scored(self, flag: str) -> None:
-        """Check that a flag that needs generated text is not used with `--planner scored`.
-
-        Raises:
-            UserError: The planner is `scored`.
-        """
+        """Raise UserError for a flag that needs generated text, if the planner is `scored`."""
         if self.planner == "scored":
             raise UserError(
                 f"{flag} needs a planner that writes, and --planner scored only scores sub-goals: leave it out, or "
@@ -172,14 +168,8 @@ def absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
-# ----------------------------------------------------- settings of the ablations (SAMA, figures 13, 15 and 16)
-
-
 def erring_tests(config: Planned, noise: Literal["weak", "weaker"], name: str) -> dict[str, Planned]:
-    """Noisy rules with 0 to 3 reflections, and with as many retries without a memory, by condition.
-
-    No replay, because a language model's record does not contain their answers.
-    """
+    """Noisy rules with 0 to 3 reflections and with as many retries, never replayed: records lack their answers."""
     replay = config.replay if config.planner in RULES else ""
     noisy = dataclasses.replace(config, planner="noisy", noise=noise, replay=replay, after_failure="reflect")
     again = dataclasses.replace(noisy, after_failure="retry")

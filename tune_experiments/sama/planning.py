@@ -1,19 +1,24 @@
-"""Planner of one game, built from its configuration, and the loop of rounds in which it plans.
+"""Planner of one game, built from its configuration, its planning loop, and the language model's endpoint.
 
 Rules and scores answer in this process, with a transcript in memory; the transcript of an endpoint is written to disk.
+All trials of a run share one endpoint: while Ray trains, an actor holds its cache, budget and rate limit.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
 import os
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import Endpoint
 from rl_models.chat.exchange import ChatRequest, Transport
@@ -38,11 +43,72 @@ from rl_models.planners.subgoal_data import SubgoalData
 from rl_models.planners.transcript import Transcript
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_atomically
-from tune_experiments.sama.endpoint import RECORD, get_endpoint, record_folder
-from tune_experiments.sama.planner_config import LOCAL, GameDomain, PlannerConfig
+from tune_experiments.sama.planner_config import LOCAL, GameDomain, ModelSettings, PlannerConfig
 
 if TYPE_CHECKING:
     from rl_models.llm.phrase_scorer import PhraseScorer
+
+
+RECORD = "planner.jsonl"
+
+
+def record_folder(model: ModelSettings) -> Path:
+    """Folder of the recorded exchanges with a language model."""
+    return Path(model.folder) if model.folder else Path.home() / ".cache/concord/planner"
+
+
+@contextlib.contextmanager
+def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
+    """Context in which all trials of a run share one endpoint; a UserError if the cluster cannot open it."""
+    if config.planner != "openai" or not _ray_runs():  # a run without Ray is one process, with its own endpoint
+        yield
+        return
+    import ray
+
+    from rl_models.rllib.chat_service import start_chat_service
+
+    model = config.model
+    chat, folder = _chat(model), record_folder(model)
+    service = start_chat_service(chat, folder, model.concurrency, name=_name(model), shares_record=True)
+    try:
+        service.cost()
+    except ray.exceptions.RayActorError as error:
+        raise UserError(
+            "the cluster cannot open the planner's endpoint: its processes need the package and the key, too"
+        ) from error
+    try:
+        yield
+    finally:
+        service.stop()
+
+
+def get_endpoint(model: ModelSettings) -> Transport:
+    """The shared endpoint in a trial of a run, else the endpoint of this process."""
+    if not _ray_runs():
+        return own_endpoint(model)
+    from rl_models.rllib.chat_service import find_chat_service
+
+    return find_chat_service(_name(model)) or own_endpoint(model)
+
+
+def _ray_runs() -> bool:
+    return "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
+
+
+@functools.cache
+def own_endpoint(model: ModelSettings) -> Transport:
+    """Endpoint of this process; all its planners share one budget and rate limit."""
+    # All runs with this folder share the record, but not the budget.
+    return open_transport(_chat(model), record_folder(model), Meter(model.chat.budget))
+
+
+def _chat(model: ModelSettings) -> ChatSettings:
+    return dataclasses.replace(model.chat, backend="openai", model=model.name, record=RECORD)
+
+
+def _name(model: ModelSettings) -> str:
+    return f"planner {model.name} {record_folder(model)}"
+
 
 MANUAL_FILE = "manual.txt"
 """File in a trial's folder: the manual that the planner's model writes from a paper at the trial's start."""
@@ -52,13 +118,7 @@ _RETRIES_APART = 1_000_000_000
 
 
 def make_planner(config: PlannerConfig, task: str, seed: int, trial_folder: Path | None = None) -> Planner:
-    """The configured planner.
-
-    Args:
-        config: Configuration of the run.
-        task: Task, such as a kitchen.
-        seed: Seed of a noisy planner's errors.
-        trial_folder: Folder of the trial's written manual.
+    """The planner of a task, such as a kitchen; the seed is that of a noisy planner's errors.
 
     Raises:
         InputError: The endpoint or its record cannot be used, or the model cannot score.
@@ -82,11 +142,7 @@ def game_code(source: Path) -> CodeIndex:
 
 
 def check_planner(config: PlannerConfig) -> None:
-    """Check the planner without calling it.
-
-    Raises:
-        InputError: A missing package or key of the endpoint, record, paper, or model.
-    """
+    """Check the package and key of the endpoint, the record, the paper, or the model, without calling it."""
     if config.manual:
         _read_paper(config)
     if config.planner == "openai":
@@ -104,12 +160,7 @@ def make_planning_loop(
 ) -> PlanningLoop:
     """Planning loop of the configured planner; arguments as for `make_planner`.
 
-    Args:
-        config: Configuration of the run.
-        task: Task, such as a kitchen.
-        seed: Seed of errors and random commands.
-        trial_folder: Folder of the trial's written manual.
-        visited: Collects the states in which plans are made.
+    `seed` is also that of random commands; `visited` collects the states in which plans are made.
     """
     planner = make_planner(config, task, seed, trial_folder)
     commander = None
@@ -194,7 +245,6 @@ def _new_transcript(folder: Path) -> Path:
 
 
 def _read_paper(config: PlannerConfig) -> list[str]:
-    """Paragraphs of the paper of `--manual`."""
     found = read_paragraphs(Path(config.manual))
     if not found:
         raise UserError(f"{config.manual} holds no paragraph of prose: give --manual the LaTeX of a paper's text")
@@ -214,11 +264,7 @@ def _prepare_manual(config: PlannerConfig, caller: Caller, domain: GameDomain, t
 
 
 def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> str:
-    """Rules and map of a task's game; the game's own without a trial.
-
-    Raises:
-        UserError: The trial's written manual is missing.
-    """
+    """Rules and map of a task's game; the game's own without a trial. A UserError if the trial's manual is missing."""
     domain, path = config.domain(task), _manual_path(config, trial_folder)
     if path is None:
         return domain.manual
@@ -232,5 +278,4 @@ def read_manual(config: PlannerConfig, task: str, trial_folder: Path | None) -> 
 
 
 def _manual_path(config: PlannerConfig, trial_folder: Path | None) -> Path | None:
-    """Path of a trial's written manual; None if the trial has none."""
     return trial_folder / MANUAL_FILE if config.manual and trial_folder is not None else None

@@ -31,12 +31,10 @@ _TRIALS_APART = 1_000
 
 
 class PlayAdapter(ABC, Generic[Env]):
-    """One game for the play loop; B environments, N agents.
+    """One game for the play loop; B environments without auto-reset, N agents.
 
-    Attributes:
-        metrics: metrics of an episode, in the order of the results; those of `PlannedPlay` among them.
-        undone_metric: name of the number of env steps of undone rounds.
-        world: the environments, without auto-reset.
+    `metrics` are those of an episode, in the order of the results, some of `PlannedPlay` among them; `undone_metric`
+    names the number of env steps of undone rounds.
     """
 
     metrics: ClassVar[tuple[str, ...]]
@@ -75,10 +73,7 @@ class PlayAdapter(ABC, Generic[Env]):
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
         """Environments whose episodes end with the last env step, [B] bool.
 
-        Args:
-            done: [B] bool, terminated or truncated.
-            is_playing: [B] bool, environments whose episodes had not ended before.
-            played: [B] int, env steps of the episodes so far, undone ones included.
+        `done`: terminated or truncated; `is_playing`: not over before; `played`: env steps, with undone ones; [B] each.
         """
 
     @abstractmethod
@@ -100,17 +95,10 @@ class PlayAdapter(ABC, Generic[Env]):
 
 
 class PlannedPlay:
-    """One episode in each of B environments.
+    """One episode in each of B environments, in rounds of `min_round_steps` to `round_steps` env steps.
 
     It counts `rounds` that were judged, `reached_rounds` in which all sub-goals were reached, `idle_rounds` in which
     nothing changed (never reached), and undone env steps, for adapters that name these metrics.
-
-    Args:
-        game: Adapter of the environments.
-        executor: Acts for all agents.
-        loop: Plans and reflects.
-        round_steps: Largest number of env steps of a round.
-        min_round_steps: Smallest number of env steps of a round.
     """
 
     def __init__(
@@ -203,11 +191,7 @@ def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
 
 
 class TeamWithSeed(TeamPolicy):
-    """A team with the seed of its trial, which its tests use for games, planner errors and random commands.
-
-    Attributes:
-        seed: seed of the trial.
-    """
+    """A team with the `seed` of its trial, which its tests use for games, planner errors and random commands."""
 
     def __init__(self, team: TeamPolicy, seed: int) -> None:
         super().__init__(team.network, team.policy_head, team.value_head)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rl_models.planners.domain import Allocation, Decomposition, Fault, SubgoalTexts
@@ -28,14 +28,10 @@ AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 class RuleDomain(ABC, Generic[AnyKind]):
-    """The rules of a `Domain`.
+    """The rules of a `Domain`, whose `kinds` are the sub-goals by text.
 
-    Attributes:
-        agent, everybody: names of one agent and of all of them, such as `chef` and `both chefs`.
-        far: cost from which on an agent cannot begin a sub-goal.
-        goal_order: goals by priority for naming a combination of sub-goals.
-        agents: names of the agents.
-        kinds: the sub-goals, by text.
+    `agent` and `everybody` name one agent and all of them, such as `chef` and `both chefs`; an agent cannot begin a
+    sub-goal whose cost is `far`; `goal_order` are goals by priority for naming a combination of sub-goals.
     """
 
     agent: ClassVar[str]
@@ -44,6 +40,7 @@ class RuleDomain(ABC, Generic[AnyKind]):
     goal_order: ClassVar[tuple[str, ...]]
     agents: tuple[str, ...]
     kinds: dict[str, AnyKind]
+    _scene: Callable[[str], Any]
 
     def diverse_states(self, count: int, seed: int) -> list[str]:
         """See `Domain.diverse_states`: randomly drawn."""
@@ -107,10 +104,6 @@ class RuleDomain(ABC, Generic[AnyKind]):
     @abstractmethod
     def _draw(self, numbers: random.Random) -> str:
         """Any legal state."""
-
-    @abstractmethod
-    def _scene(self, state: str) -> Any:
-        """A state for the rules."""
 
     @abstractmethod
     def _choices(self, scene: Any, goal: str | None) -> Iterable[tuple[AnyKind, ...]]:

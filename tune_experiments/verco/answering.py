@@ -18,11 +18,7 @@ _NOT_CHOSEN = -50.0
 
 
 class AnsweringNetwork(Stateless, ABC):
-    """Base of networks that choose one of the legal actions for every cook that decides.
-
-    Args:
-        num_agents: N.
-    """
+    """Base of networks of N cooks that choose one of the legal actions for every cook that decides."""
 
     def __init__(self, num_agents: int) -> None:
         super().__init__()
@@ -32,15 +28,9 @@ class AnsweringNetwork(Stateless, ABC):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """Choose an action for every cook that decides.
+        """Choose one of the `choices` for every cook that decides.
 
-        Args:
-            situations: for each of them the situations of its team, [N, F] int.
-            agents: index of the cook in the team.
-            choices: its legal actions.
-
-        Returns:
-            one of the choices for each.
+        For each of them, `situations` has those of its team, [N, F] int, and `agents` its index in the team.
         """
 
     @torch.no_grad()

@@ -38,11 +38,7 @@ def combined(results: Sequence[Result], models: Sequence[str] = ()) -> str:
 
 
 def read_kitchens(folder: Path) -> list[Result]:
-    """The results of all runs in a folder, by the names of their folders.
-
-    Raises:
-        UserError: there are none.
-    """
+    """The results of all runs in a folder, by the names of their folders; a UserError if there are none."""
     paths = sorted(folder.glob("*/results.jsonl"), key=lambda path: path.stat().st_mtime)
     if not paths:
         raise UserError(f"no run in {folder} has results; name the folder that holds one run folder a kitchen")

@@ -163,7 +163,6 @@ class VercoConfig(
     """Number of joint env steps of training, after the warm start."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         self._find_folders()
         if self.task not in TASKS:
@@ -235,7 +234,6 @@ def _whole(path: str) -> str:
 
 
 def _check_team(config: VercoConfig) -> None:
-    """Check language model, adapters, messages and critic."""
     small = "team.language.small"
     width, heads = config.team.language.small.width, config.team.language.small.heads
     if width % (2 * heads):
@@ -243,29 +241,11 @@ def _check_team(config: VercoConfig) -> None:
 
 
 def make_world(config: VercoConfig, num_worlds: int = 1, first_world: int = 0) -> Salad:
-    """Kitchens of a run.
-
-    Args:
-        config: task and horizon.
-        num_worlds: B.
-        first_world: number of the first one.
-    """
-    return make_kitchens(config.task, num_worlds, first_world, **config.changes)
+    """Kitchens of a run."""
+    return salad_world(TASKS[config.task] | config.changes, num_worlds, first_world)
 
 
-def make_kitchens(task: str, num_worlds: int = 1, first_world: int = 0, **changes: Any) -> Salad:
-    """Kitchens of a task.
-
-    Args:
-        task: one of `tasks.TASKS`.
-        num_worlds: B.
-        first_world: number of the first world.
-        changes: further arguments of the world.
-    """
-    return salad_world(TASKS[task] | changes, num_worlds, first_world)
-
-
-def salad_world(arguments: dict[str, Any], num_worlds: int, first_world: int) -> Salad:
+def salad_world(arguments: dict[str, Any], num_worlds: int = 1, first_world: int = 0) -> Salad:
     """Kitchens with these arguments of `salad-v0`."""
     world = make("salad-v0", num_worlds, first_world=first_world, **arguments)
     assert isinstance(world, Salad)

@@ -27,7 +27,7 @@ from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests
 from tune_experiments.verco.config import VercoConfig, make_world
 from tune_experiments.verco.lookup import LookupNetwork, distances_to_corpus
 from tune_experiments.verco.prompted import refusals, trial_chat_settings, usage
-from tune_experiments.verco.teacher_messages import get_writer, taught_world
+from tune_experiments.verco.teams import get_writer, taught_world
 
 EVALUATION_SEED, VALIDATION_SEED = 500, 501
 """Seeds of the test and of validation: each fixes orders and sampled actions, equal for all teams."""
@@ -43,10 +43,7 @@ Act = Callable[[Arrays], Array]
 def evaluate(config: VercoConfig, policy: TeamPolicy, trial_folder: Path | None = None) -> Tests:
     """Results for the table: the team, its ablations, and baselines without training.
 
-    Args:
-        config: configuration of the run.
-        policy: the team.
-        trial_folder: folder with the record of calls to a chat model, for costs.
+    The trial's folder has the record of calls to a chat model, for costs.
     """
     own = play_team(_telling_orders(make_world(config, config.test_episodes)), policy)
     ablations = dict(_ablations(config, policy)) if writes(policy) else {}

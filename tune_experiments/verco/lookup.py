@@ -24,7 +24,7 @@ from rl_models.policy import TeamPolicy
 from rl_models.text.edit_distance import TextIndex
 from tune_experiments.verco.answering import AnsweringNetwork, answering_team
 from tune_experiments.verco.config import VercoConfig, make_world
-from tune_experiments.verco.supervised_data import read_corpus
+from tune_experiments.verco.supervised_stages import read_corpus
 
 _WAIT = "wait"
 _PROBES, _PROBE_WORLDS, _PROBE_SEED = 400, 8, 900
@@ -37,7 +37,6 @@ class Answers:
     """Prompts of a corpus and their answers, looked up by the nearest prompt."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Count the answers of each distinct prompt."""
         counted: dict[str, Counter[str]] = {}
         for prompt, answer in pairs:
             counted.setdefault(prompt, Counter())[answer] += 1
@@ -76,7 +75,7 @@ class LookupNetwork(AnsweringNetwork):
     ) -> list[int]:
         """See `AnsweringNetwork.answers`; each cook receives the looked-up message of the other one."""
         return [
-            self._chosen(team[agent], some, [self._message(team[1 - agent])])
+            self._chosen(team[agent], some, [self.messages.answer(self._narrator.message_prompt(team[1 - agent]))])
             for team, agent, some in zip(situations, agents, choices, strict=True)
         ]
 
@@ -88,9 +87,6 @@ class LookupNetwork(AnsweringNetwork):
             choices = np.flatnonzero(obs["legal"][world, agent]).tolist()
             actions[world, agent] = self._chosen(obs["situation"][world, agent], choices, heard)
         return actions
-
-    def _message(self, code: Array) -> str:
-        return self.messages.answer(self._narrator.message_prompt(code))
 
     def _chosen(self, code: Array, choices: Sequence[int], heard: list[str]) -> int:
         phrases = self._narrator.actions(code)
@@ -106,14 +102,9 @@ def lookup_team(config: VercoConfig, seed: int, trial_folder: Path | None = None
 
 
 def met_prompts(world: Salad, env_steps: int, error: float) -> set[str]:
-    """All prompts of rollouts of scripted cooks with the teacher's messages.
+    """Prompts of messages, and of actions without and with the teacher's messages, in rollouts of scripted cooks.
 
-    Prompts of messages, and of actions without and with messages.
-
-    Args:
-        world: kitchens with text; they are reset.
-        env_steps: number of env steps of each.
-        error: share of decisions that are random.
+    A share `error` of the decisions is random; the kitchens are reset.
     """
     narrator, cooks, chance = Narrator(world), ScriptedCooks(world), np.random.default_rng(_PROBE_SEED)
     seen, met = world.reset(_PROBE_SEED), set[str]()

@@ -33,11 +33,7 @@ _INSTRUCTION = (
 
 
 def check_endpoint(config: VercoConfig) -> None:
-    """Check that a chat model is set up if the run needs one.
-
-    Raises:
-        UserError: its environment variable is not set, or there is no record to replay.
-    """
+    """Check that a chat model's key is set, or that there is a record to replay, else raise UserError."""
     if config.replay:
         trials = (Path(config.replay) / "trials").glob("*")
         if not any((trial / config.chat.record).is_file() for trial in trials):
@@ -54,10 +50,7 @@ def check_endpoint(config: VercoConfig) -> None:
 
 
 def trial_chat_settings(config: VercoConfig, trial_folder: Path | None) -> ChatSettings:
-    """Settings of a trial's chat model, with the record in its folder.
-
-    A replay reads the record of the same trial in another run.
-    """
+    """Settings of a trial's chat model, with the record in its folder, or that of the same trial in a replayed run."""
     chat, folder = config.chat, trial_folder or Path()
     if config.replay:
         folder = Path(config.replay) / "trials" / folder.name
@@ -69,7 +62,6 @@ class EndpointTeacher:
     """Writes the messages of both cooks from both observations; scripted ones if no reply is valid."""
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None) -> None:
-        """Open the endpoint."""
         self._narrator, self._chat = Narrator(make_world(config)), trial_chat_settings(config, trial_folder)
         self._client = client(self._chat, config.concurrency)
         self._teacher = ChatTeacher(self._client, self._chat.model, AGENT_NAMES)
@@ -91,11 +83,7 @@ class EndpointTeacher:
 
 @functools.lru_cache(2)
 def client(settings: ChatSettings, concurrency: int) -> ChatClient:
-    """Client that sends questions to the endpoint; one in a process, because there is one record.
-
-    Raises:
-        UserError: the endpoint or the record cannot be used.
-    """
+    """The endpoint's client, one in a process, because there is one record; a UserError if either cannot be used."""
     try:
         return ChatClient(open_transport(settings, Path()), concurrency)
     except (ChatSettingsError, RecordError) as error:

@@ -1,9 +1,10 @@
-"""An episode with the cooks' messages: video and transcript (Verco, figure 6)."""
+"""Files of a run: curves, an episode with the cooks' messages (Verco, figure 6), the small model, and adapters."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,31 @@ from rl_envs.salad import render
 from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
 from rl_envs.salad.world import Salad
+from rl_models.llm.adapters import ADAPTERS
+from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.messages import to_message
+from rl_models.llm.model_cache import keep_copy, small_model
+from rl_models.llm.network import LanguageNetwork
 from rl_models.runtime.added_observations import MESSAGES
+from tune_experiments.core.drawing import Drawn
+from tune_experiments.core.errors import UserError
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import SEED, candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.play.trial_figures import Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
+from tune_experiments.verco.config import LANGUAGE_MODEL, VercoConfig
 from tune_experiments.verco.evaluation import writes
-from tune_experiments.verco.teacher_messages import get_writer
+from tune_experiments.verco.supervised_stages import corpus
+from tune_experiments.verco.teams import get_writer
+from tune_experiments.verco.trials import METHODS
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One env step.
+    """One env step: the image before it with its messages and actions, [H, W, 3] uint8, and the team's reward.
 
-    Attributes:
-        frame: image before it, with the messages and actions of this step, [H, W, 3] uint8.
-        scenes: observation of each cook as text.
-        messages: message of each cook, "" for none.
-        chosen: phrase of the action that each cook began; "" within a macro action.
-        reward: reward of the team.
+    For each cook its observation as text, its message, and the phrase of the action that it began; "" for none.
     """
 
     frame: np.ndarray
@@ -95,7 +101,6 @@ def replay(policy: LoadedPolicy, seed: int = SEED) -> Episode:
 
 
 def _seen(world: Salad, index: int) -> dict[str, np.ndarray]:
-    """Observations of one world."""
     return {key: value[index] for key, value in world.observe().items()}
 
 
@@ -149,3 +154,48 @@ def _scenes(narrator: Narrator, seen: dict[str, np.ndarray]) -> tuple[str, ...]:
 def _chosen(narrator: Narrator, seen: dict[str, np.ndarray], actions: Sequence[int]) -> tuple[str, ...]:
     rows = zip(seen["situation"], seen["decides"], actions, strict=True)
     return tuple(narrator.actions(code)[int(action)] if decides else "" for code, decides, action in rows)
+
+
+CURVES = {
+    "valid/return": "return of validation episodes",
+    "valid/length": "steps of validation episodes",
+    "policy/entropy": "entropy (nats, both cooks)",
+    "valid/success": "dishes served in validation",
+}
+"""Training returns are logged as sums over both cooks, which have equal rewards."""
+BINS = 25
+
+
+def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
+    """Draw all figures that have data; returns their paths."""
+
+    def draw_replay(method: str, policy: LoadedPolicy) -> Iterable[Drawn]:
+        return write_replay(replay(policy), out / "videos", method)
+
+    curves = draw_curves(out, trials, CURVES, BINS, shows_quartiles=True)
+    return [*curves, *draw_teams(trials, {"video": draw_replay})]
+
+
+def video(policy: LoadedPolicy, seed: int = SEED) -> list[np.ndarray]:
+    """An episode with messages, [H, W, 3] uint8 a step."""
+    return replay(policy, seed).frames()
+
+
+def save_model(config: VercoConfig, method: str, folder: Path) -> None:
+    """Copy the small model into a trial's folder; a UserError if it cannot be trained or written."""
+    if config.model or not METHODS[method].has_language_model:
+        return
+    try:
+        texts = functools.partial(corpus, config)
+        keep_copy(folder / LANGUAGE_MODEL, lambda: small_model(texts, config.team.language.small))
+    except LanguageModelError as error:
+        raise UserError(str(error)) from error
+
+
+def export(loaded: LoadedPolicy, folder: Path) -> Sequence[Path]:
+    """Write a team's adapters in peft's format, a folder each, for `--team.adapters`; a UserError without any."""
+    network = loaded.policy.network
+    if not isinstance(network, LanguageNetwork):
+        raise UserError(f"{loaded.method} has no language model, so there are no adapters to export")
+    network.language.save_adapters(folder)
+    return [folder / name for name in ADAPTERS]

@@ -55,7 +55,6 @@ def as_row(line: Result) -> Result:
 
 
 def _with_notes(table: PaperTable) -> PaperTable:
-    """The table with notes on its rows."""
     labels = [label.split(" ")[0].rstrip(",") for label, _ in table.rows]
     notes = [note for method, note in _NOTES.items() if method in labels]
     return dataclasses.replace(table, caption=" ".join([table.caption, *dict.fromkeys(notes)]))

@@ -24,8 +24,7 @@ from tune_experiments.verco.evaluation import evaluate_stage, validate
 from tune_experiments.verco.lookup import lookup_team
 from tune_experiments.verco.prompted import check_endpoint, prompted_team
 from tune_experiments.verco.supervised_stages import Imitation, MessageWarmStart
-from tune_experiments.verco.teacher_messages import make_taught_world
-from tune_experiments.verco.teams import language_policy, symbolic_policy
+from tune_experiments.verco.teams import language_policy, make_taught_world, symbolic_policy
 
 COMMNET_ROUNDS = 2
 Build = Callable[[VercoConfig, int, Path | None], TeamPolicy]
@@ -61,14 +60,10 @@ class Row:
         return not (self.is_symbolic or self.looks_up or self.asks_endpoint)
 
 
-def _silent(normalisation: Normalisation) -> Build:
-    """Builder of a team without messages, with its own normalisation of scores."""
-    return functools.partial(language_policy, heard="silence", normalisation=normalisation)
-
-
+silent = functools.partial(language_policy, heard="silence")
 METHODS = {
     "verco": Row(build_policy=language_policy, has_warm_start=True),
-    "twosome": Row(build_policy=functools.partial(language_policy, heard="silence")),
+    "twosome": Row(build_policy=silent),
     "shuffled": Row(build_policy=functools.partial(language_policy, heard="shuffled"), has_warm_start=True),
     "teacher_messages": Row(build_policy=language_policy, is_taught=True),
     "symbolic_ppo": Row(build_policy=symbolic_policy, is_symbolic=True),
@@ -76,17 +71,16 @@ METHODS = {
     "commnet": Row(build_policy=functools.partial(symbolic_policy, rounds=COMMNET_ROUNDS), is_symbolic=True),
     "lookup": Row(build_policy=lookup_team, looks_up=True, learns=False),
     "base": Row(build_policy=language_policy, learns=False),
-    **{f"base_{rule}": Row(build_policy=_silent(rule), learns=False) for rule in get_args(Normalisation)},
+    **{
+        f"base_{rule}": Row(build_policy=functools.partial(silent, normalisation=rule), learns=False)
+        for rule in get_args(Normalisation)
+    },
     "api": Row(build_policy=prompted_team, learns=False, asks_endpoint=True),
 }
 
 
 def check(config: VercoConfig) -> None:
-    """Check the chat model, its record and the chat template of a run.
-
-    Raises:
-        UserError: a missing or unused setting.
-    """
+    """Check the chat model, its record and the chat template of a run, else raise UserError."""
     rows = [METHODS[method] for method in config.methods if method in METHODS]
     if config.team.language.chat_template and any(row.has_language_model for row in rows):
         _check_chat_template(config)
@@ -100,7 +94,6 @@ def check(config: VercoConfig) -> None:
 
 
 def _check_chat_template(config: VercoConfig) -> None:
-    """Check that the language model has a chat template, before training."""
     if not config.model:
         raise UserError(
             "--team.language.chat-template needs a model that is tuned to conversations, and the small default one is "
@@ -113,11 +106,7 @@ def _check_chat_template(config: VercoConfig) -> None:
 
 
 def plan(config: VercoConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """One of `METHODS` with one seed; `trial_folder` as for `Experiment.plan`.
-
-    Raises:
-        UserError: there is no such method.
-    """
+    """One of `METHODS` with one seed; arguments of `Experiment.plan`. A UserError for another method."""
     if method not in METHODS:
         raise UserError(f"--methods must be some of {', '.join(METHODS)}, not {method!r}")
     row = METHODS[method]
@@ -183,3 +172,24 @@ def _optimiser(config: VercoConfig, is_symbolic: bool, budget: int) -> Optimiser
     if is_symbolic:
         return optimiser_settings(learner, learner.symbolic_learning_rate, budget)
     return optimiser_settings(learner, learner.learning_rate, budget, learner.critic_learning_rate)
+
+
+_READ = (
+    "the small model was trained on scripted cooks in generated kitchens, and the tested kitchens are held "
+    "out as wholes; the paper's model was trained on the internet, without texts for this game"
+)
+
+
+def deviation_notes(config: VercoConfig) -> list[str]:
+    """Deviations from the base method; the paper states no constants of its own."""
+    notes = [
+        "advantages are standardised over the decisions of an update, the base method's over 4 at a time; one norm "
+        "clips the gradients of actor and critic, each has its own there",
+        "actions without effect are illegal, in the base method all are legal; a food is rewarded once an episode",
+    ]
+    rows = [METHODS[method] for method in config.methods if method in METHODS]
+    if any(row.has_warm_start for row in rows) and config.teacher == "scripted":
+        notes.append("the teacher is scripted, the paper's is GPT-4")
+    if any(row.has_language_model for row in rows) and not config.model:
+        notes.append(_READ)
+    return notes

@@ -10,6 +10,7 @@ from rl_envs.furnmove.splits import split_rooms
 from rl_envs.furnmove.starts import make_starts
 from rl_models.networks.network_config import TboneConfig
 from tests.tune_experiments.play.teams import untrained as team
+from tune_experiments.cordial_sync.config import METHODS
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
 from tune_experiments.cordial_sync.figures import (
@@ -20,7 +21,6 @@ from tune_experiments.cordial_sync.figures import (
     storyboard,
     styles,
 )
-from tune_experiments.cordial_sync.methods import METHODS
 from tune_experiments.furnmove_methods import EXPERIMENT
 from tune_experiments.play.recording import record_states
 

@@ -16,9 +16,9 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.losses import cordial as coordination
 from tests.tune_experiments.fragments import update
+from tune_experiments.cordial_sync.config import METHODS, parse_method
 from tune_experiments.cordial_sync.evaluation import play_from, valid_starts
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_the_test
-from tune_experiments.cordial_sync.methods import METHODS, parse_method
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.experiment.finding import find_experiment
 

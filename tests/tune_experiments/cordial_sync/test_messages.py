@@ -12,13 +12,11 @@ from rl_envs.furnmove.frame_renderer import AgentCameras
 from rl_envs.furnmove.render import framed
 from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import camera_video, communication
-from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, column_names, fitted
+from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, NotIdentified, column_names, fitted
+from tune_experiments.cordial_sync.evaluation import play_and_listen, world_from
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
-from tune_experiments.cordial_sync.evaluation import world_from
-from tune_experiments.cordial_sync.listener import play_and_listen
-from tune_experiments.cordial_sync.message_figure import chosen, draw_messages, passes_for_another
+from tune_experiments.cordial_sync.figures import chosen, draw_messages, passes_for_another
 from tune_experiments.cordial_sync.messages import ROUNDS, listening, talks
-from tune_experiments.cordial_sync.regression import NotIdentified
 from tune_experiments.cordial_sync.trials import plan
 from tune_experiments.furnmove_communication import EXPERIMENT, CommunicationConfig
 from tune_experiments.furnmove_visual import EXPERIMENT as VISUAL

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from tune_experiments.cordial_sync.regression import NotIdentified, fit
+from tune_experiments.cordial_sync.communication import NotIdentified, fit
 
 SLOPES = np.array([2.0, -1.0, 0.5])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.tune_experiments.fragments import play, update
-from tune_experiments.cordial_sync.methods import FAMILIES
+from tune_experiments.cordial_sync.config import FAMILIES
 from tune_experiments.cordial_sync.trials import plan, training_world
 from tune_experiments.furnmove_visual import EXPERIMENT
 

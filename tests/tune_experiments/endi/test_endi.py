@@ -23,7 +23,7 @@ from tune_experiments.endi import messenger_config, rtfm_config
 from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, make_losses
 from tune_experiments.endi.messenger_trials import validate
 from tune_experiments.endi.rtfm_config import make_stage, make_task
-from tune_experiments.endi.rtfm_evaluation import columns, evaluate
+from tune_experiments.endi.rtfm_trials import columns, evaluate
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result

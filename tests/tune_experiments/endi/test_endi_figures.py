@@ -6,8 +6,7 @@ import pytest
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tune_experiments.endi import episode_video
-from tune_experiments.endi.episode_video import ringed
-from tune_experiments.endi.figures import CURVES, draw_all
+from tune_experiments.endi.episode_video import CURVES, draw_all, ringed
 from tune_experiments.results.trial_log import TrialLog
 
 WORLDS = pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from rl_models.networks.qmix_policy import QmixPolicy
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tests.tune_experiments.run.stages import make_local
 from tune_experiments.endi.rtfm_config import QmixSettings
-from tune_experiments.endi.rtfm_evaluation import columns
+from tune_experiments.endi.rtfm_trials import columns
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.final_evaluation import read_test_results

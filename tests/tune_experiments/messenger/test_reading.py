@@ -11,8 +11,9 @@ from rl_envs.messenger.symbols import ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.messenger.config import make_world
-from tune_experiments.messenger.evaluation import EVALUATION_SEED, WithRandomMoves
-from tune_experiments.messenger.reading import GIVEN_ROLES, ReadingEvaluation, evaluate, reading_table
+from tune_experiments.messenger.evaluation import EVALUATION_SEED, GIVEN_ROLES, ReadingEvaluation, WithRandomMoves
+from tune_experiments.messenger.evaluation import evaluate_reading as evaluate
+from tune_experiments.messenger.tables import reading_table
 from tune_experiments.messenger.trials import build_policy
 from tune_experiments.results.rows import Result
 

@@ -19,8 +19,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.overcooked.partners import KitchenWithPartners
-from tune_experiments.overcooked.trained_partners import halfway, load_population
-from tune_experiments.overcooked.trials import plan, self_play_team
+from tune_experiments.overcooked.trials import halfway, load_population, plan, self_play_team
 from tune_experiments.overcooked_crossplay import main as crossplay
 from tune_experiments.overcooked_selfplay import SMOKE
 from tune_experiments.results.rows import read

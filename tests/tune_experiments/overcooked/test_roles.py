@@ -14,8 +14,8 @@ from tests.tune_experiments.fragments import play as play_fragment
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
-from tune_experiments.overcooked.role_config import Q_METHODS
-from tune_experiments.overcooked.role_trials import play
+from tune_experiments.overcooked.config import Q_METHODS
+from tune_experiments.overcooked.trials import play_greedy
 
 EXPERIMENT = find_experiment("overcooked_roles")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -75,7 +75,7 @@ def test_the_released_form_of_maser_is_an_option():
 def test_tests_are_played_by_best_actions_without_noise():
     for row in ("qmix", "ldsa"):
         policy = EXPERIMENT.plan(SMOKE, row, 0).build_policy()
-        found = play(SMOKE, 3, policy)
+        found = play_greedy(SMOKE, 3, policy)
         assert set(found) >= {"soups", "reward", "shaped_return", "length"}
         assert len(set(found["shaped_return"].ravel().tolist())) == 1  # nothing is left to chance
     random = EXPERIMENT.evaluate(SMOKE, "qmix", policy)

@@ -91,7 +91,7 @@ def test_only_the_shaped_row_is_paid_for_shaped_points():
 
 def test_shaping_ends_at_its_share_of_the_budget_of_all_worlds_together():
     config = dataclasses.replace(LAPTOP, budget_env_steps=96_000)
-    assert config.num_worlds == 32 and config.shaping_after(0) == {"shaping": 1.0, "shaping_steps": 1_800}
+    assert config.workers.worlds == 32 and config.shaping_after(0) == {"shaping": 1.0, "shaping_steps": 1_800}
     assert config.shaping_after(43_200) == {"shaping": 0.25, "shaping_steps": 450}
     assert config.shaping_after(60_000) == {"shaping": 0.0, "shaping_steps": 1}
     assert PAPER.shaping_env_steps == 2_500_000

@@ -15,12 +15,18 @@ from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.collector import Collector
 from tune_experiments.experiment.finding import find_experiment
-from tune_experiments.red.cloning import Cloning, compute_log_prob, drawn_rows
 from tune_experiments.red.commanded_rts import TEXTS
 from tune_experiments.red.config import CloningSettings, make_world
-from tune_experiments.red.decisions import CLONED_SCRIPTS, Decisions, decisions_of_scripts, describe_aim
-from tune_experiments.red.scripted import play_scripted, unit_commands
-from tune_experiments.red.trials import build_policy, learning_rate, plan
+from tune_experiments.red.decisions import (
+    CLONED_SCRIPTS,
+    Cloning,
+    Decisions,
+    compute_log_prob,
+    decisions_of_scripts,
+    describe_aim,
+    drawn_rows,
+)
+from tune_experiments.red.trials import build_policy, learning_rate, plan, play_scripted, unit_commands
 
 EXPERIMENT = find_experiment("red_minirts")
 SMOKE = EXPERIMENT.presets["smoke"]

@@ -12,7 +12,7 @@ from rl_models.schedule import Progress, Schedule
 from rl_models.training.collector import Collector
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.rtfm.config import SUPERVISED
-from tune_experiments.rtfm.transfer import plan
+from tune_experiments.rtfm.trials import plan_letters as plan
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = EXPERIMENT.presets["smoke"]

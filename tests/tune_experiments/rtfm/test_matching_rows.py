@@ -14,9 +14,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.rtfm.config import HELPED, LettersTask, RtfmTask, make_world
-from tune_experiments.rtfm.matching import matching_sizes
 from tune_experiments.rtfm.matching_config import CHANGES
-from tune_experiments.rtfm.transfer import plan
+from tune_experiments.rtfm.trials import matching_sizes
+from tune_experiments.rtfm.trials import plan_letters as plan
 
 LETTERS = find_experiment("rtfm_rock_paper_scissors")
 LAPTOP, SMOKE = LETTERS.presets["laptop"], LETTERS.presets["smoke"]

@@ -9,8 +9,7 @@ from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
-from tune_experiments.rtfm.figures import draw_frames
-from tune_experiments.rtfm.mention_lines import GOAL_COLOUR, MONSTER_COLOURS, NEITHER
+from tune_experiments.rtfm.figures import GOAL_COLOUR, MONSTER_COLOURS, NEITHER, draw_frames
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], methods=("matching",))

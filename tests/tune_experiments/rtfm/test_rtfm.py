@@ -15,15 +15,21 @@ from tests.tune_experiments.fragments import update
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
-from tune_experiments.rtfm.best_play import all_bags, random_layouts, solve
-from tune_experiments.rtfm.columns import REFERENCES
-from tune_experiments.rtfm.config import RtfmTask, learner_config, make_world
-from tune_experiments.rtfm.evaluation import WithWrongDocuments, evaluate, play, references
+from tune_experiments.rtfm.config import REFERENCES, RtfmTask, learner_config, make_world
+from tune_experiments.rtfm.evaluation import (
+    WithWrongDocuments,
+    all_bags,
+    evaluate,
+    play,
+    random_layouts,
+    references,
+    solve,
+)
 from tune_experiments.rtfm.stages import METHODS as CURRICULA
 from tune_experiments.rtfm.stages import plan as plan_of_stages
-from tune_experiments.rtfm.tables import transfer_table, win_rate_table
-from tune_experiments.rtfm.transfer import plan as plan_of_row
+from tune_experiments.rtfm.stages import transfer_table, win_rate_table
 from tune_experiments.rtfm.trials import plan
+from tune_experiments.rtfm.trials import plan_letters as plan_of_row
 from tune_experiments.rtfm_curriculum import TABLE_2
 
 RTFM, LETTERS = (find_experiment(name).presets for name in ("rtfm_txt2pi", "rtfm_rock_paper_scissors"))

@@ -12,7 +12,7 @@ from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 from tune_experiments.rtfm import evaluation
 from tune_experiments.rtfm.evaluation import WithWrongDocuments, play
-from tune_experiments.rtfm.matching_stages import at_stage, plan
+from tune_experiments.rtfm.matching import at_stage, plan
 
 EXPERIMENT = find_experiment("rtfm_matching")
 LAPTOP, SMOKE = (EXPERIMENT.presets[name] for name in ("laptop", "smoke"))

@@ -30,8 +30,7 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.matrix_game import EXPERIMENT, SMOKE
 from tune_experiments.overcooked import trials as overcooked_trials
 from tune_experiments.overcooked.partners import KitchenWithPartners
-from tune_experiments.overcooked.trained_partners import Partner
-from tune_experiments.overcooked.trials import worlds_of_generation
+from tune_experiments.overcooked.trials import Partner, worlds_of_generation
 from tune_experiments.run import ray_cluster
 from tune_experiments.run.ray_cluster import Gpus, assign_gpus, min_gpus, trials_that_fit
 from tune_experiments.run.speed import measured_seconds

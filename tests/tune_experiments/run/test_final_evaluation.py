@@ -13,7 +13,6 @@ from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.intervals import NORMAL, WILSON
 from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import (
-    condition_and_stage,
     evaluate_all,
     figure_data_files,
     make_results,
@@ -62,8 +61,8 @@ def test_method_condition_and_world_are_three_fields_and_another_player_has_no_s
         ("sync", "calm", "in silence after a", 3, 100, 7.0),
         ("random", "calm", "after a", None, None, None),
     ]
-    assert [condition_and_stage(row.condition) for row in found[3:5]] == [("", "a"), ("in silence", "a")]
-    assert condition_and_stage("in silence") == ("in silence", "")
+    assert [row.condition_and_stage for row in found[3:5]] == [("", "a"), ("in silence", "a")]
+    assert found[1].condition_and_stage == ("in silence", "")
 
 
 def test_a_method_that_is_random_play_itself_is_not_tested_against_itself():

@@ -16,8 +16,7 @@ from rl_models.planners.rewards import Transitions
 from rl_models.planners.transcript import Transcript
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
-from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
-from tune_experiments.sama.overcooked.subgoals import cost
+from tune_experiments.sama.overcooked.subgoals import FAR, Reachability, Scene, cost
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.play import PlannedPlay
 

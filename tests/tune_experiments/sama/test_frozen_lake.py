@@ -16,9 +16,7 @@ from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner, train
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.frozen_lake.domain import STAY, LakeDomain
-from tune_experiments.sama.frozen_lake.play import walker
-from tune_experiments.sama.frozen_lake.trials import PLANNERS, plan, planned
-from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
+from tune_experiments.sama.frozen_lake.trials import PLANNERS, CommandedLake, SubgoalLake, plan, planned, walker
 
 EXPERIMENT = find_experiment("sama_frozen_lake")
 SMOKE, LAPTOP = (EXPERIMENT.presets[name] for name in ("smoke", "laptop"))

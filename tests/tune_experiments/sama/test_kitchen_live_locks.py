@@ -13,8 +13,7 @@ from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.text import read_states
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.play import ScriptedExecutor
-from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
-from tune_experiments.sama.overcooked.subgoals import cost
+from tune_experiments.sama.overcooked.subgoals import FAR, Reachability, Scene, cost
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 
 EPISODE, ROUND, WORLDS = 100, 40, 20

@@ -8,8 +8,7 @@ from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop
 from tests.tune_experiments.sama.kitchens import caller_of, play
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
-from tune_experiments.sama.overcooked.subgoals import cost, emptied_pots
+from tune_experiments.sama.overcooked.subgoals import FAR, Reachability, Scene, cost, emptied_pots
 
 
 def begin(domain, state, subgoals, order):

@@ -12,9 +12,9 @@ from tests.rl_models.chat.loopback import Loopback, say
 from tests.tune_experiments.sama.hostile import HOSTILE_CODE, Script
 from tune_experiments.sama.minirts import play
 from tune_experiments.sama.minirts.trials import build_team, planned
+from tune_experiments.sama.planned_experiment import TRANSCRIPT
 from tune_experiments.sama.planner_config import ModelSettings
 from tune_experiments.sama.planning import MANUAL_FILE, make_planner
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
 from tune_experiments.sama_minirts import SMOKE
 
 pytestmark = pytest.mark.processes

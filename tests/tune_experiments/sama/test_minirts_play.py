@@ -13,13 +13,12 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.red.config import RedConfig
 from tune_experiments.red.trials import build_policy
 from tune_experiments.run.final_evaluation import make_results
-from tune_experiments.sama.minirts.play import FORMS, METRICS, RtsPlay, open_book, scripted
+from tune_experiments.sama.minirts.play import FORMS, METRICS, PlannedRts, RtsPlay, open_book, scripted
 from tune_experiments.sama.minirts.subgoals import ATTACK, MINE, WAIT
-from tune_experiments.sama.minirts.tables import table_title, tables
 from tune_experiments.sama.minirts.trials import build_team, evaluate, planned
-from tune_experiments.sama.minirts.world import PlannedRts
 from tune_experiments.sama.planning import make_planner
 from tune_experiments.sama.play import PlannedPlay, learned_executor
+from tune_experiments.sama_minirts import table_title, tables
 
 EXPERIMENT = find_experiment("sama_minirts")
 SMOKE = EXPERIMENT.presets["smoke"]

@@ -11,10 +11,9 @@ from rl_models.llm.phrase_scorer import PhraseScorer
 from rl_models.llm.small_model import train_tokenizer
 from rl_models.planners.offline import OfflineBackend
 from rl_models.text.weights_identity import pretrained_models
-from tune_experiments.sama.endpoint import RECORD
 from tune_experiments.sama.overcooked.domain import KitchenDomain
 from tune_experiments.sama.planner_config import ModelSettings, as_loaded
-from tune_experiments.sama.planning import check_planner, make_planning_loop
+from tune_experiments.sama.planning import RECORD, check_planner, make_planning_loop
 from tune_experiments.sama_overcooked import SMOKE
 
 LAYOUT = "cramped_room"

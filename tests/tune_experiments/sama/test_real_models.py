@@ -17,13 +17,11 @@ from rl_models.chat.exchange import ChatReply
 from rl_models.chat.meter import Budget
 from rl_models.chat.record import read_record
 from rl_models.hub.catalog import CATALOG
-from tune_experiments.sama.endpoint import RECORD
-from tune_experiments.sama.frozen_lake.play import walker
-from tune_experiments.sama.frozen_lake.trials import planned
+from tune_experiments.sama.frozen_lake.trials import planned, walker
 from tune_experiments.sama.overcooked.domain import KitchenDomain
+from tune_experiments.sama.planned_experiment import TRANSCRIPT
 from tune_experiments.sama.planner_config import ModelSettings
-from tune_experiments.sama.planning import make_planning_loop
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
+from tune_experiments.sama.planning import RECORD, make_planning_loop
 from tune_experiments.sama_frozen_lake import SMOKE as LAKE
 from tune_experiments.sama_overcooked import SMOKE as KITCHEN
 

@@ -18,13 +18,19 @@ from tests.tune_experiments.fragments import play
 from tests.tune_experiments.sama.fixed_plans import FixedPlans
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.sama.overcooked.config import ModelSettings, SamaConfig
+from tune_experiments.sama.overcooked.config import SamaConfig
 from tune_experiments.sama.overcooked.domain import DONE, command_texts
 from tune_experiments.sama.overcooked.evaluation import play_under
 from tune_experiments.sama.overcooked.play import ScriptedExecutor
-from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.trials import VALIDATION_SEED, make_rounds, plan
+from tune_experiments.sama.overcooked.trials import (
+    VALIDATION_SEED,
+    make_rounds,
+    offline_planner,
+    plan,
+    prepare_training_data,
+)
 from tune_experiments.sama.overcooked.world import CommandedKitchen, SubgoalKitchen
+from tune_experiments.sama.planner_config import ModelSettings
 from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.play import learned_executor
 from tune_experiments.sama_ablations import conditions

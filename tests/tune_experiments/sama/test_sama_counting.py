@@ -15,10 +15,14 @@ from tune_experiments.sama.minirts.trials import conditions as minirts_condition
 from tune_experiments.sama.overcooked.domain import DONE, command_texts, get_domain
 from tune_experiments.sama.overcooked.evaluation import evaluate, scripted_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
-from tune_experiments.sama.overcooked.sample_efficiency import draw_sample_efficiency
-from tune_experiments.sama.overcooked.scene import FAR, Reachability, Scene
-from tune_experiments.sama.overcooked.subgoals import cost
-from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, STEPS_NEEDED, steps_to_nearly_best, training_results
+from tune_experiments.sama.overcooked.subgoals import FAR, Reachability, Scene, cost
+from tune_experiments.sama.overcooked.tables import (
+    RULES_SCRIPTED,
+    STEPS_NEEDED,
+    draw_sample_efficiency,
+    steps_to_nearly_best,
+    training_results,
+)
 from tune_experiments.sama.overcooked.trials import plan
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop

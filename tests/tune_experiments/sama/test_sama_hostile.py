@@ -17,10 +17,9 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.sama.endpoint import own_endpoint, shared_endpoint
-from tune_experiments.sama.overcooked.config import ModelSettings
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.planning import make_planner
+from tune_experiments.sama.planner_config import ModelSettings
+from tune_experiments.sama.planning import make_planner, own_endpoint, shared_endpoint
 from tune_experiments.sama_overcooked import SMOKE
 
 FLAGS = """

@@ -9,8 +9,7 @@ from rl_models.planners.offline import OfflineBackend
 from tests.tune_experiments.sama.kitchens import PAPER
 from tune_experiments.core.errors import UserError
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.overcooked.training_data import prepare_training_data
-from tune_experiments.sama.overcooked.trials import plan, with_training_data
+from tune_experiments.sama.overcooked.trials import plan, prepare_training_data, with_training_data
 from tune_experiments.sama.planning import MANUAL_FILE, make_planner
 from tune_experiments.sama_overcooked import SMOKE
 

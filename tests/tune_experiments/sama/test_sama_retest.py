@@ -11,7 +11,7 @@ from tune_experiments.launch.saved_results import read_saved
 from tune_experiments.results.rows import read
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
-from tune_experiments.sama.planning_metrics import BY_RULE
+from tune_experiments.sama.planned_experiment import BY_RULE
 from tune_experiments.sama_overcooked import SMOKE
 from tune_experiments.sama_retest import main
 

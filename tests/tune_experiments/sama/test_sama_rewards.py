@@ -26,8 +26,12 @@ from tune_experiments.run.trial import Trial
 from tune_experiments.sama.overcooked import trials
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.overcooked.tables import tables, training_results
-from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
-from tune_experiments.sama.overcooked.trials import make_rounds, with_training_data
+from tune_experiments.sama.overcooked.trials import (
+    make_rounds,
+    offline_planner,
+    prepare_training_data,
+    with_training_data,
+)
 from tune_experiments.sama_ablations import PRESETS
 
 LAYOUT, METHOD = "cramped_room", "code-cramped_room"

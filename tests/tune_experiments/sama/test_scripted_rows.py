@@ -10,8 +10,8 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.sama import planning
+from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS
 from tune_experiments.sama.planner_config import ModelSettings
-from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS
 
 KITCHEN, LAKE = find_experiment("sama_overcooked"), find_experiment("sama_frozen_lake")
 SCORED = {"planner": "scored", "model": ModelSettings(name="some model")}

@@ -17,7 +17,7 @@ from ray.tune.search.sample import Categorical
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint
 from tests.tune_experiments.run.in_process import trials_in_process
 from tune_experiments import furnmove_methods, matrix_game
-from tune_experiments.cordial_sync.methods import parse_method
+from tune_experiments.cordial_sync.config import parse_method
 from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.core.errors import UserError

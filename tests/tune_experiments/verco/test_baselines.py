@@ -22,7 +22,7 @@ from tune_experiments.verco import prompted, supervised_stages
 from tune_experiments.verco.config import CorpusSettings, ImitationSettings, make_world
 from tune_experiments.verco.evaluation import SILENT, TAUGHT, evaluate, evaluate_lookup
 from tune_experiments.verco.lookup import Answers, LookupNetwork, distances_to_corpus, lookup_team
-from tune_experiments.verco.supervised_data import read_corpus
+from tune_experiments.verco.supervised_stages import read_corpus
 from tune_experiments.verco.trials import plan
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 

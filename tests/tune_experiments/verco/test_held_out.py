@@ -7,9 +7,9 @@ from rl_envs.salad.kitchen import LAYOUTS
 from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.tasks import TASKS, TESTED
 from rl_models.llm.distillation import is_held_out
-from tune_experiments.verco.config import make_kitchens
+from tune_experiments.verco.config import salad_world
 from tune_experiments.verco.lookup import met_prompts
-from tune_experiments.verco.supervised_data import corpus, message_pairs, read_corpus
+from tune_experiments.verco.supervised_stages import corpus, message_pairs, read_corpus
 from tune_experiments.verco_salad import LAPTOP
 
 HELD_OUT = (*TESTED, "tuning_order")
@@ -25,14 +25,14 @@ def read():
 @pytest.mark.parametrize("task", HELD_OUT)
 @pytest.mark.parametrize("error", [0.0, 0.5, 1.0])
 def test_no_tested_prompt_is_in_the_corpus(read, task, error):
-    met = met_prompts(make_kitchens(task, 4), 80, error)
+    met = met_prompts(salad_world(TASKS[task], 4), 80, error)
     assert len(met) > 30 and not met & read
 
 
 @pytest.mark.long
 def test_the_corpus_has_prompts_of_the_kitchens_that_it_was_played_in(read):
     """So the test above can fail: only messages that are held out are missing of a kitchen that was read about."""
-    from tune_experiments.verco.config import FIRST_WARM_START_WORLD, salad_world
+    from tune_experiments.verco.config import FIRST_WARM_START_WORLD
 
     settings = LAPTOP.corpus
     met = met_prompts(salad_world(procedural_kitchen(0), settings.worlds, FIRST_WARM_START_WORLD), 20, 0.0)
@@ -43,7 +43,7 @@ def test_the_corpus_has_prompts_of_the_kitchens_that_it_was_played_in(read):
 @pytest.mark.parametrize("task", HELD_OUT)
 def test_a_tested_order_and_its_boards_never_stand_together_in_the_corpus(read, task):
     """For every prompt that could come up, not only those that were met."""
-    world = make_kitchens(task)
+    world = salad_world(TASKS[task])
     boards = "two cutting boards" if world.kitchen.num_boards > 1 else "one cutting board"
     orders = {f"order a salad of {recipe}." for recipe in TASKS[task]["recipes"]}
     orders |= {"Only Alice knows"} if "order_known_by" in TASKS[task] else set()

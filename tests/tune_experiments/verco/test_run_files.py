@@ -14,10 +14,10 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy
 from tune_experiments.run.trial import Trial
-from tune_experiments.verco import run_files
+from tune_experiments.verco import replay
 from tune_experiments.verco.config import LANGUAGE_MODEL
 from tune_experiments.verco.evaluation import make_world, play_team
-from tune_experiments.verco.run_files import save_model
+from tune_experiments.verco.replay import save_model
 from tune_experiments.verco_salad import EXPERIMENT, SMOKE
 
 CONFIG = dataclasses.replace(SMOKE, methods=("base",), test_episodes=2, valid_episodes=2)
@@ -53,7 +53,7 @@ def test_a_trial_that_goes_on_keeps_the_model_that_it_began_with(trained):
 
 
 def test_a_trial_that_goes_on_elsewhere_needs_no_model_of_that_machine(trained, monkeypatch):
-    monkeypatch.setattr(run_files, "small_model", _none)
+    monkeypatch.setattr(replay, "small_model", _none)
     save_model(CONFIG, "verco", trained)
 
 

@@ -22,8 +22,8 @@ from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.verco.config import make_world
 from tune_experiments.verco.evaluation import ABLATIONS, DEAF, HEARING, evaluate, hearing, play_team, writes
 from tune_experiments.verco.replay import replay
-from tune_experiments.verco.supervised_data import message_pairs, message_pairs_of_policy
-from tune_experiments.verco.teacher_messages import get_writer, make_taught_world
+from tune_experiments.verco.supervised_stages import message_pairs, message_pairs_of_policy
+from tune_experiments.verco.teams import get_writer, make_taught_world
 from tune_experiments.verco.trials import METHODS, plan
 
 EXPERIMENT = find_experiment("verco_salad")

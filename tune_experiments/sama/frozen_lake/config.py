@@ -55,7 +55,6 @@ class LakeConfig(
     """Learner of both methods, PPO with a ratio for each agent."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         if self.map not in MAPS:
             raise UserError(f"--map must be one of {', '.join(MAPS)}, not {self.map!r}")

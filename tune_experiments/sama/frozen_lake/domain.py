@@ -19,13 +19,7 @@ import numpy as np
 import rl_envs.frozen_lake_spread
 from rl_envs.frozen_lake_spread.maps import Lake, steps_to
 from rl_envs.frozen_lake_spread.text import describe, parse
-from rl_models.planners.domain import (
-    Allocation,
-    Decomposition,
-    Fault,
-    Skill,
-    SubgoalTexts,
-)
+from rl_models.planners.domain import Allocation, Decomposition, Fault, Skill, SubgoalTexts
 
 Knowledge = Literal["blind", "remembering", "privileged"]
 REACH, EXPLORE, WAIT = "reach both targets", "explore", "wait"
@@ -66,8 +60,6 @@ class LakeDomain:
             self.map = _MAP.format(holes=holes, targets=self._places(lake.targets))
         self.manual = _RULES.format(side=lake.side) + self.map
 
-    # ------------------------------------------------------------------------------------------------- words
-
     def cell_subgoal(self, cell: int) -> str:
         """The sub-goal that sends an agent to a cell."""
         row, column = divmod(int(cell), self.lake.side)
@@ -101,8 +93,6 @@ class LakeDomain:
             if not self.lake.holes[cells].any():
                 found[describe(self.lake, cells, np.zeros(2, int), numbers.randrange(_MAX_STEPS))] = None
         return list(found)
-
-    # ------------------------------------------------------------------------------------------------- rules
 
     def goal_list(self, state: str, length: int) -> tuple[str, ...]:
         """See `Domain.goal_list`: there is only one."""

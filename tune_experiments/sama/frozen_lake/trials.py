@@ -1,24 +1,34 @@
-"""Trained methods of the frozen lake, and their tests with every planner.
+"""The frozen lake with commands, its trained methods, and their tests with every planner.
+
+In `CommandedLake` each agent's command is a cell. An agent at this cell, or with the command to stay, does not move
+until its next command: the game has no action for that. `SubgoalLake` has single rounds with random cells to learn
+from. State beyond the lake's: `commands` [2], cells, or side * side for `stay`, and `reached` [2].
 
 A test of `sama` combines a planner (by knowledge of its rules, or by method of naming goals) and an executor: the
-learned policy, or a scripted walker.
+learned policy, or a scripted walker. A fall ends the round, and after the last retry the episode, so a planner finds
+holes by trial and error.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
+from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.frozen_lake_spread.maps import get_lake
+from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.frozen_lake_spread.world import ACTIONS, NUM_AGENTS, FrozenLakeSpread
 from rl_models.algorithms.configured import make_objective
-from rl_models.algorithms.optimiser import OptimiserSettings, optimiser_settings
+from rl_models.algorithms.optimiser import optimiser_settings
 from rl_models.networks.parts import Part
+from rl_models.planners.rounds import NextRound
 from rl_models.policy import TeamPolicy
-from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
 from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
@@ -26,11 +36,147 @@ from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, Tr
 from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.sama.frozen_lake.config import LakeConfig
 from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
-from tune_experiments.sama.frozen_lake.play import LakePlay, walker
-from tune_experiments.sama.frozen_lake.world import CommandedLake, SubgoalLake
+from tune_experiments.sama.planned_experiment import planning_metrics
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
-from tune_experiments.sama.planning_metrics import planning_metrics
-from tune_experiments.sama.play import Executor, PlannedPlay, learned_executor
+from tune_experiments.sama.play import Executor, PlannedPlay, PlayAdapter, learned_executor
+
+
+class CommandedLake(FrozenLakeSpread):
+    """The frozen lake with sub-goals; observation `command` is the agent's own sub-goal."""
+
+    def __init__(self, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> None:
+        super().__init__(num_worlds, first_world, **{"observations": ("one_hot",)} | arguments)
+        side = self.lake.side
+        self.observation_spec |= {"command": ArraySpec((2 * side + 1,), "uint8", 0, 1, "row, column, or to rest")}
+
+    def command(self, worlds: Sequence[int], cells: Sequence[Sequence[int]]) -> None:
+        """Give the agents of K worlds new sub-goals: two cells for each world; side * side to stay."""
+        rows = np.asarray(worlds, int)
+        self.state["commands"][rows] = cells
+        self.state["reached"][rows] = False
+        self._judge()
+
+    def describe_state(self, index: int) -> str:
+        """State of world `index` as text."""
+        state = self.state
+        return describe(self.lake, state["cells"][index], state["target"][index], int(state["episode_length"][index]))
+
+    def _judge(self) -> Array:
+        """Agents that have just reached their sub-goals, [B, 2] bool."""
+        state = self.state
+        is_there = (state["commands"] == self.lake.side**2) | (state["commands"] == state["cells"])
+        fresh = is_there & ~state["out"] & ~state["reached"]
+        state["reached"] |= fresh
+        return np.asarray(fresh)
+
+    def _moves(self) -> Array:
+        return np.asarray(super()._moves() & ~self.state["reached"])
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        result = super()._advance(actions, recorded)
+        self._judge()
+        return result
+
+    def _observe(self, rows: Array) -> Arrays:
+        seen, side = super()._observe(rows), self.lake.side
+        command = np.where(self.state["reached"][rows], side**2, self.state["commands"][rows])
+        rests = command == side**2
+        row, column = np.divmod(np.where(rests, 0, command), side)
+        target = np.concatenate([np.eye(side)[row], np.eye(side)[column]], -1) * ~rests[..., None]
+        return seen | {"command": np.concatenate([target, rests[..., None]], -1).astype(np.uint8)}
+
+    def _blank_state(self, num_worlds: int) -> Arrays:
+        each = (num_worlds, NUM_AGENTS)
+        own = {"commands": np.full(each, self.lake.side**2, np.int64), "reached": np.zeros(each, bool)}
+        return super()._blank_state(num_worlds) | own
+
+
+class SubgoalLake(CommandedLake):
+    """Rounds from random states with random sub-goals."""
+
+    metric_names = ("reached", "fell")
+
+    def __init__(self, num_worlds: int = 1, first_world: int = 0, **arguments: Any) -> None:
+        super().__init__(num_worlds, first_world, **arguments)
+        self._ice = np.flatnonzero(~self.lake.holes)
+
+    def _begin(self, rows: Array) -> None:
+        drawn = self.chance.uniforms(2 * NUM_AGENTS, rows)
+        cells = self._ice[(drawn * len(self._ice)).astype(int)]
+        self.state["cells"][rows], self.state["commands"][rows] = cells[:, :NUM_AGENTS], cells[:, NUM_AGENTS:]
+        self.state["reached"][rows] = cells[:, :NUM_AGENTS] == cells[:, NUM_AGENTS:]
+
+    def _moves(self) -> Array:
+        """Moves of agents; in a round a target is like any other cell."""
+        return np.asarray(~self.state["out"] & ~self.state["reached"])
+
+    def _advance(self, actions: Any, recorded: Arrays) -> tuple[Array, Array, Array]:
+        before = self.state["reached"].copy()
+        super()._advance(actions, recorded)
+        self.state["target"][:] = 0
+        fresh = self.state["reached"] & ~before
+        is_over = np.asarray(self.state["reached"].all(1) | self.state["out"].any(1))
+        is_late = np.asarray((self.state["episode_length"] + 1 >= self.max_episode_steps) & ~is_over)
+        return fresh.astype(float), is_over, is_late
+
+    def _episode_metrics(self, rows: Array) -> Arrays:
+        reached, fell = self.state["reached"][rows].all(1), self.state["out"][rows].any(1)
+        return {"reached": reached.astype(float), "fell": fell.astype(float)}
+
+
+LEFT, DOWN, RIGHT, UP = range(len(ACTIONS))
+
+
+def walker(world: CommandedLake) -> Array:
+    """Scripted actions: first along the column, then along the row."""
+    side, state = world.lake.side, world.state
+    row, column = np.divmod(state["cells"].astype(int), side)
+    to_row, to_column = np.divmod(np.where(state["commands"] < side**2, state["commands"], state["cells"]), side)
+    vertical = np.where(to_row > row, DOWN, UP)
+    return np.where(to_row != row, vertical, np.where(to_column > column, RIGHT, LEFT))
+
+
+class LakePlay(PlayAdapter[CommandedLake]):
+    """The play loop's adapter of B lakes."""
+
+    metrics = ("success", "arrivals", "fell", "rounds", "undone_steps")
+    undone_metric = "undone_steps"
+
+    def __init__(self, world: CommandedLake, domain: LakeDomain) -> None:
+        super().__init__(world)
+        self._domain = domain
+
+    def states(self, worlds: Sequence[int]) -> list[str]:
+        """States as text; with an agent in a hole, the state at the round's start."""
+        is_lost = self.is_lost()
+        return [self._start(index) if is_lost[index] else self.world.describe_state(index) for index in worlds]
+
+    def begin_rounds(self, rounds: Mapping[int, NextRound]) -> None:
+        """Send both agents to cells, or let them stay."""
+        cells = [[self._cell(text) for text in each.plan.commands] for each in rounds.values()]
+        self.world.command(list(rounds), cells)
+
+    def is_lost(self) -> Array:
+        """Whether an agent has fallen in."""
+        return np.asarray(self.world.state["out"].any(1))
+
+    def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
+        """Whether both agents are on targets, or time is up."""
+        return done & ~self.is_lost()
+
+    def outcome(self, played: Array) -> Arrays:
+        """Agents on targets, and whether one has fallen in."""
+        arrivals = (self.world.state["target"] > 0).sum(1)
+        return {"success": arrivals == NUM_AGENTS, "arrivals": arrivals, "fell": self.is_lost()}
+
+    def _start(self, index: int) -> str:
+        cells, target, length = (self._starts[name][index] for name in ("cells", "target", "episode_length"))
+        return describe(self.world.lake, cells, target, int(length))
+
+    def _cell(self, subgoal: str) -> int:
+        cell = self._domain.subgoal_cell(subgoal)
+        return self.world.lake.side**2 if cell is None else cell
+
 
 SAMA, MAPPO, WALKER = "sama", "mappo", "walker"
 VALIDATION_SEED, TEST_SEED = 101, 202
@@ -64,10 +210,8 @@ BY = ", "
 
 
 def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
-    """One method with one seed."""
-    if method == WALKER:
-        return _plan_without_training(config, seed)
-    return TrialPlan(
+    """One method with one seed; the walker is not trained, and its policy is not used."""
+    learned = TrialPlan(
         make_world=functools.partial(make_world, config, method),
         build_policy=functools.partial(build_policy, config, method, seed),
         objective=make_objective(config.learner, config.learner.entropy_schedule(config.budget_env_steps)),
@@ -76,21 +220,11 @@ def plan(config: LakeConfig, method: str, seed: int) -> TrialPlan:
         **config.plan_arguments(),
         validate=functools.partial(validate, config, method),
     )
-
-
-def _plan_without_training(config: LakeConfig, seed: int) -> TrialPlan:
-    """Plan without training; its policy is not used."""
-    return TrialPlan(
-        make_world=functools.partial(make_world, config, WALKER),
-        build_policy=lambda: uniform_team(NUM_AGENTS, len(ACTIONS)),
-        objective=make_objective(config.learner, Schedule.constant(0.0)),
-        optimiser=OptimiserSettings(learning_rate=Schedule.constant(0.0)),
-        seed=seed,
-        **config.plan_arguments(),
-        validate=lambda policy: {},
-        make_algorithm=NoTraining,
-        learns=False,
-    )
+    if method != WALKER:
+        return learned
+    uniform = functools.partial(uniform_team, NUM_AGENTS, len(ACTIONS))
+    fixed: dict[str, Any] = {"validate": lambda policy: {}, "make_algorithm": NoTraining, "learns": False}
+    return dataclasses.replace(learned, build_policy=uniform, **fixed)
 
 
 def make_world(config: LakeConfig, method: str, num_worlds: int = 1, first_world: int = 0) -> FrozenLakeSpread:

@@ -21,6 +21,8 @@ Test: TypeAlias = Literal[
 Sight: TypeAlias = Literal["fair", "full", "types"]
 """Information that the planner gets about a game."""
 LEARNED = "learned"
+ERRING = "weak rules"
+"""Prefix of the names of tests with noisy rules, for any planner of the run."""
 _OPPONENTS = {2: "medium_two", 3: "medium_three"}
 
 
@@ -63,7 +65,6 @@ class RtsConfig(PlannerConfig):
     """Not used, because the script trains nothing."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         object.__setattr__(self, "team", stored_path(self.team))
         check_distinct(self, "tests")
@@ -93,11 +94,7 @@ class RtsConfig(PlannerConfig):
 
         return get_domain(int(task))
 
-    def get_opponents(self, num_agents: int) -> tuple[str, ...]:
-        """Names of the opponents of a team."""
-        return self.opponents or (_OPPONENTS[num_agents],)
-
     def red(self, num_agents: int) -> RedConfig:
         """RED's configuration of the same games."""
-        limit = self.max_episode_steps
-        return RedConfig(num_agents=num_agents, opponents=self.get_opponents(num_agents), max_episode_steps=limit)
+        opponents = self.opponents or (_OPPONENTS[num_agents],)
+        return RedConfig(num_agents=num_agents, opponents=opponents, max_episode_steps=self.max_episode_steps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import random
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -89,11 +88,12 @@ class RtsDomain(RuleDomain[Subgoal]):
 
     def __init__(self, num_agents: int) -> None:
         self.name = f"minirts_{num_agents}"
-        self.agents = tuple(_agent_name(number) for number in range(num_agents))
+        self.agents = tuple(f"Agent {number + 1}" for number in range(num_agents))
         rules = files("tune_experiments.sama.minirts").joinpath("manual.txt").read_text(encoding="utf-8").strip()
-        self.map = _describe_team(num_agents)
+        *others, last = self.agents
+        self.map = f"Team: {', '.join(others)} and {last}." if others else f"Team: {last} alone."
         self.manual = f"{rules}\n{self.map}"
-        self._read = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
+        self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, num_agents))
 
     def situation(self, state: str) -> str:
         """See `Domain.situation`."""
@@ -101,7 +101,11 @@ class RtsDomain(RuleDomain[Subgoal]):
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """See `Domain.statuses`."""
-        return _statuses(self._scene(state))
+        return tuple(
+            f"{name} commands {_counted(hand.own)} ({hand.idle_peasants} peasants idle, {hand.fighters} fighters, "
+            f"{hand.idle_factories.total()} buildings free)"
+            for name, hand in zip(self.agents, self._scene(state).hands, strict=True)
+        )
 
     def as_json(self, state: str, agent: int) -> Any:
         """See `Domain.as_json`; `me` is the agent that a reward is for."""
@@ -142,10 +146,27 @@ class RtsDomain(RuleDomain[Subgoal]):
         return tuple((start + first + whole * length)[:length])
 
     def _draw(self, numbers: random.Random) -> str:
-        return _draw(len(self.agents), numbers)
-
-    def _scene(self, state: str) -> Scene:
-        return self._read(state)
+        """A legal state: a hall, peasants, some factories and units of each side; enemies may be out of sight."""
+        own = [HALL, *[PEASANT] * numbers.randint(1, 6), *numbers.sample(_FACTORIES, numbers.randint(0, 2))]
+        own += [numbers.choice(ARMY) for _ in range(numbers.randint(0, 8))]
+        enemies = [*([HALL] if numbers.random() < 0.5 else []), *numbers.sample(_FACTORIES, numbers.randint(0, 1))]
+        enemies += [numbers.choice(ARMY) for _ in range(numbers.randint(0, 5))]
+        visible = numbers.randint(100, 400)
+        lines = [
+            f"You have {10 * numbers.randint(0, 60)} money, you see {visible} of {NUM_CELLS} cells, and you have seen "
+            f"{numbers.randint(0, NUM_CELLS - visible)} others before."
+        ]
+        for k, kind in enumerate(sorted(own)):
+            activity = numbers.choice(("idle", "gathers resource 0")) if kind == PEASANT else "idle"
+            agent = numbers.randrange(len(self.agents))
+            lines.append(f"own {k} of agent {agent}: {UNITS[kind]} {_place(kind, numbers)}; {activity}.")
+        for k, kind in enumerate(sorted(enemies)):
+            sight = numbers.choice(("in sight", "out of sight")) if kind >= FIRST_BUILDING else "in sight"
+            lines.append(f"enemy {k}: {UNITS[kind]} {_place(kind, numbers)}; {sight}.")
+        lines.append(f"resource 0: {_place(0, numbers)}; out of sight.")
+        seen = sorted({kind for kind in enemies if kind in ARMY})
+        lately = ", ".join(f"{numbers.randint(1, 200)} % {UNITS[kind]}" for kind in seen) or NOBODY
+        return "\n".join([*lines, f"Decision {numbers.randrange(256)}. Seen lately: {lately}."])
 
     def _choices(self, scene: Scene, goal: str | None) -> Iterator[tuple[Subgoal, ...]]:
         return choices(scene, goal)
@@ -155,21 +176,12 @@ class RtsDomain(RuleDomain[Subgoal]):
         return [[cost(scene, agent, one) for one in kinds] for agent in range(len(self.agents))]
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
-        return _thoughts(scene, goal, texts, wanted(scene))
-
-
-# ------------------------------------------------------------------------------------------------------ sentences
-
-
-def _agent_name(number: int) -> str:
-    """Name of an agent for the planner; `number` counts from 0."""
-    return f"Agent {number + 1}"
-
-
-def _describe_team(num_agents: int) -> str:
-    """Sentence that names the agents of the team."""
-    names = [_agent_name(number) for number in range(num_agents)]
-    return f"Team: {', '.join(names[:-1])} and {names[-1]}." if num_agents > 1 else f"Team: {names[0]} alone."
+        threats = ", ".join(UNITS[kind] for kind in scene.threats) or NOBODY
+        beats = ", ".join(UNITS[kind] for kind in wanted(scene)) or "not known yet"
+        return (
+            f"{_situation(scene)} The enemy seems to train {threats}; what beats that is {beats}. "
+            f"So the goal is to {goal}. What can begin now and leads there: {'; '.join(texts)}."
+        )
 
 
 def _situation(scene: Scene) -> str:
@@ -182,26 +194,8 @@ def _situation(scene: Scene) -> str:
         f"{scene.seen} of {NUM_CELLS} cells were seen",
         f"enemies known: {_counted(scene.enemies)}",
     ]
-    return f"{'; '.join(parts)}. {last_line(0, _averages(scene)).partition('. ')[2]}"
-
-
-def _statuses(scene: Scene) -> tuple[str, ...]:
-    """Sentence on each agent: the units and buildings that it commands."""
-    return tuple(
-        f"{_agent_name(number)} commands {_counted(hand.own)} ({hand.idle_peasants} peasants idle, {hand.fighters} "
-        f"fighters, {hand.idle_factories.total()} buildings free)"
-        for number, hand in enumerate(scene.hands)
-    )
-
-
-def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str], wanted: Sequence[int]) -> str:
-    """Reasons for this goal and these sub-goals."""
-    threats = ", ".join(UNITS[kind] for kind in scene.threats) or NOBODY
-    beats = ", ".join(UNITS[kind] for kind in wanted) or "not known yet"
-    return (
-        f"{_situation(scene)} The enemy seems to train {threats}; what beats that is {beats}. "
-        f"So the goal is to {goal}. What can begin now and leads there: {'; '.join(subgoals)}."
-    )
+    averages = [scene.lately.get(kind, 0) / 100 for kind in range(len(UNITS))]
+    return f"{'; '.join(parts)}. {last_line(0, averages).partition('. ')[2]}"
 
 
 def _counted(numbers: Mapping[int, int]) -> str:
@@ -216,42 +210,9 @@ def _plural(name: str, number: int) -> str:
     return f"{name[:-3]}men" if name.endswith("man") else f"{name}s"
 
 
-def _averages(scene: Scene) -> list[float]:
-    shares = Counter(scene.lately)
-    return [shares[kind] / 100 for kind in range(len(UNITS))]
-
-
-# ---------------------------------------------------------------------------------------------------------- states
-
-
 def _by_name(numbers: Any) -> dict[str, int]:
     """Numbers of all types, by their names in states as JSON."""
     return {type_word(kind): int(numbers[kind]) for kind in range(PEASANT, NUM_TYPES)}
-
-
-def _draw(num_agents: int, numbers: random.Random) -> str:
-    """A legal state: a hall, peasants, some factories and units of each side; enemies may be out of sight."""
-    own = [HALL, *[PEASANT] * numbers.randint(1, 6), *numbers.sample(_FACTORIES, numbers.randint(0, 2))]
-    own += [numbers.choice(ARMY) for _ in range(numbers.randint(0, 8))]
-    enemies = [*([HALL] if numbers.random() < 0.5 else []), *numbers.sample(_FACTORIES, numbers.randint(0, 1))]
-    enemies += [numbers.choice(ARMY) for _ in range(numbers.randint(0, 5))]
-    visible = numbers.randint(100, 400)
-    lines = [
-        f"You have {10 * numbers.randint(0, 60)} money, you see {visible} of {NUM_CELLS} cells, and you have seen "
-        f"{numbers.randint(0, NUM_CELLS - visible)} others before."
-    ]
-    for k, kind in enumerate(sorted(own)):
-        activity = numbers.choice(("idle", "gathers resource 0")) if kind == PEASANT else "idle"
-        lines.append(
-            f"own {k} of agent {numbers.randrange(num_agents)}: {UNITS[kind]} {_place(kind, numbers)}; {activity}."
-        )
-    for k, kind in enumerate(sorted(enemies)):
-        sight = numbers.choice(("in sight", "out of sight")) if kind >= FIRST_BUILDING else "in sight"
-        lines.append(f"enemy {k}: {UNITS[kind]} {_place(kind, numbers)}; {sight}.")
-    lines.append(f"resource 0: {_place(0, numbers)}; out of sight.")
-    seen = sorted({kind for kind in enemies if kind in ARMY})
-    lately = ", ".join(f"{numbers.randint(1, 200)} % {UNITS[kind]}" for kind in seen) or NOBODY
-    return "\n".join([*lines, f"Decision {numbers.randrange(256)}. Seen lately: {lately}."])
 
 
 def _place(kind: int, numbers: random.Random) -> str:

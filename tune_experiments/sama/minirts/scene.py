@@ -40,13 +40,9 @@ def last_line(decision: int, average: Array | Sequence[float]) -> str:
 
 @dataclass
 class Hand:
-    """Units and buildings that one agent commands.
+    """Units and buildings that one agent commands: `own` and `idle_factories`, which train nothing now, by type.
 
-    Attributes:
-        own: type -> number of objects.
-        idle_peasants, free_peasants: without a command; not building.
-        gathering, attacking: peasants that mine, fighters that attack.
-        idle_factories: type -> buildings of it that train nothing now.
+    Numbers of peasants without a command, of those that do not build, of those that mine, and of fighters that attack.
     """
 
     own: Counter[int] = field(default_factory=Counter)

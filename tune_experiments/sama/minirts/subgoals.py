@@ -1,6 +1,6 @@
 """The sub-goals of MiniRTS: RED's 17 phrases and to wait; tests, costs, and the rules' choice.
 
-Tests compare the present state (`world.compute_features`) with that at the round's beginning. SAMA's prompt allows one
+Tests compare the present state (`play.compute_features`) with that at the round's beginning. SAMA's prompt allows one
 building of each type and six units of each; the engine has no such limits, so they are checked here.
 """
 
@@ -59,12 +59,9 @@ _MANY = 9
 
 @dataclass(frozen=True)
 class Subgoal:
-    """A sub-goal of one agent.
+    """A sub-goal of one agent: the planner's name for it (a phrase of the world, or `WAIT`), and the team's goal.
 
-    Attributes:
-        text: the planner's name; a phrase of the world, or `WAIT`.
-        goal: the team's goal that it belongs to.
-        made: the type to make, `NO_TYPE` for none.
+    `made` is the type to make, `NO_TYPE` for none.
     """
 
     text: str
@@ -102,22 +99,6 @@ SUBGOALS = tuple(_subgoal(text) for text in (*PHRASES, WAIT))
 OF_TEXT = {one.text: one for one in SUBGOALS}
 
 
-# ------------------------------------------------------------------------------- when they are reached
-
-
-def _attacks(before: Any, now: Any) -> Array:
-    return np.asarray(now["attacking"] >= 1)
-
-
-def _mines(before: Any, now: Any) -> Array:
-    return (now["idle"] == 0) & (now["gathering"] >= 1)
-
-
-def _all_mine(before: Any, now: Any) -> Array:
-    peasants = now["own"][..., PEASANT]
-    return (peasants >= 1) & (now["gathering"] == peasants)
-
-
 def _scouted(before: Any, now: Any) -> Array:
     return _for_each((now["seen"] - before["seen"] >= NEW_CELLS) | (now["seen"] == NUM_CELLS), now)
 
@@ -126,30 +107,23 @@ def _made(kind: int, before: Any, now: Any) -> Array:
     return _for_each(now["team"][:, kind] > before["team"][:, kind], now)
 
 
-def _always(before: Any, now: Any) -> Array:
-    return np.ones(now["idle"].shape, bool)
-
-
 def _for_each(of_team: Array, now: Any) -> Array:
     """The team's values [B] for each agent, [B, N]."""
     return np.broadcast_to(of_team[:, None], now["idle"].shape)
 
 
 _TESTS_OF_DEEDS: dict[str, SubgoalTest] = {
-    ATTACK: _attacks,
-    MINE: _mines,
-    MINE_ALL: _all_mine,
+    ATTACK: lambda before, now: now["attacking"] >= 1,
+    MINE: lambda before, now: (now["idle"] == 0) & (now["gathering"] >= 1),
+    MINE_ALL: lambda before, now: (now["gathering"] >= 1) & (now["gathering"] == now["own"][..., PEASANT]),
     KEEP_SCOUTING: _scouted,
     SEND_SCOUT: _scouted,
-    WAIT: _always,
+    WAIT: lambda before, now: np.ones(now["idle"].shape, bool),
 }
 TESTS: dict[str, SubgoalTest] = {
     one.text: _TESTS_OF_DEEDS.get(one.text, functools.partial(_made, one.made)) for one in SUBGOALS
 }
 """Text of a sub-goal -> whether each agent has reached it, from the states at the round's beginning and now."""
-
-
-# ------------------------------------------------------------------------------- price
 
 
 def cost(scene: Scene, agent: int, one: Subgoal) -> int:
@@ -269,10 +243,7 @@ _TESTS = {
 
 
 def reward_code(one: Subgoal) -> str:
-    """The test as Python over `as_json`, in the form of a language model's reply.
-
-    It only runs in the sandbox.
-    """
+    """The test as Python over `as_json`, in the form of a language model's reply; it only runs in the sandbox."""
     if one.made != NO_TYPE:
         name = type_word(one.made)
         return _CODE.format(test=f'now["team"]["{name}"] - was["team"]["{name}"] >= 1')

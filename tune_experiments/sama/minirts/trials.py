@@ -1,35 +1,38 @@
-"""Tests of teams with planners; nothing is trained.
+"""Tests of teams with planners, and records of their games; nothing is trained.
 
 Tests of a team differ in planner, sight, reflections and replaced commands. All tests of a seed play the same games.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Schedule
 from rl_models.teams.constant_team import uniform_team
+from tune_experiments.core.drawing import attempt_part
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, Tested, Tests, TrialPlan
 from tune_experiments.experiment.supervised_stage import NoTraining
-from tune_experiments.play.loading import load_policy
-from tune_experiments.red.scripted import play_scripted
-from tune_experiments.red.trials import GAME
+from tune_experiments.play.episode import AgentStep, Episode, Step, state_digest
+from tune_experiments.play.loading import LoadedPolicy, load_policy
+from tune_experiments.play.spectator import Note
+from tune_experiments.red.trials import GAME, play_scripted
 from tune_experiments.red.trials import play as play_learned
-from tune_experiments.sama.minirts.config import LEARNED, RtsConfig, Sight
-from tune_experiments.sama.minirts.play import FORMS, RtsPlay, open_book, scripted
-from tune_experiments.sama.minirts.tables import ERRING
-from tune_experiments.sama.minirts.world import PlannedRts
+from tune_experiments.sama.minirts.config import ERRING, LEARNED, RtsConfig, Sight
+from tune_experiments.sama.minirts.play import FORMS, PlannedRts, RtsPlay, open_book, scripted
+from tune_experiments.sama.planned_experiment import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.planner_config import erring_tests, goal_tests, prompt_tests, random_tests
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
-from tune_experiments.sama.planning_metrics import TRANSCRIPT, planning_metrics
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, Watch, learned_executor
 
 COMMANDERS = {"no commands": "none", "RED's oracle": "oracle"}
@@ -73,11 +76,7 @@ def build_team(config: RtsConfig, method: str, seed: int) -> TeamWithSeed:
 
 
 def check_team(config: RtsConfig) -> None:
-    """Check that a team fits the game and the number of agents.
-
-    Raises:
-        UserError: The team does not fit.
-    """
+    """Check that a team fits the game and the number of agents, else raise UserError."""
     for method in filter(is_learned, config.methods):
         found = load_policy(config.team)
         if found.experiment.name != _TEAM_OF:
@@ -99,26 +98,21 @@ def make_world(config: RtsConfig, method: str, num_worlds: int = 1, first_world:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- tests
-
-
 def conditions(config: RtsConfig) -> dict[str, RtsConfig]:
     """Name of a test with a planner -> its settings."""
     name, most = planner_name(config), config.reflections
-    reflecting = _changed(config, after_failure="reflect")
+    reflecting = replace(config, after_failure="reflect")
     found: dict[str, dict[str, RtsConfig]] = {
         "plain": {plain_test(config): config},
         "sights": {
-            f"{name}, {words}": _changed(config, sight=sight)
-            for sight, words in SIGHTS.items()
-            if sight != config.sight
+            f"{name}, {words}": replace(config, sight=sight) for sight, words in SIGHTS.items() if sight != config.sight
         },
-        "reflections": {f"{name}, {n} reflections": _changed(reflecting, reflections=n) for n in range(most)},
+        "reflections": {f"{name}, {n} reflections": replace(reflecting, reflections=n) for n in range(most)},
         "erring": erring_tests(config, "weak", ERRING),
         "random": random_tests(config),
         "goals": goal_tests(config),
         "prompts": prompt_tests(config),
-        "rewards": {f"{name}, tests by code": _changed(config, reward_source="code")},
+        "rewards": {f"{name}, tests by code": replace(config, reward_source="code")},
     }
     chosen = {test: one for group in found if group in config.tests for test, one in found[group].items()}
     return {with_sight(config, test) if one.sight == config.sight else test: one for test, one in chosen.items()}
@@ -168,19 +162,9 @@ def planned(
     watch: Watch | None = None,
     trial_folder: Path | None = None,
 ) -> Episodes:
-    """Games with the configured planner.
+    """Games with the configured planner: metrics of `PlannedPlay.run` and `planning_metrics`.
 
-    Args:
-        config: Planner, reflections and limits.
-        method: Method of the team.
-        policy: The team.
-        seed: Seed of the games and of the planner's errors.
-        episodes: B, in parallel; 0 for the number of test episodes.
-        watch: Observer.
-        trial_folder: Folder of the trial's written manual.
-
-    Returns:
-        Metrics of `PlannedPlay.run` and `planning_metrics`.
+    `seed` is that of the games and of the planner's errors; there are `episodes` games, by default the number of tests.
     """
     worlds, task = episodes or config.test_episodes, str(team_size(method))
     loop = make_planning_loop(config, task, seed, trial_folder)
@@ -212,5 +196,52 @@ def commanded(config: RtsConfig, method: str, policy: TeamPolicy, commander: str
     }
 
 
-def _changed(config: RtsConfig, **changes: Any) -> RtsConfig:
-    return dataclasses.replace(config, **changes)
+MAX_FRAMES = 400
+
+
+def video(loaded: LoadedPolicy, seed: int, most: int = MAX_FRAMES) -> list[np.ndarray]:
+    """Frames of a test game, [H, W, 3] uint8 a decision."""
+    frames: list[np.ndarray] = []
+
+    def watch(world: PlannedRts, loop: PlanningLoop) -> None:
+        if len(frames) < most:
+            frames.append(world.render(0))
+
+    planned(loaded.config, loaded.method, loaded.policy, seed, 1, watch, loaded.trial_folder)
+    return frames
+
+
+def record(loaded: LoadedPolicy, seed: int, most: int) -> Episode:
+    """A game with the planner, with its undone decisions."""
+    recorder = _Recorder(f"seed {seed}", most)
+    found = planned(loaded.config, loaded.method, loaded.policy, seed, 1, recorder, loaded.trial_folder)
+    episode = recorder.episode
+    assert episode is not None
+    if len(episode.steps) > 1:
+        last = episode.steps.pop()  # the observation after the last decision is no step
+        episode.last_picture, episode.last_notes = last.picture, last.notes
+    if not recorder.is_cut:
+        episode.metrics = {name: float(np.mean(values)) for name, values in found.items() if name[0] != "_"}
+    return episode
+
+
+class _Recorder:
+    """Observer (`play.Watch`) that records the agents' commands and the planner's transcript."""
+
+    def __init__(self, title: str, most: int) -> None:
+        self._title, self._most, self._read = title, most, 0
+        self.episode: Episode | None = None
+        self.is_cut = False
+
+    def __call__(self, world: PlannedRts, loop: PlanningLoop) -> None:
+        if self.episode is None:
+            self.episode = Episode(self._title, state_digest(world, 0), tuple(world.agents), ())
+        if len(self.episode.steps) > self._most:
+            self.is_cut = True
+            return
+        entries, self._read = loop.planner.caller.transcript.entries_since(self._read)
+        notes = tuple(Note(title, body) for title, body in entries)
+        agents = tuple(AgentStep(phrase or "nothing") for phrase in world.latest_commands(0))
+        picture = attempt_part(self.episode.missing, "pictures", lambda: world.render(0), None)
+        step = Step(picture, agents, notes=notes, rewards=(0.0,) * world.num_agents)
+        self.episode.steps.append(step)

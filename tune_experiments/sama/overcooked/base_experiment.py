@@ -22,22 +22,22 @@ from tune_experiments.play.recording import SEED
 from tune_experiments.results.main_comparison import MainComparison
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
-from tune_experiments.sama.overcooked.config import RULES, SamaConfig
-from tune_experiments.sama.overcooked.tables import RANGES, tables, training_results
+from tune_experiments.sama.overcooked.config import BLIND, SAMA, SCRIPTED, SamaConfig, method_names, split_method
+from tune_experiments.sama.overcooked.tables import RANGES, draw_sample_efficiency, tables, training_results
 from tune_experiments.sama.planned_experiment import PlannedExperiment
+from tune_experiments.sama.planner_config import RULES
 
 if TYPE_CHECKING:
     from rl_models.policy import TeamPolicy
     from tune_experiments.play.loading import LoadedPolicy
     from tune_experiments.play.trial_figures import Trials
-    from tune_experiments.sama.overcooked import episode_records, evaluation, fine_tuning, sample_efficiency
+    from tune_experiments.sama.overcooked import episode_records, evaluation, fine_tuning
     from tune_experiments.sama.overcooked import trials as sama_trials
 else:
     episode_records = LazyModule("tune_experiments.sama.overcooked.episode_records")
     evaluation = LazyModule("tune_experiments.sama.overcooked.evaluation")
     fine_tuning = LazyModule("tune_experiments.sama.overcooked.fine_tuning")
     sama_trials = LazyModule("tune_experiments.sama.overcooked.trials")
-    sample_efficiency = LazyModule("tune_experiments.sama.overcooked.sample_efficiency")
 
 
 class SamaExperiment(PlannedExperiment[SamaConfig]):
@@ -54,7 +54,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
 
     def methods(self, config: SamaConfig) -> Sequence[str]:
         """Every method in every kitchen."""
-        return sama_trials.method_names(config)
+        return method_names(config)
 
     def plan(
         self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None
@@ -117,13 +117,9 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
     def episodes(
         self, loaded: LoadedPolicy, seed: int = SEED, episodes: int = 1, max_steps: int = MAX_STEPS
     ) -> Sequence[Episode]:
-        """Episodes with the planner, its goals and reflections; without planner the game itself.
-
-        Raises:
-            UserError: chefs are scripted.
-        """
-        row = sama_trials.split_method(loaded.method)[0]
-        if row == sama_trials.SCRIPTED:
+        """Episodes with the planner, its goals and reflections, or without; a UserError for scripted chefs."""
+        row = split_method(loaded.method)[0]
+        if row == SCRIPTED:
             raise UserError(f"{loaded.method} has no policy whose choices can be shown: `render` makes a video of it")
         if row in sama_trials.UNPLANNED:
             return super().episodes(loaded, seed, episodes, max_steps)
@@ -131,31 +127,30 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
 
     def figures(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """The figures of the base class, and the env steps that each method needs."""
-        return [*super().figures(run_folder, trials), *sample_efficiency.draw_sample_efficiency(run_folder, trials)]
+        return [*super().figures(run_folder, trials), *draw_sample_efficiency(run_folder, trials)]
 
     def curve_groups(self, trials: Trials) -> Mapping[str, Trials]:
         """One figure a kitchen."""
         groups: dict[str, dict[str, Mapping[int, Path]]] = {}
         for method, seeds in trials.items():
-            row, layout = sama_trials.split_method(method)
+            row, layout = split_method(method)
             groups.setdefault(f"curves_{layout}", {})[row] = seeds
         return groups
 
     def page(self, run_folder: Path, trials: Trials) -> Sequence[Drawn]:
         """An episode of each team that has a policy."""
-        shown = {name: one for name, one in trials.items() if sama_trials.split_method(name)[0] != sama_trials.SCRIPTED}
+        shown = {name: one for name, one in trials.items() if split_method(name)[0] != SCRIPTED}
         return super().page(run_folder, shown)
 
     def test_world(self, config: SamaConfig, num_worlds: int, method: str = "") -> World:
         """Rounds in the method's kitchen, or the run's first; without planner, the game itself."""
-        row, layout = sama_trials.split_method(method or f"{sama_trials.SAMA}-{config.tasks[0]}")
+        row, layout = split_method(method or f"{SAMA}-{config.tasks[0]}")
         if row in sama_trials.UNPLANNED:
             return sama_trials.UNPLANNED[row].make_world(OvercookedConfig(task=layout), num_worlds)
-        return sama_trials.make_rounds(config, layout, num_worlds, sees_commands=row != sama_trials.BLIND)
+        return sama_trials.make_rounds(config, layout, num_worlds, sees_commands=row != BLIND)
 
 
 def _describe_planner(config: SamaConfig) -> str:
-    """Description of the planner of a run."""
     if config.planner == "scored":
         return f"scores of the language model {config.model.name}, which only scores; the paper's writes its plans"
     if config.planner not in RULES:

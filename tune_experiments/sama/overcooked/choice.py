@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rl_envs.overcooked.words import POT_ONIONS
-from tune_experiments.sama.overcooked.scene import COUNTER, FAR, MIDDLE_COUNTER, Scene
-from tune_experiments.sama.overcooked.subgoals import Subgoal, cost, emptied_pots
+from tune_experiments.sama.overcooked.subgoals import COUNTER, FAR, MIDDLE_COUNTER, Scene, Subgoal, cost, emptied_pots
 
 _ONION, _DISH, _FILL, _SERVE = 1.0, 0.8, 1.5, 1.5
 _OF_A_FULLER_POT, _LAST_ONION = 0.1, 0.5
@@ -27,10 +26,7 @@ _TURNS = 2
 
 
 def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
-    """All compatible combinations of sub-goals, one for each chef, the best first; ties by the order of sub-goals.
-
-    Those of a given `goal` come first.
-    """
+    """All compatible combinations of sub-goals, one a chef, the best first, those of a given `goal` before others."""
     emptied = frozenset(scene.ways.pots)
     options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]
     found = []
@@ -66,7 +62,6 @@ class _Work:
         return sum(self._pot_values()) + sum(self._subgoal_value(chef, one) for chef, one in enumerate(self._chosen))
 
     def _pot_values(self) -> list[float]:
-        """Value of the onions that go into pots."""
         emptied, found = emptied_pots(self._chosen), []
         for name, number in self._onions.items():
             before = 0 if name in emptied else self._scene.pot(name).onions
@@ -192,10 +187,8 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
 
 
 def _lays(one: Subgoal, kind: str) -> bool:
-    """Whether a sub-goal may put something on the middle counter."""
     return one.kind == kind and one.target in (COUNTER, MIDDLE_COUNTER)
 
 
 def _on_middle(scene: Scene) -> Counter[str]:
-    """Number of each thing on the middle counter."""
     return Counter(thing for cell, thing in scene.lying.items() if cell in scene.ways.cells[MIDDLE_COUNTER])

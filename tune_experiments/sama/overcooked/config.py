@@ -22,18 +22,11 @@ from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.planner_config import (
-    MAX_REFLECTIONS,
-    RULES,
-    GameDomain,
-    ModelSettings,
-    PlannerConfig,
-)
-
-__all__ = ["MAX_REFLECTIONS", "RULES", "FineTuningSettings", "MethodName", "ModelSettings", "SamaConfig"]
+from tune_experiments.sama.planner_config import GameDomain, PlannerConfig
 
 Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
 MethodName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
+SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,6 @@ class SamaConfig(
     that the chef can begin; reflections and retries, three of them after each failed round."""
 
     def __post_init__(self) -> None:
-        """Check values."""
         super().__post_init__()
         check_distinct(self, "tasks")
         for task in self.tasks:
@@ -111,3 +103,14 @@ class SamaConfig(
     def domain(self, task: str) -> GameDomain:
         """A kitchen."""
         return get_domain(task)
+
+
+def method_names(config: SamaConfig) -> list[str]:
+    """Every method in every kitchen."""
+    return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
+
+
+def split_method(method: str) -> tuple[str, str]:
+    """Name and kitchen of a method."""
+    row, _, layout = method.partition("-")
+    return row, layout

@@ -20,22 +20,20 @@ from rl_envs.overcooked.text import WITH_ARTICLE, describe, describe_pot
 from rl_envs.overcooked.words import COOK_STEPS, FULL, HEADINGS, POT, POT_ONIONS, THINGS
 from rl_models.planners.domain import Skill, SubgoalTest, SubgoalTexts
 from tune_experiments.sama.overcooked.choice import choices, value_per_step
-from tune_experiments.sama.overcooked.scene import (
+from tune_experiments.sama.overcooked.subgoals import (
     COUNTER,
     DISH_STORE,
     FAR,
+    GOALS,
     HATCH,
+    MAKE,
     MIDDLE_COUNTER,
     ONION_STORE,
-    Reachability,
-    Scene,
-)
-from tune_experiments.sama.overcooked.subgoals import (
-    GOALS,
-    MAKE,
     PREPARE,
     SERVE,
     WAIT,
+    Reachability,
+    Scene,
     Subgoal,
     cost,
     emptied_pots,
@@ -78,7 +76,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         kitchen = Kitchen(layout)
         self.name = kitchen.name
         self._ways = Reachability(kitchen)
-        self._read = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
+        self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
         self.kinds = {one.text: one for one in make_subgoals(self._ways)}
         self.subgoals = tuple(self.kinds)
         self.tests: dict[str, SubgoalTest] = {
@@ -101,7 +99,12 @@ class KitchenDomain(RuleDomain[Subgoal]):
 
     def statuses(self, state: str) -> tuple[str, ...]:
         """See `Domain.statuses`."""
-        return _statuses(self._scene(state))
+        scene = self._scene(state)
+        return tuple(
+            f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
+            "at row {}, column {}".format(*scene.ways.kitchen.place(cell))
+            for number, cell in enumerate(scene.at)
+        )
 
     def as_json(self, state: str, agent: int) -> Any:
         """See `Domain.as_json`."""
@@ -132,10 +135,24 @@ class KitchenDomain(RuleDomain[Subgoal]):
         return tuple((first + whole * length)[:length])
 
     def _draw(self, numbers: random.Random) -> str:
-        return _draw(self._ways, numbers)
-
-    def _scene(self, state: str) -> Scene:
-        return self._read(state)
+        """A legal state: chefs are in their initial rooms."""
+        ways, kitchen = self._ways, self._ways.kitchen
+        contents = kitchen.contents.copy()
+        for pot in kitchen.pots:
+            onions = numbers.randint(0, POT_ONIONS)
+            cooked = numbers.choice((COOK_STEPS, numbers.randint(1, COOK_STEPS)))  # half of the full pots are done
+            contents[pot] = FULL + cooked if onions == POT_ONIONS else POT + onions
+        counters = [cell for cell in ways.cells[COUNTER] if kitchen.neighbours[:, cell].any()]
+        for cell in numbers.sample(counters, min(len(counters), numbers.randint(0, _MAX_ON_COUNTERS))):
+            contents[cell] = THINGS.index(numbers.choice(_LYING))
+        state = {"episode_length": numbers.randrange(300), "soups": numbers.randrange(5), "contents": contents}
+        cells, headings, held = list[int](), list[int](), list[int]()
+        for reach in kitchen.reach & kitchen.is_floor:
+            cells.append(numbers.choice([cell for cell in np.flatnonzero(reach).tolist() if cell not in cells]))
+            headings.append(numbers.randrange(len(HEADINGS)))
+            held.append(THINGS.index(numbers.choice(_HELD)))
+        state |= {"agent_cells": cells, "headings": headings, "held": held}
+        return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
 
     def _choices(self, scene: Scene, goal: str | None) -> Sequence[tuple[Subgoal, ...]]:
         return choices(scene, tuple(self.kinds.values()), goal)
@@ -153,14 +170,17 @@ class KitchenDomain(RuleDomain[Subgoal]):
         return sorted(found, key=lambda one: (one[1] >= FAR, -worth[one[0]]))
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
-        return _thoughts(scene, goal, texts)
-
-
-# ------------------------------------------------------------------------------------------------------ sentences
+        ready = sum(pot.is_ready for pot in scene.pots)
+        cooking = sum(not pot.has_room and not pot.is_ready for pot in scene.pots)
+        onions = ", ".join(str(pot.onions) for pot in scene.pots if pot.has_room)
+        room = f"pots with room hold {onions} onions" if onions else "no pot has room"
+        return (
+            f"{_situation(scene)} {ready} of the soups are done and {cooking} cook; {room}. So the goal is to {goal}. "
+            f"What can begin now and leads there: {'; '.join(texts)}."
+        )
 
 
 def _describe_map(ways: Reachability) -> str:
-    """Rooms and their reachable places."""
     names = ("the kitchen is one room",) if len(ways.rooms) == 1 else ("left room", "right room")
     lines = [f"- {name}: {', '.join(_usable(ways, room))}." for name, room in zip(names, ways.rooms, strict=True)]
     if ways.hands_over:
@@ -180,7 +200,6 @@ def _usable(ways: Reachability, room: Array) -> list[str]:
 
 
 def _situation(scene: Scene) -> str:
-    """The step, and one sentence about pots and counters."""
     pots = "; ".join(
         f"{name}: {describe_pot(pot.contents)}" for name, pot in zip(scene.ways.pots, scene.pots, strict=True)
     )
@@ -195,56 +214,11 @@ def _situation(scene: Scene) -> str:
     return f"Step {step}. {pots[0].upper()}{pots[1:]}; {'; '.join(parts)}; soups served: {soups}."
 
 
-def _statuses(scene: Scene) -> tuple[str, ...]:
-    """Sentence on each chef: its cell, and the held thing."""
-    return tuple(
-        f"Chef {number} holds {WITH_ARTICLE[scene.state['held'][number]]} in the {scene.ways.room_name(cell)} "
-        "at row {}, column {}".format(*scene.ways.kitchen.place(cell))
-        for number, cell in enumerate(scene.at)
-    )
-
-
-def _thoughts(scene: Scene, goal: str, subgoals: Sequence[str]) -> str:
-    """Reasons for this goal and these sub-goals."""
-    ready = sum(pot.is_ready for pot in scene.pots)
-    cooking = sum(not pot.has_room and not pot.is_ready for pot in scene.pots)
-    onions = ", ".join(str(pot.onions) for pot in scene.pots if pot.has_room)
-    room = f"pots with room hold {onions} onions" if onions else "no pot has room"
-    return (
-        f"{_situation(scene)} {ready} of the soups are done and {cooking} cook; {room}. So the goal is to {goal}. "
-        f"What can begin now and leads there: {'; '.join(subgoals)}."
-    )
-
-
 def _counted(things: Iterable[str]) -> str:
     counts = Counter(things)
     plural = {"onion": "onions", "dish": "dishes", "soup": "soups"}
     parts = [f"{n} {thing if n == 1 else plural[thing]}" for thing, n in sorted(counts.items())]
     return ", ".join(parts) or "nothing"
-
-
-# ---------------------------------------------------------------------------------------------------------- states
-
-
-def _draw(ways: Reachability, numbers: random.Random) -> str:
-    """A legal state: chefs are in their initial rooms."""
-    kitchen = ways.kitchen
-    contents = kitchen.contents.copy()
-    for pot in kitchen.pots:
-        onions = numbers.randint(0, POT_ONIONS)
-        cooked = numbers.choice((COOK_STEPS, numbers.randint(1, COOK_STEPS)))  # half of the full pots are done
-        contents[pot] = FULL + cooked if onions == POT_ONIONS else POT + onions
-    counters = [cell for cell in ways.cells[COUNTER] if kitchen.neighbours[:, cell].any()]
-    for cell in numbers.sample(counters, min(len(counters), numbers.randint(0, _MAX_ON_COUNTERS))):
-        contents[cell] = THINGS.index(numbers.choice(_LYING))
-    state = {"episode_length": numbers.randrange(300), "soups": numbers.randrange(5), "contents": contents}
-    cells, headings, held = list[int](), list[int](), list[int]()
-    for reach in kitchen.reach & kitchen.is_floor:
-        cells.append(numbers.choice([cell for cell in np.flatnonzero(reach).tolist() if cell not in cells]))
-        headings.append(numbers.randrange(len(HEADINGS)))
-        held.append(THINGS.index(numbers.choice(_HELD)))
-    state |= {"agent_cells": cells, "headings": headings, "held": held}
-    return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
 
 
 @functools.cache

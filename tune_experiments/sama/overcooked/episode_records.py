@@ -14,10 +14,11 @@ from tune_experiments.play.episode import Episode, EpisodeRecorder
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode
 from tune_experiments.play.spectator import Note, Spectator
+from tune_experiments.sama.overcooked.config import BLIND, split_method
 from tune_experiments.sama.overcooked.domain import command_texts
 from tune_experiments.sama.overcooked.evaluation import planned_episodes
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.trials import BLIND, UNPLANNED, split_method
+from tune_experiments.sama.overcooked.trials import UNPLANNED
 from tune_experiments.sama.overcooked.world import CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
 from tune_experiments.sama.play import PlannedPlay

@@ -16,13 +16,14 @@ from rl_models.planners.rounds import PlanningLoop
 from rl_models.policy import TeamPolicy
 from tune_experiments.experiment.plan import Episodes, Tested, Tests
 from tune_experiments.overcooked.config import OvercookedConfig
-from tune_experiments.sama.overcooked.config import MAX_REFLECTIONS, Condition, SamaConfig
+from tune_experiments.sama.overcooked.config import BLIND, SAMA, SCRIPTED, Condition, SamaConfig, split_method
 from tune_experiments.sama.overcooked.play import KitchenPlay, ScriptedExecutor
 from tune_experiments.sama.overcooked.tables import RULES_SCRIPTED, SAMPLED_SOUPS
-from tune_experiments.sama.overcooked.trials import BLIND, SAMA, SCRIPTED, UNPLANNED, play_unplanned, split_method
+from tune_experiments.sama.overcooked.trials import UNPLANNED, play_unplanned
 from tune_experiments.sama.overcooked.world import CommandedKitchen
+from tune_experiments.sama.planned_experiment import planning_metrics
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
-from tune_experiments.sama.planning_metrics import planning_metrics
 from tune_experiments.sama.play import Executor, PlannedPlay, Watch, learned_executor, planner_seed
 
 EVALUATION_SEED = 400
@@ -83,18 +84,9 @@ def planned_episodes(
     trial_folder: Path | None = None,
     watch: Watch | None = None,
 ) -> Episodes:
-    """Episodes with the configured planner.
+    """Episodes with the configured planner: metrics of `KitchenPlay` and `planning_metrics`, [episodes] each.
 
-    Args:
-        config: Planner, reflections and limits.
-        method: Method and kitchen.
-        team: The chefs; None for scripted ones.
-        episodes: B, in parallel.
-        trial_folder: Folder of the trial's written manual.
-        watch: Observer.
-
-    Returns:
-        Metrics of `KitchenPlay` and `planning_metrics`.
+    `method` is a method and its kitchen; without a `team` chefs are scripted.
     """
     row, layout = split_method(method)
     loop = make_planning_loop(config, layout, planner_seed(team, EVALUATION_SEED), trial_folder)

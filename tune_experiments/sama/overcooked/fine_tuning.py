@@ -26,9 +26,9 @@ from rl_models.training.algorithm import Algorithm, Tensors
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests, TrialPlan, make_team_algorithm
 from tune_experiments.sama.overcooked import trials
-from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.config import SCRIPTED, SamaConfig, split_method
 from tune_experiments.sama.overcooked.evaluation import planned_episodes, play_under
-from tune_experiments.sama.overcooked.training_data import prepare_training_data
+from tune_experiments.sama.overcooked.trials import prepare_training_data
 from tune_experiments.sama.planning import make_planner, make_planning_loop
 from tune_experiments.sama.play import learned_executor
 
@@ -38,14 +38,10 @@ _MET, _PAIRS, _STEPS = "met", "pairs", "steps"
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments of `Experiment.plan`.
-
-    Raises:
-        UserError: An unknown method.
-    """
+    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments of `Experiment.plan`."""
     first = trials.plan(config, method, seed, trial_folder)
-    row, _ = trials.split_method(method)
-    if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, trials.SCRIPTED):
+    row, _ = split_method(method)
+    if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, SCRIPTED):
         return first
     config = trials.configure_method(config, row)
     again = dataclasses.replace(
@@ -60,7 +56,7 @@ def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None =
 
 
 def _evaluate(config: SamaConfig, method: str, trial_folder: Path | None, policy: TeamPolicy) -> Tests:
-    layout = trials.split_method(method)[1]
+    layout = split_method(method)[1]
     return {layout: planned_episodes(config, method, policy, config.test_episodes, trial_folder)}
 
 
@@ -79,12 +75,9 @@ def fine_tuning_settings(config: SamaConfig) -> SamaConfig:
 def met_pairs(
     config: SamaConfig, method: str, team: TeamPolicy, seed: int, trial_folder: Path | None = None
 ) -> tuple[list[Pair], int]:
-    """Visited states with the commands in them, and the env steps of these episodes, undone ones included.
-
-    Equal seeds give equal episodes.
-    """
+    """Visited states with the commands in them, and the env steps of these episodes; equal seeds give equal ones."""
     met = SubgoalData()
-    loop = make_planning_loop(config, trials.split_method(method)[1], seed, trial_folder, met)
+    loop = make_planning_loop(config, split_method(method)[1], seed, trial_folder, met)
     chefs = learned_executor(team)  # sampled, because equal episodes visit the same states
     played = play_under(loop, config, method, chefs, config.fine_tuning.episodes, seed=seed)
     steps = config.fine_tuning.episodes * config.max_episode_steps + int(played["wasted_steps"].sum())
@@ -101,7 +94,7 @@ class FineTuning:
 
     def __init__(self, config: SamaConfig, method: str, seed: int, trial_folder: Path | None, plan: TrialPlan) -> None:
         self._config, self._method, self._seed, self._plan = config, method, seed, plan
-        self._layout, self._trial_folder = trials.split_method(method)[1], trial_folder
+        self._layout, self._trial_folder = split_method(method)[1], trial_folder
         self._met: list[Pair] = []
         self._played = 0
         self._algorithm: Algorithm | None = None
@@ -111,7 +104,10 @@ class FineTuning:
         if _MET in tensors:
             self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET][_STEPS])
         else:
-            self._met, self._played = self._meet(tensors["weights"])
+            team = self._plan.new_policy().eval()
+            team.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
+            seed = MEETING_SEED + self._plan.seed
+            self._met, self._played = met_pairs(self._config, self._method, team, seed, self._trial_folder)
         config, layout = self._config, self._layout
         # Recorded answers of a model are reused.
         planner = make_planner(config, layout, self._seed, self._trial_folder)
@@ -149,11 +145,6 @@ class FineTuning:
     def _inner(self) -> Algorithm:
         assert self._algorithm is not None, "restore comes first"
         return self._algorithm
-
-    def _meet(self, weights: dict[str, Any]) -> tuple[list[Pair], int]:
-        team = self._plan.new_policy().eval()
-        team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
-        return met_pairs(self._config, self._method, team, MEETING_SEED + self._plan.seed, self._trial_folder)
 
 
 def pack_pairs(pairs: Sequence[Pair]) -> Array:

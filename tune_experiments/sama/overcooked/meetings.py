@@ -27,8 +27,9 @@ from tune_experiments.overcooked.config import OvercookedConfig
 from tune_experiments.overcooked.crossplay import SELF_PLAY_OF, Kitchens, MixedTeam, play_pair
 from tune_experiments.overcooked.evaluation import play_team
 from tune_experiments.play.loading import LoadedPolicy
+from tune_experiments.sama.overcooked.config import BLIND, SELF_PLAY, split_method
 from tune_experiments.sama.overcooked.evaluation import EVALUATION_SEED
-from tune_experiments.sama.overcooked.trials import BLIND, SELF_PLAY, UNPLANNED, split_method
+from tune_experiments.sama.overcooked.trials import UNPLANNED
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.planning import make_planning_loop
 from tune_experiments.sama.play import planner_seed
@@ -43,13 +44,9 @@ KITCHENS: Kitchens = {
 
 @dataclass
 class Commander:
-    """A planner and the chefs that it commands.
+    """A planner that does not reflect, and the numbers of the `chefs` that it commands.
 
-    Attributes:
-        loop: plans; it does not reflect.
-        chefs: numbers of the chefs that it commands.
-        round_steps: env steps after which a round is over.
-        in_round: [B] int, env steps of the present rounds.
+    A round is over after `round_steps` env steps; `in_round` [B] int are those of the present rounds.
     """
 
     loop: PlanningLoop

@@ -16,8 +16,7 @@ from rl_envs.overcooked.words import FULL, NOTHING, STAY, THINGS
 from rl_envs.overcooked.world import SOUP_REWARD
 from rl_models.planners.rounds import NextRound
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.overcooked.scene import DISH_STORE, MIDDLE_COUNTER, ONION_STORE
-from tune_experiments.sama.overcooked.subgoals import Subgoal
+from tune_experiments.sama.overcooked.subgoals import DISH_STORE, MIDDLE_COUNTER, ONION_STORE, Subgoal
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen
 from tune_experiments.sama.play import PlayAdapter
 
@@ -71,7 +70,6 @@ class ScriptedExecutor:
     """
 
     def __init__(self, layout: str) -> None:
-        """Set up the sub-goals of a named kitchen."""
         self._kinds = tuple(get_domain(layout).kinds.values())
         self._ways: ShortestPaths | None = None
 

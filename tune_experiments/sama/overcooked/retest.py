@@ -11,22 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tune_experiments.core.config_json import config_to_json, first_differences
 from tune_experiments.core.errors import UserError
-from tune_experiments.core.files import check_for_other_files, read_json, write_atomically, write_json
+from tune_experiments.core.files import check_for_other_files, read_json, write_json
 from tune_experiments.experiment.base_experiment import BaseExperiment
 from tune_experiments.experiment.finding import find_stored, trial_folders
-from tune_experiments.experiment.plan import Episodes, Tested
 from tune_experiments.play.loading import LoadedPolicy, load_policy
 from tune_experiments.results.rows import RESULTS_FILE, Result, replace_rows
 from tune_experiments.results.tables import TABLE_FILE
 from tune_experiments.run.final_evaluation import evaluate_all, make_results, read_test_results
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
-from tune_experiments.sama.overcooked.config import RULES, SamaConfig
-from tune_experiments.sama.overcooked.trials import split_method
-from tune_experiments.sama.planning_metrics import TRANSCRIPT
+from tune_experiments.sama.overcooked.config import SamaConfig, split_method
+from tune_experiments.sama.planned_experiment import TRANSCRIPT, write_transcript
+from tune_experiments.sama.planner_config import RULES
 
 TRANSCRIPTS, KIND = "transcripts", "retest.json"
 _OTHERWISE_ALIKE = ("methods", "tasks", "workers", "record", "replay", "model")
@@ -35,15 +32,9 @@ _OWN = {RESULTS_FILE, TABLE_FILE, TRANSCRIPTS, KIND}
 
 
 def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()) -> Iterator[LoadedPolicy]:
-    """Teams of the finished trials of a run, in the order of its table.
+    """Teams of the finished trials of a run of sama_overcooked or sama_ablations, in the order of its table.
 
-    Args:
-        run: Run folder of sama_overcooked or sama_ablations; other trials may still train.
-        methods: Methods to load; all by default.
-        tasks: Kitchens to load; all by default.
-
-    Raises:
-        UserError: No such run folder, or no such team in it.
+    Without `methods` or `tasks` all are loaded. A UserError if there is no such run, or no such team in it.
     """
     experiment, config = find_stored(*read_config(run), (), run / CONFIG_FILE)
     if not isinstance(config, SamaConfig):
@@ -61,23 +52,19 @@ def load_teams(run: Path, methods: Sequence[str] = (), tasks: Sequence[str] = ()
 
 
 def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mapping[str, Any], out: Path) -> list[Result]:
-    """Test a team and write its rows and transcripts; rows of an earlier test of the same kind are replaced.
+    """Test a team with changed fields of its configuration, and write its rows and transcripts into `out`.
 
-    Args:
-        experiment: Experiment whose tests are made.
-        team: Team to test.
-        changes: Fields of the team's configuration with other values in this test.
-        out: Folder of the results.
-
-    Raises:
-        UserError: A planner that cannot answer, or a folder with tests of another kind.
+    Rows of an earlier test of the same kind are replaced. A UserError if the planner cannot answer, or if `out` holds
+    tests of another kind.
     """
     config = dataclasses.replace(team.config, **changes)
     experiment.check(config)
     _claim(out, experiment, config)
     evaluate = functools.partial(experiment.evaluate_trial, config, team.method, trial_folder=team.trial_folder)
     found = dict(evaluate_all({"": evaluate}, team.method, team.policy))
-    _write_transcripts(out / TRANSCRIPTS / f"{team.method}-seed{team.seed}", found)
+    for tested, episodes in found.items():
+        if text := str(episodes.get(TRANSCRIPT, "")):
+            write_transcript(out, team.method, team.seed, tested.name, text)
     rows = [
         row
         for tested, episodes in found.items()
@@ -88,11 +75,7 @@ def tested_again(experiment: BaseExperiment, team: LoadedPolicy, changes: Mappin
 
 
 def check_out(out: Path) -> None:
-    """Check that a folder holds only tests of teams.
-
-    Raises:
-        UserError: There are others.
-    """
+    """Check that a folder holds only tests of teams, else raise UserError."""
     check_for_other_files(out, _OWN)
     if (out / RESULTS_FILE).exists() and not (out / KIND).exists():
         raise UserError(f"{out} has results without {KIND}, the description of their tests; use a new --out folder")
@@ -114,11 +97,3 @@ def _claim(out: Path, experiment: BaseExperiment, config: SamaConfig) -> None:
             f"{out} holds tests of another kind ({'; '.join(changed)}); "
             "repeat the old flags to continue them or use another --out folder"
         )
-
-
-def _write_transcripts(folder: Path, found: Mapping[Tested, Episodes]) -> None:
-    for tested, episodes in found.items():
-        text = str(episodes.get(TRANSCRIPT, np.array("")))
-        if text:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / f"{tested.name.replace(',', '')}.md", text)

@@ -6,13 +6,28 @@ The caption names the planner, the count of soups, and the number of rewards tha
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from rl_envs.core.metrics import COUNT, PROPORTION
+from tune_experiments.core.drawing import Drawn, attempt
+from tune_experiments.overcooked.overcooked_experiment import PUBLISHED
+from tune_experiments.results.plots.figures import (
+    FAINT,
+    INK,
+    LineStyle,
+    default_styles,
+    explain_below,
+    new_panels,
+    save,
+)
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, make_table
+from tune_experiments.results.trial_log import find_logs, read_metrics
+from tune_experiments.sama.overcooked.config import split_method
 from tune_experiments.sama.overcooked.world import FALLEN_BACK
-from tune_experiments.sama.planning_metrics import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
+from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
 
 STEPS_NEEDED = "env_steps_to_80_percent"
 RULES_SCRIPTED, SAMPLED_SOUPS = "rules_scripted", "sampled_soups"
@@ -53,9 +68,8 @@ def training_results(method: str, rows: Sequence[Mapping[str, float]]) -> dict[s
 
     Sub-goals are the largest mean of a row of the log; queries are the mean over rows.
     """
-    from tune_experiments.sama.overcooked.trials import split_method
-
-    found = _steps_needed(rows) | _stood_in(rows)
+    steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
+    found = ({STEPS_NEEDED: steps} if best > 0 else {}) | _stood_in(rows)
     return {split_method(method)[1]: found} if found else {}
 
 
@@ -69,11 +83,6 @@ def steps_to_nearly_best(rows: Sequence[Mapping[str, float]]) -> tuple[float, fl
         return None
     best = max(soups for _, soups in curve)
     return (min(steps for steps, soups in curve if soups >= NEARLY * best) if best > 0 else curve[-1][0]), best
-
-
-def _steps_needed(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    steps, best = steps_to_nearly_best(rows) or (0.0, 0.0)
-    return {STEPS_NEEDED: steps} if best > 0 else {}
 
 
 def _stood_in(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -92,8 +101,6 @@ def tables(results: Sequence[Result], caption: str) -> list[PaperTable]:
 
 
 def _table(results: Sequence[Result], kitchen: str, caption: str) -> PaperTable:
-    from tune_experiments.overcooked.tables import PUBLISHED
-
     title = f"{caption}: {kitchen}"
     mine = [line for line in results if line.world == kitchen]
     lines = [dataclasses.replace(line, table=title, method=_label(line), condition="") for line in mine]
@@ -123,8 +130,58 @@ def _fallen_back(lines: Sequence[Result]) -> str:
 
 def _label(line: Result) -> str:
     """The method, with the condition or stage of its test."""
-    from tune_experiments.run.final_evaluation import condition_and_stage
-
     row = line.method.removesuffix(f"-{line.world}")
-    _, stage = condition_and_stage(line.condition)
+    _, stage = line.condition_and_stage
     return f"{row} {line.condition}" if stage else ", ".join(filter(None, (row, line.condition)))
+
+
+_REMARK = (
+    "one point per seed: the most soups that validation serves, and the env steps until it first serves "
+    f"{NEARLY:.0%} of them; hollow: it serves none within the budget"
+)
+
+
+def draw_sample_efficiency(out: Path, trials: Mapping[str, Mapping[int, Path]]) -> Iterator[Drawn]:
+    """The figure `plots/sample_efficiency.png`; none before the first validation with soups."""
+
+    def draw() -> Iterator[Path]:
+        kitchens: dict[str, dict[str, Sequence[tuple[float, float]]]] = {}
+        for method, logs in find_logs(trials).items():
+            row, kitchen = split_method(method)
+            if points := [point for log in logs if (point := steps_to_nearly_best(read_metrics(log)))]:
+                kitchens.setdefault(kitchen, {})[row] = points
+        if kitchens:
+            yield _draw(kitchens, out / "plots/sample_efficiency.png")
+
+    yield from attempt("sample efficiency", draw)
+
+
+def _draw(kitchens: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], path: Path) -> Path:
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import EngFormatter
+
+    styles = default_styles(list(dict.fromkeys(row for rows in kitchens.values() for row in rows)))
+    figure, panels = new_panels(len(kitchens), 3.6, 2.5)
+    figure.set_figheight(figure.get_figheight() + 0.6)  # of the legend and the remark
+    for panel, (kitchen, rows) in zip(panels, kitchens.items(), strict=True):
+        for row, points in rows.items():
+            for env_steps, soups in points:
+                panel.plot(env_steps, soups, linestyle="", **_marker(styles[row], soups > 0))
+        panel.set_title(kitchen, loc="left", fontsize=10, color=INK)
+        panel.margins(0.08)
+        panel.set_xlim(left=0)
+        panel.set_ylim(bottom=-0.4)
+        panel.xaxis.set_major_formatter(EngFormatter(sep=""))
+        panel.set_xlabel(f"env steps until {NEARLY:.0%}", fontsize=9)
+        panel.set_ylabel("most soups", fontsize=9)
+        panel.tick_params(labelsize=8)
+        panel.grid(color=FAINT, linewidth=0.6)
+        panel.spines[["top", "right"]].set_visible(False)
+    handles = [Line2D([], [], linestyle="", label=row, **_marker(style, True)) for row, style in styles.items()]
+    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, fontsize=9)
+    explain_below(figure, _REMARK)
+    return save(figure, path)
+
+
+def _marker(style: LineStyle, serves: bool) -> dict[str, Any]:
+    return dataclasses.replace(style, is_filled=serves).points() | {"markersize": 7.0, "alpha": 0.8}

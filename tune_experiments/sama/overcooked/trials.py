@@ -1,6 +1,7 @@
 """Plan of a trial: one method in one kitchen, `sama-cramped_room`.
 
-The trial's own process queries the planner at its start; environments for display have pairs of the offline planner.
+The trial's own process queries the planner at its start for states, their sub-goals and tests of completion (SAMA,
+sections 3.1 to 3.3); environments for display have pairs of the offline planner.
 """
 
 from __future__ import annotations
@@ -9,14 +10,24 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.observation import SYMBOLS
+from rl_envs.overcooked.text import read_states
+from rl_models.chat.client import ChatClient
 from rl_models.networks.sama import SamaSizes
-from rl_models.planners.rewards import DesignedReward
+from rl_models.planners.calling import Caller
+from rl_models.planners.offline import MODEL, OfflineBackend
+from rl_models.planners.planner import Planner
+from rl_models.planners.plans import Failure, Memory
+from rl_models.planners.preparation import deduplicate_subgoals, generate_states
+from rl_models.planners.rewards import DesignedReward, RewardDesigner, RewardSource, Transitions, builtin_rewards
 from rl_models.planners.rounds import PlanningLoop
 from rl_models.planners.subgoal_data import Pair
 from rl_models.policy import TeamPolicy
@@ -31,37 +42,96 @@ from tune_experiments.experiment.supervised_stage import NoTraining
 from tune_experiments.overcooked import trials as overcooked
 from tune_experiments.overcooked.config import OvercookedConfig, world_arguments
 from tune_experiments.overcooked.evaluation import EVALUATION_SEED, play_team
-from tune_experiments.sama.overcooked.config import SamaConfig
+from tune_experiments.sama.overcooked.config import (
+    BLIND,
+    CODE,
+    MAPPO,
+    SCRIPTED,
+    SELF_PLAY,
+    SamaConfig,
+    method_names,
+    split_method,
+)
 from tune_experiments.sama.overcooked.domain import command_texts, get_domain, manual_sentences
 from tune_experiments.sama.overcooked.play import KitchenPlay
-from tune_experiments.sama.overcooked.training_data import offline_planner, prepare_training_data
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
-from tune_experiments.sama.planning import make_planner, read_manual
+from tune_experiments.sama.planning import game_code, make_planner, read_manual
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_executor
 
-SAMA, SELF_PLAY, MAPPO, BLIND, CODE, SCRIPTED = "sama", "selfplay", "mappo", "blind", "code", "scripted"
+_TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
+"""Size of the random play on which a model's rewards are tried: worlds, and env steps in each."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """States with the chefs' commands (`pairs`), and tests of all sub-goals (`rewards`)."""
+
+    pairs: tuple[Pair, ...]
+    rewards: tuple[DesignedReward, ...]
+
+
+def prepare_training_data(planner: Planner, layout: str, states: int, source: RewardSource, seed: int) -> TrainingData:
+    """States of one kitchen, their sub-goals by the planner, and rewards from `source`."""
+    domain = get_domain(layout)
+    kitchen = CommandedKitchen(layout=layout)
+    kitchen.reset(seed)
+    found = generate_states(planner.caller, domain, planner.manual, [kitchen.describe_state(0)], states, seed)
+    pairs = _pairs(planner, found)
+    designed = [] if source == "builtin" else _designed(planner, layout, seed, pairs)
+    return TrainingData(tuple(pairs), tuple(builtin_rewards(domain, designed)))
+
+
+def _pairs(planner: Planner, states: Sequence[str]) -> list[Pair]:
+    """The best plan of every state, and for every other state also the next best."""
+    first = planner.plan(states)
+    failed = first[::2]
+    memories = [Memory() for _ in failed]
+    for plan, memory in zip(failed, memories, strict=True):
+        memory.failures.append(Failure(plan, "decomposition"))
+    second = planner.plan([plan.state for plan in failed], memories=memories)
+    return [(plan.state, plan.commands) for plan in (*first, *second)]
+
+
+def _designed(planner: Planner, layout: str, seed: int, pairs: Sequence[Pair]) -> list[DesignedReward]:
+    """Model-written tests of the planned sub-goals, without duplicates."""
+    domain, play = get_domain(layout), random_play(layout, seed)
+    designer = RewardDesigner(planner.caller, domain, domain.tests, play, planner.manual, game_code(domain.source))
+    planned = deduplicate_subgoals(planner.caller, planner.domain, [text for _, commands in pairs for text in commands])
+    return designer.design(planned)
+
+
+def random_play(layout: str, seed: int) -> Transitions:
+    """Random transitions from diverse states."""
+    world = CommandedKitchen(_TRIAL_WORLDS, layout=layout, actions="any")
+    world.reset(seed)
+    world.restore(read_states(world.kitchen, get_domain(layout).diverse_states(_TRIAL_WORLDS, seed)))
+    numbers, before, after, texts = np.random.default_rng(seed), [], [], []
+    for _ in range(_TRIAL_STEPS):
+        words = [world.describe_state(index) for index in range(_TRIAL_WORLDS)]
+        before.append({name: value.copy() for name, value in world.state.items()})
+        world.step(numbers.integers(world.kitchen.size, size=(_TRIAL_WORLDS, 2)))
+        after.append({name: value.copy() for name, value in world.state.items()})
+        texts += [(old, world.describe_state(index)) for index, old in enumerate(words)]
+    previous, current = (
+        {name: np.concatenate([moment[name] for moment in moments]) for name in moments[0]}
+        for moments in (before, after)
+    )
+    return Transitions(previous, current, tuple(texts))
+
+
+def offline_planner(layout: str) -> Planner:
+    """The offline planner."""
+    domain = get_domain(layout)
+    return Planner(Caller(ChatClient(OfflineBackend(), 1), MODEL), domain)
+
+
 VALIDATION_SEED = 500
 """Seed of validation states and actions; training and tests have other seeds."""
 _VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
-def method_names(config: SamaConfig) -> list[str]:
-    """Every method in every kitchen."""
-    return [f"{row}-{layout}" for layout in config.tasks for row in config.methods]
-
-
-def split_method(method: str) -> tuple[str, str]:
-    """Name and kitchen of a method."""
-    row, _, layout = method.partition("-")
-    return row, layout
-
-
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
-    """Plan of a trial; `trial_folder` as for `Experiment.plan`.
-
-    Raises:
-        UserError: An unknown method.
-    """
+    """Plan of a trial; arguments of `Experiment.plan`. A UserError for an unknown method."""
     if method not in method_names(config):
         raise UserError(f"a method must be one of {', '.join(method_names(config))}, not {method!r}")
     row, layout = split_method(method)
@@ -129,7 +199,6 @@ def validate(config: SamaConfig, layout: str, sees_commands: bool, policy: TeamP
 
 
 def _prepared_algorithm(config: SamaConfig, layout: str, trial_folder: Path | None, trial: TrialPlan) -> Algorithm:
-    """Algorithm with states, sub-goals and rewards of the planner."""
     planner = make_planner(config, layout, trial.seed, trial_folder)
     data = prepare_training_data(planner, layout, config.states, config.reward_source, trial.seed)
     return make_team_algorithm(with_training_data(trial, planner.manual, data.pairs, data.rewards))
@@ -186,7 +255,6 @@ def _unplanned(config: SamaConfig, row: str, layout: str, seed: int) -> TrialPla
 
 
 def _scripted(config: SamaConfig, layout: str, seed: int) -> TrialPlan:
-    """Plan without training; its policy is not used."""
     return dataclasses.replace(
         overcooked.make_plan(_as_overcooked(config, layout, learner=config.learner), overcooked.MethodParts(), seed),
         make_world=functools.partial(make_rounds, config, layout),
@@ -203,7 +271,6 @@ def _weight_selection(config: SamaConfig) -> dict[str, Any]:
 
 
 def _as_overcooked(config: SamaConfig, layout: str, **changes: Any) -> OvercookedConfig:
-    """The common settings of both kinds of methods."""
     shared: dict[str, Any] = {**config.plan_arguments(), "test_episodes": config.test_episodes}
     return OvercookedConfig(task=layout, max_episode_steps=config.max_episode_steps, **shared | changes)
 

@@ -88,12 +88,9 @@ class CommandedKitchen(SymbolKitchen):
     def command(
         self, worlds: Sequence[int], commands: Sequence[Sequence[str]], chefs: Sequence[int] = range(NUM_CHEFS)
     ) -> None:
-        """Give the chefs of K worlds new sub-goals; their relocations end.
+        """Give the chefs of K worlds new sub-goals, two texts for each world; their relocations end.
 
-        Args:
-            worlds: K worlds.
-            commands: Two texts for each world.
-            chefs: Chefs that are commanded; the others keep their sub-goals.
+        Only `chefs` are commanded; the others keep their sub-goals.
         """
         rows = np.asarray(worlds, int)
         for chef in chefs:
