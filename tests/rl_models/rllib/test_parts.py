@@ -59,6 +59,11 @@ def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_
         assert torch.equal(value, before["weights"][name]), name
 
 
+def test_more_updates_may_wait_at_a_learner_than_a_step_of_training_asks_for():
+    """At its limit a learner loses its shard of an update that the others make; RLlib's own is 3."""
+    assert config_of(plan(Impala, runners=2, learners=2)).max_requests_in_flight_per_learner > 10_000
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_runner_returns_one_fragment_of_its_own_worlds(kind):

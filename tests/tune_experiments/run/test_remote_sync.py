@@ -37,7 +37,7 @@ from tune_experiments.core.storage_uri import join_path
 from tune_experiments.launch import launch
 from tune_experiments.matrix_game import EXPERIMENT
 from tune_experiments.results.trial_log import read_metrics
-from tune_experiments.run import remote_claim, remote_sync
+from tune_experiments.run import remote_claim, remote_sync, tuning
 from tune_experiments.run.remote_sync import RemoteSync, open_run, synced_folder
 from tune_experiments.run.run_folder import ANNOUNCED, read_sessions
 
@@ -46,6 +46,25 @@ def test_a_trial_lies_below_its_run_and_the_query_of_a_uri_stays_at_its_end():
     assert join_path("s3://bucket/run?region=eu-west-1", TRIAL) == f"s3://bucket/run/{TRIAL}?region=eu-west-1"
     assert join_path("gs://anonymous@bucket/run/", TRIAL) == f"gs://anonymous@bucket/run/{TRIAL}"
     assert join_path("/shared/what?", TRIAL) == f"/shared/what?/{TRIAL}"
+
+
+def test_each_trial_of_a_run_whose_uri_has_a_query_has_a_folder_of_its_own(tmp_path, monkeypatch):
+    trained = []
+
+    class Tuner:
+        def __init__(self, trainable, param_space, **named):
+            trained.extend(request["uri"] for request in param_space["request"]["grid_search"])
+
+        def fit(self):
+            return []
+
+    monkeypatch.setattr("ray.tune.Tuner", Tuner)
+    monkeypatch.setattr(tuning, "train_request", lambda request, *_: trained.append(request["uri"]))
+    budgets, uri = {"sync-seed0": 1, "sync-seed1": 1}, "s3://bucket/run?region=eu-west-1"
+    requests = [{"name": name, "folder": str(tmp_path)} for name in budgets]
+    tuning.run_local_trials(requests, budgets, columns={}, uri=uri)
+    tuning.run_trials(requests, budgets, concurrent=1, out=tmp_path, columns={}, uri=uri)
+    assert trained == 2 * [f"s3://bucket/run/trials/{name}?region=eu-west-1" for name in budgets]
 
 
 def test_a_run_goes_on_with_the_newest_whole_checkpoint_and_those_that_it_needs(tmp_path):
