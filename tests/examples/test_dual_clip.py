@@ -10,6 +10,7 @@ from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.errors import InputError
 from rl_models.schedule import Schedule
+from tests.tune_experiments.run.in_process import no_pictures
 from tune_experiments import load_policy
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
@@ -58,8 +59,10 @@ def test_a_run_folder_that_names_it_imports_it_only_for_who_names_its_module(tmp
 @pytest.mark.long
 def test_it_trains_and_is_opened_by_who_names_its_module(tmp_path):
     """The corridor of these examples trains with losses of its own in Ray's workers."""
-    arguments = ["--preset", "smoke", "--methods", "marginal", "--learner.algorithm", NAME, "--out", str(tmp_path)]
-    assert main(EXPERIMENT, [*arguments, "--local"]) == 0
+    flags = "--preset smoke --methods marginal --local --budget-env-steps 160"
+    flags += " --valid-starts-per-room 1 --test-starts-per-room 1"
+    with no_pictures():
+        assert main(EXPERIMENT, [*flags.split(), "--learner.algorithm", NAME, "--out", str(tmp_path)]) == 0
     with pytest.raises(UserError, match=r"--allow examples\.dual_clip"):
         load_policy(tmp_path)
     assert load_policy(tmp_path, allow=["examples.dual_clip"]).method == "marginal"

@@ -17,6 +17,7 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.networks.network_config import VectorConfig
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Schedule
+from rl_models.teams.constant_team import constant_team
 from rl_models.teams.vector_team import vector_team
 from rl_models.training.evaluation import Evaluation
 from tests.tune_experiments.run.stages import make_local
@@ -118,6 +119,14 @@ def cole_of(seed, updates):
     return Cole(SETTINGS, trial(seed, updates), make_worlds, payoff, make_local)
 
 
+def stubborn_team(choice):
+    """A team that keeps to one convention."""
+    team = constant_team(1, 2, CONVENTIONS)
+    with torch.no_grad():
+        team.policy_head.policy.bias[choice] = 50.0
+    return team
+
+
 @functools.cache
 def teams_of_self_play():
     """Teams of four seeds, and the payoffs of all pairs [4, 4]."""
@@ -130,7 +139,7 @@ def test_the_last_learner_plays_with_every_member_of_its_population_as_well_as_a
     (members, learner), payoffs = (cole.generations[-1].members, cole.policy()), cole.generations[-1].payoffs
     assert len(members) == 3 and [found.accepted for found in cole.generations] == [True] * 4
     assert min([*payoffs[-1], *(line[-1] for line in payoffs)]) > 0.9
-    strangers = [payoff(learner, team) for team in teams_of_self_play()[0]]
+    strangers = [payoff(learner, stubborn_team(choice)) for choice in range(CONVENTIONS)]
     assert min(strangers) < 0.1 < 0.9 < max(strangers)  # a population grown from one learner has one convention
 
 

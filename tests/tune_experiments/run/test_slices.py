@@ -162,6 +162,9 @@ sys.exit(main(EXPERIMENT))
 def test_a_run_without_ray_needs_none_installed(tmp_path):
     """From the command to the table, with runners and a learner that it does without."""
     flags = "--preset smoke --local --env two_step_game-v0 --methods ippo --workers.runners 2 --workers.learners 1"
+    flags += " --workers.fragment-length 4 --valid-episodes 2 --test-episodes 2"
+    for field in ("budget", "validate-every", "checkpoint-every"):
+        flags += f" --{field}-env-steps 64"
     words = [sys.executable, "-c", NO_RAY, *flags.split(), "--out", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr

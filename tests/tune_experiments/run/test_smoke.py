@@ -4,7 +4,6 @@ Trials run in this process; in `make slow` they have processes of their own, too
 test_front_door.py, with our own algorithm, and that of test_continue.py, with RLlib's.
 """
 
-import contextlib
 import dataclasses
 import io
 import json
@@ -19,6 +18,7 @@ from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
 from tests.tune_experiments.run.scripts import NAMES
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
+from tune_experiments.core.config_path import flags_between, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment, trial_name
 from tune_experiments.launch.experiment import main
@@ -57,9 +57,32 @@ SLOW = (
     "train",
 )
 """Scripts whose worlds and way of training another smoke has, and whose own parts have fast tests."""
+FEWER = {
+    "furnmove_sync": {
+        "max_episode_steps": 20,
+        "budget_env_steps": 320,
+        "validate_every_env_steps": 160,
+        "checkpoint_every_env_steps": 160,
+        "valid_starts_per_room": 1,
+        "test_starts_per_room": 1,
+    },
+    "verco_salad": {
+        "max_episode_steps": 12,
+        "budget_env_steps": 64,
+        "validate_every_env_steps": 64,
+        "checkpoint_every_env_steps": 64,
+        "valid_episodes": 2,
+        "test_episodes": 2,
+    },
+}
+"""Script -> what is smaller here than in its preset, which `make slow` runs as it is."""
 BY_SCRIPT = ("sama_minirts",)
 """Scripts that train nothing in their smoke: scripts play the teams, so there are no curves and no actions."""
 SCRIPTS = [pytest.param(name, marks=pytest.mark.slow) if name in (*VARIANTS, *SLOW) else name for name in NAMES]
+
+
+def config_of(experiment):
+    return with_overrides(experiment.presets["smoke"], FEWER.get(experiment.name, {}))
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +93,11 @@ def runs(ray_session, tmp_path_factory):
     def run(name):
         if name not in done:
             out = tmp_path_factory.mktemp(name) / "run"
+            experiment = find_experiment(name)
             arguments = ["--preset", "smoke", "--out", str(out), "--seeds", "0"]
+            arguments += flags_between(experiment.presets["smoke"], config_of(experiment))
             with trials_in_process():
-                assert main(find_experiment(name), arguments) == 0
+                assert main(experiment, arguments) == 0
             done[name] = out
         return done[name]
 
@@ -90,7 +115,8 @@ def test_a_script_that_runs_in_make_slow_has_no_code_of_its_own(name, other):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
     out, experiment = runs(name), find_experiment(name)
-    methods = experiment.methods(experiment.presets["smoke"])
+    config = config_of(experiment)
+    methods = experiment.methods(config)
     curves = () if name in BY_SCRIPT else ("plots/curves.png",)
     for file in ("config.json", "manifest.json", "results.jsonl", "table.md", *curves):
         assert (out / file).stat().st_size > 0, file
@@ -102,7 +128,7 @@ def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
         rows = read_metrics(trial / "metrics.jsonl")
         moments = [row["env_steps"] for row in rows]
         assert moments == sorted(set(moments))
-        assert moments[-1] >= experiment.presets["smoke"].budget_env_steps
+        assert moments[-1] >= config.budget_env_steps
         assert name in BY_SCRIPT or any(key.startswith("valid/") for key in rows[-1])
         assert list(trial.glob("events.out.tfevents.*"))
 
@@ -191,7 +217,7 @@ KINDS = (
 
 
 SMALL = ["--preset", "smoke", "--local", "--methods", "marginal", "--budget-env-steps", "160"]
-SMALL += ["--valid-starts-per-room", "1", "--test-starts-per-room", "1"]
+SMALL += ["--valid-starts-per-room", "1", "--test-starts-per-room", "1", "--max-episode-steps", "12"]
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +237,7 @@ def test_a_pickle_in_the_place_of_any_file_of_a_run_is_never_opened(small_run, k
         assert files, f"a run has no {kind} any more"
         for path in files:
             path.write_bytes(bomb_like(path, mark))
-    with contextlib.nullcontext() if kinds == FOR_FIGURES else no_pictures():
+    with trials_in_process() if kinds == FOR_FIGURES else no_pictures():
         for command in ("evaluate", "doctor", "table", "compare"):
             assert after_training([command, str(out)]) in (0, 2), command
         assert main(find_experiment("furnmove_sync"), [*SMALL, "--out", str(out)]) in (0, 1, 2)

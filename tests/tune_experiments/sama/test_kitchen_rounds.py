@@ -17,10 +17,10 @@ from tune_experiments.sama.overcooked.domain import get_domain
 DOMAIN = get_domain("cramped_room")
 
 
-def cook(caller, goals=None, **arguments):
+def cook(caller, goals=None, steps=400, **arguments):
     """One episode; its numbers and the loop's counts."""
     loop = PlanningLoop(Planner(caller, DOMAIN), goals, **arguments)
-    return play("cramped_room", loop), dataclasses.asdict(loop.counts)
+    return play("cramped_room", loop, steps), dataclasses.asdict(loop.counts)
 
 
 def test_reflection_mends_what_a_weaker_planner_gets_wrong():
@@ -43,12 +43,12 @@ def test_other_goal_generators_serve_soups_too(goals):
 @pytest.mark.long
 def test_a_run_repeats_from_its_record_and_its_transcript_tells_it(tmp_path):
     caller = caller_of("cramped_room", "weaker", 3, tmp_path)
-    found, counts = cook(caller)
+    found, counts = cook(caller, steps=120)
     text = (tmp_path / "planner.md").read_text()
     assert text == caller.transcript.text
     client = ChatClient(Replay(tmp_path / "planner.jsonl"), 1)
     again = Caller(client, "noisy-0.6-0.4-0.3-3", Transcript(), 3)
-    assert cook(again) == (found, counts)
+    assert cook(again, steps=120) == (found, counts)
     assert again.counts == caller.counts
     assert again.transcript.text == text
     for heading in ("# Transcript", "### Call: decomposition", "### Call: allocation", "### Call: fault"):

@@ -83,14 +83,15 @@ def test_a_script_reaches_every_sub_goal_that_can_begin_by_a_shortest_way(layout
 
 
 def test_the_row_is_tested_beside_sama_alone_and_has_its_rules_whoever_plans():
-    noisy = dataclasses.replace(SMOKE, planner="noisy", noise="weaker")
+    short = dataclasses.replace(SMOKE, max_episode_steps=30, test_episodes=1)
+    noisy = dataclasses.replace(short, planner="noisy", noise="weaker")
     found = evaluate(noisy, HERE, plan(SMOKE, HERE, 0).build_policy().eval())
     name = Tested("cramped_room", method=RULES_SCRIPTED)
     assert list(found) == ["cramped_room", name]
-    (alone,) = scripted_episodes(SMOKE, "cramped_room").values()
+    (alone,) = scripted_episodes(short, "cramped_room").values()
     np.testing.assert_array_equal(found[name]["soups"], alone["soups"])
     blind = "blind-cramped_room"
-    config = dataclasses.replace(SMOKE, methods=("blind",))
+    config = dataclasses.replace(short, methods=("blind",))
     assert list(evaluate(config, blind, plan(config, blind, 0).build_policy().eval())) == ["cramped_room"]
 
 
@@ -130,6 +131,7 @@ def test_a_round_that_changes_nothing_is_counted_and_not_reached():
 
 def test_a_team_is_also_tested_with_random_commands_reflections_and_retries():
     config = dataclasses.replace(SMOKE, reflections=0, also_tests=("random_commands", "reflections", "retries"))
+    config = dataclasses.replace(config, max_episode_steps=30, test_episodes=1)
     found = evaluate(config, HERE, plan(config, HERE, 0).build_policy().eval())
     assert [getattr(test, "condition", "") for test in found][1:4] == ["random commands", "reflections", "retries"]
     assert found["cramped_room"]["wasted_steps"].sum() == 0

@@ -16,7 +16,13 @@ from tune_experiments.sama_overcooked import SMOKE
 from tune_experiments.sama_retest import main
 
 CONFIG = dataclasses.replace(
-    SMOKE, methods=("sama", "selfplay"), budget_env_steps=160, validate_every_env_steps=160, test_episodes=1
+    SMOKE,
+    methods=("sama", "selfplay"),
+    max_episode_steps=20,
+    budget_env_steps=160,
+    validate_every_env_steps=160,
+    valid_episodes=1,
+    test_episodes=1,
 )
 
 

@@ -7,6 +7,7 @@ to serve it; a handed-over thing counts half.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Sequence
@@ -25,23 +26,29 @@ _TURNS = 2
 """Env steps from a pot to the hatch in addition to the distance."""
 
 
-def choices(scene: Scene, subgoals: Sequence[Subgoal], goal: str | None = None) -> list[tuple[Subgoal, ...]]:
-    """All compatible combinations of sub-goals, one a chef, the best first, those of a given `goal` before others."""
-    emptied = frozenset(scene.ways.pots)
-    options = [[one for one in subgoals if cost(scene, chef, one, emptied) < FAR] for chef in range(len(scene.at))]
+def choices(scene: Scene, subgoals: Sequence[Subgoal]) -> list[tuple[Subgoal, ...]]:
+    """All compatible combinations of sub-goals, one for each chef, the best first; ties by the order of sub-goals."""
+    price = functools.cache(lambda chef, number, emptied: cost(scene, chef, subgoals[number], emptied))
+    all_pots, numbers = frozenset(scene.ways.pots), range(len(subgoals))
+    options = [[number for number in numbers if price(chef, number, all_pots) < FAR] for chef in range(len(scene.at))]
     found = []
-    for chosen in itertools.product(*options):
-        steps = _steps(scene, chosen)
+    for each in itertools.product(*options):
+        chosen = tuple(subgoals[number] for number in each)
+        emptied = emptied_pots(chosen)
+        steps = [price(chef, number, emptied) for chef, number in enumerate(each)]
         if max(steps) < FAR and _compatible(scene, chosen):
-            rank = sum(one.goal == goal for one in chosen), value_per_step(scene, chosen), -sum(steps)
-            found.append((rank, chosen))
+            found.append(((_per_step(scene, chosen, steps), -sum(steps)), chosen))
     found.sort(key=lambda one: one[0], reverse=True)
     return [chosen for _, chosen in found]
 
 
 def value_per_step(scene: Scene, chosen: Sequence[Subgoal]) -> float:
     """Work of a pair of sub-goals on the next soups, by env step of its round."""
-    return _Work(scene, chosen).worth() / (1 + max(_steps(scene, chosen)))
+    return _per_step(scene, chosen, _steps(scene, chosen))
+
+
+def _per_step(scene: Scene, chosen: Sequence[Subgoal], steps: Sequence[int]) -> float:
+    return _Work(scene, chosen).worth() / (1 + max(steps))
 
 
 def _steps(scene: Scene, chosen: Sequence[Subgoal]) -> list[int]:
@@ -54,7 +61,7 @@ class _Work:
 
     def __init__(self, scene: Scene, chosen: Sequence[Subgoal]) -> None:
         self._scene, self._chosen, self._ways = scene, chosen, scene.ways
-        self._on_middle = _on_middle(scene)
+        self._on_middle = scene.on_middle
         self._onions = Counter(one.target for one in chosen if one.kind == "bring" and one.target in self._ways.pots)
 
     def worth(self) -> float:
@@ -175,7 +182,7 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     ]
     if len(set(exclusive)) < len(exclusive):
         return False
-    on_middle = _on_middle(scene)
+    on_middle = scene.on_middle
     is_cleared, is_handed = (any(_lays(one, kind) for one in chosen) for kind in ("clear", "bring"))
     if is_cleared and is_handed and len(scene.ways.cells[MIDDLE_COUNTER]) - on_middle.total() < 2:
         return False
@@ -188,7 +195,3 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
 
 def _lays(one: Subgoal, kind: str) -> bool:
     return one.kind == kind and one.target in (COUNTER, MIDDLE_COUNTER)
-
-
-def _on_middle(scene: Scene) -> Counter[str]:
-    return Counter(thing for cell, thing in scene.lying.items() if cell in scene.ways.cells[MIDDLE_COUNTER])

@@ -46,7 +46,7 @@ DONE = "your task is done: keep out of the other chef's way"
 """Command of a chef that has reached its sub-goal."""
 FACTS = ("a pot has room", "a pot is full", "a dish is at hand", "a soup is at hand")
 _OBJECTS = ("onion", "pot", "dish", "soup", "hatch", "onion store", "dish store", "counter")
-_SCENES_KEPT = 4096
+_SCENES_KEPT, _CHOICES_KEPT = 4096, 256
 _MAX_ON_COUNTERS = 3
 _HELD = ("nothing", "nothing", "onion", "dish", "soup")
 _LYING = ("onion", "onion", "onion", "dish", "dish", "soup")
@@ -79,6 +79,8 @@ class KitchenDomain(RuleDomain[Subgoal]):
         self._scene = functools.lru_cache(_SCENES_KEPT)(functools.partial(Scene, self._ways))
         self.kinds = {one.text: one for one in make_subgoals(self._ways)}
         self.subgoals = tuple(self.kinds)
+        kinds = tuple(self.kinds.values())
+        self._ranked = functools.lru_cache(_CHOICES_KEPT)(lambda scene: choices(scene, kinds))
         self.tests: dict[str, SubgoalTest] = {
             text: functools.partial(reached, kitchen, one.event) for text, one in self.kinds.items()
         }
@@ -155,7 +157,7 @@ class KitchenDomain(RuleDomain[Subgoal]):
         return describe(kitchen, {name: np.asarray(value)[None] for name, value in state.items()})
 
     def _choices(self, scene: Scene, goal: str | None) -> Sequence[tuple[Subgoal, ...]]:
-        return choices(scene, tuple(self.kinds.values()), goal)
+        return sorted(self._ranked(scene), key=lambda chosen: -sum(one.goal == goal for one in chosen))
 
     def _costs(self, state: str, subgoals: Sequence[str]) -> list[list[int]]:
         kinds = [self.kinds[text] for text in subgoals]

@@ -7,6 +7,7 @@ of SAMA's listing 23 without duplicates.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,6 +139,12 @@ class Scene:
         self.lying = {cell: THINGS[thing] for cell, thing in enumerate(contents) if NOTHING < thing <= SOUP}
         self.at: list[int] = self.state["agent_cells"].tolist()
         self.holds = [THINGS[held] for held in self.state["held"]]
+
+    @cached_property
+    def on_middle(self) -> Counter[str]:
+        """Number of each thing on the middle counter."""
+        middle = self.ways.cells[MIDDLE_COUNTER]
+        return Counter(thing for cell, thing in self.lying.items() if cell in middle)
 
     def check(self) -> None:
         """Check that a state is reachable."""
