@@ -149,11 +149,11 @@ def test_a_job_is_named_followed_and_ends_with_its_code(capsys, monkeypatch, end
     monkeypatch.setattr(Recorded, "ended", ended, raising=False)
     monkeypatch.setattr(submit, "Jobs", Recorded)
     monkeypatch.setenv("MY_KEY", "secret value")
-    words = ["matrix_game", "--preset", "smoke", "--storage", "s3://bucket/runs/", "--env", "MY_KEY"]
+    words = ["matrix_game", "--preset", "smoke", "--storage", "s3://bucket/runs/?region=a", "--env", "MY_KEY"]
     assert submit.main(words) == code
     job, entrypoint, environment = Recorded.submitted
-    out = "s3://bucket/runs/matrix_game_smoke"
-    assert entrypoint == f"python -m cluster.entry matrix_game --preset smoke --out {out}"
+    out = "s3://bucket/runs/matrix_game_smoke?region=a"
+    assert entrypoint == f"python -m cluster.entry matrix_game --preset smoke --out '{out}'"
     assert environment["env_vars"].items() >= {"MY_KEY": "secret value", "PYTHONHASHSEED": "0"}.items()
     printed = capsys.readouterr().out
     assert printed.startswith(f"job {job}\n") and out in printed and "\ntraining\n" in printed
