@@ -5,6 +5,7 @@ There is one implementation of a world, and B = 1 is the scalar game. A subclass
 resets, random numbers, snapshots, restoring, auto-reset and checks of the actions live here.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -398,3 +399,9 @@ def _like(mask: Array, array: Array) -> Array:
 
 def _clock(chance: Chance) -> Arrays:
     return dict(zip(_CLOCK, (chance.key, chance.episode, chance.step), strict=True))
+
+
+def module_story(module: str) -> str:
+    """The second paragraph of a module's docstring in one line, for `World.story`; empty without one."""
+    paragraphs = (sys.modules[module].__doc__ or "").split("\n\n")
+    return " ".join(paragraphs[1].split()) if len(paragraphs) > 1 else ""

@@ -29,8 +29,7 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.frozen_lake_spread.maps import LEGEND, get_lake
 
 NUM_AGENTS = 2

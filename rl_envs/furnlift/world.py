@@ -33,8 +33,7 @@ import numpy as np
 
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, exactly
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.furnlift.actions import ACTION_NAMES, MOVE_AHEAD, NUM_ACTIONS, PICKUP, ROTATE_LEFT, ROTATE_RIGHT
 from rl_envs.furnlift.actions import coordinated_actions as all_coordinated_actions
 from rl_envs.furnlift.expert import MAX_PAIRS, Expert

@@ -33,8 +33,7 @@ from rl_envs.core.chance import Chance
 from rl_envs.core.errors import ArraysError
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, coordinated_actions, coordination_class
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS

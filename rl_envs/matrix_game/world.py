@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.matrix_game.payoff import payoff_tensor
 
 GAMES = ("rock_paper_scissors", "coordination")

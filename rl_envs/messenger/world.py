@@ -38,8 +38,7 @@ import numpy as np
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec, EntitySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.messenger.corpus import Corpus
 from rl_envs.messenger.corpus_file import OWN, build_corpus
 from rl_envs.messenger.endings import ENDINGS, endings

@@ -37,8 +37,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.minirts import kernels
 from rl_envs.minirts.actions import CONTINUE, FORMS, action_spec, action_tables
 from rl_envs.minirts.batch import LEARNED_KEYS, Games, Player, packed, set_map, unpacked

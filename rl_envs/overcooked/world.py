@@ -28,8 +28,7 @@ import numpy as np
 from rl_envs.core.array_library import get_array_library
 from rl_envs.core.metrics import COUNT
 from rl_envs.core.spec import Array, Arrays, ArraySpec, whole
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.overcooked.kitchen import Kitchen
 from rl_envs.overcooked.observation import Lossless, SymbolGrid
 from rl_envs.overcooked.relocation import NO_TARGET, REACHES, Relocation

@@ -31,7 +31,7 @@ import numpy as np
 
 from rl_envs.core.chance import pick
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
+from rl_envs.core.world import module_story
 from rl_envs.rock_paper_scissors.splits import LETTERS, triples
 from rl_envs.rtfm.arena import Arena, RoomTexts
 from rl_envs.rtfm.lexicon import Lexicon

@@ -33,8 +33,7 @@ import numpy as np
 from rl_envs.core.chance import pick
 from rl_envs.core.metrics import COUNT, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 from rl_envs.salad import macro_actions as macro
 from rl_envs.salad import observation, rules
 from rl_envs.salad.grammar import NUM_HANDS, Grammar

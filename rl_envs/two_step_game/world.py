@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.core.story import module_story
-from rl_envs.core.world import World
+from rl_envs.core.world import World, module_story
 
 FIRST, SAFE, RISKY = range(3)
 PAYOFFS = np.array([[[7.0, 7.0], [7.0, 7.0]], [[0.0, 1.0], [1.0, 8.0]]])
