@@ -12,11 +12,17 @@ __all__ = ["ANY", "COUNT", "PROPORTION", "SHARE", "MetricRange"]
 
 @dataclass(frozen=True)
 class MetricRange:
-    """Range of a metric."""
+    """Range of a metric.
 
-    low: float = -math.inf  # smallest value of an episode
-    high: float = math.inf  # largest value
-    is_share: bool = False  # whether it is 0 or 1 in each episode of one agent, so that its mean is a share of episodes
+    Attributes:
+        low: smallest value of an episode.
+        high: largest value.
+        is_share: whether it is 0 or 1 in each episode of one agent, so that its mean is a share of episodes.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    is_share: bool = False
 
 
 ANY = MetricRange()

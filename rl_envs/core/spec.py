@@ -18,9 +18,13 @@ Actions: TypeAlias = Array | Arrays
 
 @dataclass(frozen=True, eq=False)
 class NumbersSpec:
-    """The part of an action that is a vector of numbers; `action_spec` has at most one, under the name `continuous`."""
+    """The part of an action that is a vector of numbers; `action_spec` has at most one, under the name `continuous`.
 
-    low: Array  # [N, D] float32, inclusive bounds of each agent; equal where an agent has no such number
+    Attributes:
+        low, high: [N, D] float32, inclusive bounds of each agent; equal where an agent has no such number.
+    """
+
+    low: Array
     high: Array
 
     def contains(self, numbers: Array) -> bool:
@@ -117,14 +121,22 @@ def checked_picture(picture: Any) -> Array:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """One observation key of one agent."""
+    """One observation key of one agent.
 
-    shape: tuple[int, ...]  # shape of one agent's array; worlds deliver `[B, N, *shape]`
-    dtype: str  # NumPy type name, the smallest that holds the values
-    low: float  # inclusive bounds of every entry
+    Attributes:
+        shape: shape of one agent's array; worlds deliver `[B, N, *shape]`.
+        dtype: NumPy type name, the smallest that holds the values.
+        low, high: inclusive bounds of every entry.
+        meaning: one line for documentation.
+        ids: whether the entries are numbers of kinds of things, from 0 to `high`, and no quantities.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    low: float
     high: float
-    meaning: str  # one line for documentation
-    ids: bool = False  # whether the entries are numbers of kinds of things, from 0 to `high`, and no quantities
+    meaning: str
+    ids: bool = False
 
     def contains(self, array: Array) -> bool:
         """Whether `array` (`[..., *shape]`) has this type, shape and bounds exactly."""
@@ -136,25 +148,37 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class TextSpec:
-    """Composed text: the observation key holds rows of a token table, `[B, N, *rows]` int32."""
+    """Composed text: the observation key holds rows of a token table, `[B, N, *rows]` int32.
 
-    length: int  # L, tokens a row; shorter texts are padded with 0
-    vocabulary: int  # V, token ids are 0 .. V - 1
-    meaning: str  # one line for documentation
-    rows: tuple[int, ...] = ()  # shape of the row numbers that one agent sees at once; () is a single text
+    Attributes:
+        length: L, tokens a row; shorter texts are padded with 0.
+        vocabulary: V, token ids are 0 .. V - 1.
+        meaning: one line for documentation.
+        rows: shape of the row numbers that one agent sees at once; () is a single text.
+    """
+
+    length: int
+    vocabulary: int
+    meaning: str
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class EntitySpec:
-    """Observation keys of the entities that agents can divide among themselves."""
+    """Observation keys of the entities that agents can divide among themselves.
 
-    # numbers of the kinds of E entities [E], or of the last T time steps [T, E], the newest last; numbers that describe
-    # each, [E, F], all 0 where there is none; or names in the cells of a grid, [H, W, P]
+    Attributes:
+        key: numbers of the kinds of E entities [E], or of the last T time steps [T, E], the newest last; numbers that
+            describe each, [E, F], all 0 where there is none; or names in the cells of a grid, [H, W, P].
+        positions: their cells, row * W + column, in the shape of `key`; or rows and columns [E, 2]; "" for a grid.
+        agents: positions of the agents in the same form, [N], [T, N] or [N, 2]: agent i itself, then agents i + 1,
+            i + 2, ... modulo N.
+        size: H and W, by which distances are divided.
+        is_entity: [K] bool, the kinds or names that are entities; None for all but 0.
+    """
+
     key: str
-    positions: str  # their cells, row * W + column, in the shape of `key`; or rows and columns [E, 2]; "" for a grid
-    # positions of the agents in the same form, [N], [T, N] or [N, 2]: agent i itself, then agents i + 1, i + 2, ...
-    # modulo N.
+    positions: str
     agents: str
-    size: tuple[float, float]  # H and W, by which distances are divided
-    # [K] bool, the kinds or names that are entities; None for all but 0
+    size: tuple[float, float]
     is_entity: Array | None = field(default=None, compare=False)

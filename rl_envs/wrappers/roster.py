@@ -16,13 +16,21 @@ from rl_envs.wrappers.single_world import SingleWorld
 
 @dataclass(frozen=True)
 class AgentSteps:
-    """The result of one env step, as dicts by name of the agents that were in the game before it, in order."""
+    """The result of one env step, as dicts by name of the agents that were in the game before it, in order.
 
-    observations: dict[str, Arrays]  # name -> dict of `[...]` arrays
-    rewards: dict[str, float]  # name -> float
-    terminated: dict[str, bool]  # name -> whether the game is over or this agent left it
-    truncated: dict[str, bool]  # name -> whether the time limit stopped the game while this agent was in it
-    infos: dict[str, dict[str, Any]]  # name -> `duration`, and at the end of the episode `metrics`
+    Attributes:
+        observations: name -> dict of `[...]` arrays.
+        rewards: name -> float.
+        terminated: name -> whether the game is over or this agent left it.
+        truncated: name -> whether the time limit stopped the game while this agent was in it.
+        infos: name -> `duration`, and at the end of the episode `metrics`.
+    """
+
+    observations: dict[str, Arrays]
+    rewards: dict[str, float]
+    terminated: dict[str, bool]
+    truncated: dict[str, bool]
+    infos: dict[str, dict[str, Any]]
 
 
 class Roster:

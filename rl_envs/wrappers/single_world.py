@@ -18,14 +18,22 @@ from rl_envs.wrappers.spaces import forget_texts, with_tokens
 
 @dataclass(frozen=True)
 class SingleStep:
-    """The result of one env step."""
+    """The result of one env step.
 
-    observations: Arrays  # dict of `[N, ...]` arrays; a text is its tokens, `[N, L]`
-    reward: Array  # [N] float64
-    terminated: bool  # the game is over, or was stopped (`truncated`)
+    Attributes:
+        observations: dict of `[N, ...]` arrays; a text is its tokens, `[N, L]`.
+        reward: [N] float64.
+        terminated, truncated: whether and how the episode ended.
+        duration: [N] int32, env steps since each agent's last decision.
+        episode: after the last step `return` [N] and the other metrics as floats; empty before.
+    """
+
+    observations: Arrays
+    reward: Array
+    terminated: bool
     truncated: bool
-    duration: Array  # [N] int32, env steps since each agent's last decision
-    episode: dict[str, Any]  # after the last step `return` [N] and the other metrics as floats; empty before
+    duration: Array
+    episode: dict[str, Any]
 
     @property
     def is_last(self) -> bool:
