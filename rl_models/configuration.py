@@ -28,6 +28,11 @@ MAY_GAIN: dict[str, Any] = {CONTINUED: "gains"}
 STAYS: dict[str, Any] = {CONTINUED: "stays"}
 
 
+Unread: TypeAlias = dict[str, str]
+"""Field, or group of fields, that a method does not read -> what to do instead, in which `{group}` stands for the
+beginning of the flags beside it; the result of a configuration's `unread_by(method)`."""
+
+
 def list_constants(config: object, declared: type) -> dict[str, Any]:
     """The fields that a dataclass declares, as an instance of a subclass has them, name -> value."""
     return {field.name: getattr(config, field.name) for field in fields(declared)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from rl_models.configuration import MAY_CHANGE
+from rl_models.configuration import MAY_CHANGE, Unread
 from rl_models.team_world import MakeWorld
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class Workers:
     finds."""
     gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata=MAY_CHANGE)
     """Number of GPUs per env runner process, at least 0; 0: the runner acts on the CPU."""
+
+    def unread_by(self, method: str) -> Unread:
+        """GPUs of runners that there are not."""
+        return {} if self.runners else {"gpus_per_runner": "set {group}runners above 0, or leave it out"}
 
     @property
     def worlds(self) -> int:

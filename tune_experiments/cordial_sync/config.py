@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
+from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval, Unread
 from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.methods import MethodName
+from tune_experiments.cordial_sync.methods import FAMILIES, Family, MethodName, parse_method
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps
@@ -139,6 +139,30 @@ class Config(TrainingConfig):
         if self.observation == "frame":
             check_frames(self.visual_network, self.frame_pixels, "--visual-network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other families, of CORDIAL or the entropy bonus, and of the other observation."""
+        row = parse_method(method)
+        found = unread_families(row.family)
+        if row.has_cordial:
+            found[f"{row.family}.entropy_coef"] = "train a method without CORDIAL, or leave it out"
+            if self.cordial.decline_episodes or self.cordial.decline_optimiser_steps:
+                found["cordial.decline"] = "set the other lengths of the decline, in episodes and optimiser steps, to 0"
+        else:
+            found["cordial"] = "train a method with CORDIAL, or leave it out"
+        if self.observation == "view":
+            found |= dict.fromkeys(("visual_network", "frame_pixels"), "choose --observation frame, or leave it out")
+        else:
+            found["network"] = "give flags of the group --visual-network"
+        return found
+
+
+def unread_families(family: Family) -> Unread:
+    """What a method of one family does not read: the others' settings."""
+    found = {one: f"train a method of the family {one}, or leave it out" for one in FAMILIES if one != family}
+    if family == "central":  # it has one probability and one value for what all agents do
+        found["learner.joint_ratio"] = "train a method of another family, or leave it out"
+    return found
 
 
 def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:

@@ -13,6 +13,7 @@ from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_file import check_for_secrets
 from tune_experiments.experiment.plan import Stage
+from tune_experiments.experiment.unread_flags import check_flags
 from tune_experiments.run.placement import checked_device
 from tune_experiments.run.ray_cluster import check_this_machine
 from tune_experiments.run.run_folder import CONFIG_FILE, read_config
@@ -26,11 +27,16 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
         The configuration, adapted to its environment.
 
     Raises:
-        UserError: An invalid argument of an environment, a seed of the test, too many processes, or a secret.
+        UserError: An invalid argument of an environment, a seed of the test, a flag that no method reads, too many
+            processes, or a secret.
     """
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     check_for_secrets(config)
+    presets = experiment.presets
+    given_over = [presets[options.preset]] if options.preset in presets else list(presets.values())
+    for note in check_flags(config, experiment.methods(config), given_over):
+        Terminal().print(note)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
         config = experiment.inspect(config, Terminal().print, stored)

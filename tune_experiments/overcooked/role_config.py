@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import OptimiserName, QmixLearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import UnitInterval, Unread
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_ranges, check_value_precision
@@ -79,6 +79,24 @@ class OvercookedRolesConfig(
             )
         check_ranges(self.roles, "roles.")
         check_value_precision(self, "roles.precision")
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and settings of other methods of Q-learning, or of PPO."""
+        found = super().unread_by(method)
+        if method not in ALL_Q_METHODS:
+            return found | {"roles": "train a method of Q-learning, such as qmix, or leave it out"}
+        found |= {"learner": "give flags of the group --roles", "network": "give flags of the group --roles.team"}
+        found["shaping"] = "train selfplay, or leave it out"
+        if self.roles.worlds_per_runner:
+            found["workers.worlds_per_runner"] = "give --roles.worlds-per-runner"
+        row = method.removesuffix(SPARSE)
+        of_one = {
+            "roma": ("team.roma", "team.roma_losses"),
+            "ldsa": ("team.ldsa", "team.ldsa_losses", "team.ldsa_hypernetwork_hidden_size"),
+            "maser": ("team.maser", "whole_episodes"),
+        }
+        others = {name: own for own, names in of_one.items() for name in names if own != row}
+        return found | {f"roles.{name}": f"train {own}, or leave it out" for name, own in others.items()}
 
     def worker_settings(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""

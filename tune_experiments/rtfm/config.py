@@ -14,14 +14,14 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GROW, UnitInterval
+from rl_models.configuration import MAY_GROW, UnitInterval, Unread
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
-from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
+from tune_experiments.rtfm.matching_config import CHANGES, MatchingSettings, matching_learner
 
 MethodName: TypeAlias = Literal["cnn", "film", "no_task_attn", "no_vis_attn", "no_text_mod", "txt2pi"]
 
@@ -257,6 +257,17 @@ class MatchingRunConfig(RunConfig):
     """Widths of the mention-matching reader, its learner and its budget; with several stages, the budget of the
     first."""
 
+    def unread_by(self, method: str) -> Unread:
+        """Settings of the papers' networks, or of the mention-matching reader."""
+        if "matching" not in method:
+            return {"matching": "train matching, or leave it out"}
+        own = dict.fromkeys(CHANGES.get(method, ()), "leave it out, or choose another method")  # type: ignore[call-overload]
+        return {f"matching.{name}": cure for name, cure in own.items()} | {
+            "learner": "give --matching.learner.*",
+            "network": "give --matching.*",
+            "workers": "give --matching.workers.*",
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class LettersConfig(
@@ -290,6 +301,22 @@ class LettersConfig(
     warm_start_env_steps: PositiveInt = 50_000
     """Number of env steps until that weight is 0."""
 
+    def unread_by(self, method: str) -> Unread:
+        """The same, settings of single methods, and the budget of the other games."""
+        found = super().unread_by(method)
+        of_one = {"attention_coef": SUPERVISED, "contrastive_coef": CONTRASTIVE}
+        of_one |= dict.fromkeys(("warm_start_coef", "warm_start_env_steps"), WARM_START)
+        found |= {name: f"train {own}, or leave it out" for name, own in of_one.items() if method != own}
+        if method in CHANGES:
+            found["budget_env_steps"] = "give --matching.budget-env-steps"
+        elif method == RANDOM:
+            found |= dict.fromkeys(("learner", "network", "budget_env_steps"), "random is not trained, leave it out")
+        elif method.endswith("_from_scratch"):
+            found["budget_env_steps"] = "give --transfer-env-steps"
+        if not method.endswith(("_from_scratch", "_transferred")):
+            found["transfer_env_steps"] = "train a method on unseen games, such as txt2pi_transferred, or leave it out"
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
@@ -304,3 +331,10 @@ class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=
     promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, from 0 to 1, that ends a stage if two validations in a row reach it; 0:
     only its budget ends a stage."""
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of stages that the method does not have."""
+        if method != "from_scratch":
+            return {}
+        found = {"budget_env_steps": "give --first-stage-env-steps"}
+        return found | {"last_learning_rate": "train a method with several stages, or leave it out"}

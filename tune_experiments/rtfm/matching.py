@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,8 +15,6 @@ import numpy as np
 from rl_envs.rtfm.arena import Arena
 from rl_envs.rtfm.lexicon import KIND_AGENT, YOU
 from rl_models.schedule import Schedule
-from tune_experiments.core.config_path import flag_name, value_at
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import TrialPlan
 from tune_experiments.rtfm.config import MatchingRunConfig, Task, make_world
 from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings
@@ -60,25 +57,6 @@ def matching_plan(
 def as_learned(config: MatchingRun, **changes: Any) -> MatchingRun:
     """The configuration with the reader's learner and workers and other changes."""
     return dataclasses.replace(config, learner=config.matching.learner, workers=config.matching.workers, **changes)
-
-
-def check_unused_flags(
-    config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]
-) -> None:
-    """Check that a run with only the mention-matching reader's methods changes no unused setting.
-
-    Args:
-        config: configuration of the run.
-        presets: presets of the experiment; their values are always accepted.
-        flags: dotted path of an unused setting -> the flag to use instead.
-
-    Raises:
-        UserError: an unused setting differs from all presets.
-    """
-    for path, flag in flags.items():
-        if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:
-            name = f"{flag_name(path)}.*" if dataclasses.is_dataclass(value) else flag_name(path)
-            raise UserError(f"{name} has no effect on methods of the mention-matching reader: give {flag}")
 
 
 def build_matching(task: Task, settings: MatchingSettings, seed: int) -> TeamPolicy:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
+from rl_models.configuration import Unread
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
@@ -30,21 +31,6 @@ if TYPE_CHECKING:
     from tune_experiments.rtfm.evaluation import Changes
 
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
-UNREAD = {
-    "learner": "--matching.learner.*",
-    "network": "--matching.*",
-    "workers": "--matching.workers.*",
-    "test_sizes": "--larger-sizes",
-    "task.group": "--stages",
-    "task.nl": "--stages",
-    "task.dyna": "--stages",
-}
-"""Unused settings -> the flag to use instead."""
-UNREAD_IN_ONE_STAGE = {
-    "budget_env_steps": "--matching.budget-env-steps, or more --stages",
-    "later_learning_rate": "--matching.learner.learning-rate, or more --stages",
-}
-"""The same where there is one stage."""
 DIFFICULTIES: dict[StageName, dict[str, Any]] = {
     "simplest": {},
     "group": {"group": True},
@@ -85,6 +71,15 @@ class MatchingRtfmConfig(
         """Check stages and values."""
         super().__post_init__()
         check_distinct(self, "stages")
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, what the stages set, and settings of later stages where there is one."""
+        found = super().unread_by(method) | {"test_sizes": "give --larger-sizes"}
+        found |= dict.fromkeys(("task.group", "task.nl", "task.dyna"), "give --stages")
+        if len(self.stages) == 1:
+            found["budget_env_steps"] = "give --matching.budget-env-steps, or more --stages"
+            found["later_learning_rate"] = "give --matching.learner.learning-rate, or more --stages"
+        return found
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -39,6 +39,8 @@ LANGUAGE_METHODS = ("lora", "lora_blind")
 BLIND = LANGUAGE_METHODS[1]
 DIVIDED_METHOD = "endi_dis"
 """Method whose agents divide entities among themselves."""
+CORDIAL = "_cordial"
+"""Suffix of the methods with CORDIAL."""
 Q_METHODS = ("qmix", "vdn")
 """Methods that learn action values."""
 
@@ -146,6 +148,35 @@ class Config(
         super().__post_init__()
         check_value_precision(self, "qmix.precision")
         self.arguments()
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other methods."""
+        of_others = {
+            "qmix": (Q_METHODS, "qmix or vdn"),
+            "division": ((DIVIDED_METHOD,), DIVIDED_METHOD),
+            "language": (LANGUAGE_METHODS, "lora or lora_blind"),
+        }
+        found = {name: f"train {of}, or leave it out" for name, (own, of) in of_others.items() if method not in own}
+        if not method.endswith(CORDIAL):
+            found["cordial_coef"] = "train a method with CORDIAL, such as sync_4_cordial, or leave it out"
+        if not method.startswith("sync"):
+            found["learner.joint_ratio"] = "train sync, or leave it out"
+        if not method.startswith(("sync", "tbone")):
+            found["network.talk"] = "train tbone or sync, or leave it out"
+            if self.network.name == "lstm":  # without messages
+                found |= {
+                    f"network.talk.{one}": found.pop("network.talk") for one in ("message_features", "communicates")
+                }
+        if method in Q_METHODS:
+            names = [one.name for one in fields(self.learner) if one.name != "gamma"]
+            found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
+        if method == "vdn":
+            found["qmix.mixing_hidden_size"] = "train qmix, or leave it out"
+        if method in LANGUAGE_METHODS:
+            found |= dict.fromkeys(("network", "max_words", "max_sentences"), "give flags of the group --language.team")
+            found["learner.learning_rate"] = "give --language.learning-rate"
+            found |= dict.fromkeys(("language.team.messages", "language.team.situation"), "leave it out")
+        return found
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of the environment.
