@@ -159,7 +159,7 @@ class Config(TrainingConfig):
 
 def unread_families(family: Family) -> Unread:
     """What a method of one family does not read: the others' settings."""
-    found = {one: f"train a method of the family {one}, or leave it out" for one in FAMILIES if one != family}
+    found: Unread = {one: f"train a method of the family {one}, or leave it out" for one in FAMILIES if one != family}
     if family == "central":  # it has one probability and one value for what all agents do
         found["learner.joint_ratio"] = "train a method of another family, or leave it out"
     return found

@@ -224,6 +224,12 @@ class RunConfig(
     test_episodes: Annotated[int, Field(ge=2)] = 1000
     """Number of test episodes in each column of the table."""
 
+    def unread_by(self, method: str) -> Unread:
+        """Widths of txt2pi that the baselines do not have."""
+        of_txt2pi = ("network.goal_hidden_size", "network.first_summary")
+        is_baseline = method.startswith(("cnn", "film"))
+        return dict.fromkeys(of_txt2pi, "train txt2pi, or leave it out") if is_baseline else {}
+
     def __post_init__(self) -> None:
         """Check values."""
         super().__post_init__()
@@ -248,6 +254,11 @@ class RtfmConfig(RunConfig):
     task: RtfmTask = RtfmTask()
     """The game that is played, and its room."""
 
+    def unread_by(self, method: str) -> Unread:
+        """The same, and texts that fixed sentences are not."""
+        found = super().unread_by(method)
+        return found if self.task.nl else found | {"task.resample_text": "choose --task.nl, or leave it out"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class MatchingRunConfig(RunConfig):
@@ -260,7 +271,7 @@ class MatchingRunConfig(RunConfig):
     def unread_by(self, method: str) -> Unread:
         """Settings of the papers' networks, or of the mention-matching reader."""
         if "matching" not in method:
-            return {"matching": "train matching, or leave it out"}
+            return super().unread_by(method) | {"matching": "train matching, or leave it out"}
         own = dict.fromkeys(CHANGES.get(method, ()), "leave it out, or choose another method")  # type: ignore[call-overload]
         return {f"matching.{name}": cure for name, cure in own.items()} | {
             "learner": "give --matching.learner.*",

@@ -107,6 +107,9 @@ class PlannerConfig(ExperimentConfig):
             raise UserError("--record and --replay exclude each other: leave one out")
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
+        if asked and self.model.folder and absolute(asked) != absolute(self.model.folder):
+            flag = "--replay" if self.replay else "--record"
+            raise UserError(f"{flag} {asked} and --model.folder {self.model.folder} name two records: leave one out")
         name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name
         model = dataclasses.replace(self.model, name=name, folder=absolute(asked or self.model.folder))
         planner = "replay" if self.replay and self.planner == "openai" else self.planner
@@ -121,6 +124,8 @@ class PlannerConfig(ExperimentConfig):
             found["model"] = "choose a --planner with a language model, or leave it out"
         if self.planner != "scored":
             found["model.normalisation"] = "choose --planner scored, or leave it out"
+        if self.planner != "noisy":
+            found["noise"] = "choose --planner noisy, or leave it out"
         return found
 
     @property

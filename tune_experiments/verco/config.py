@@ -6,7 +6,7 @@ Constants of the published agents are the preset `paper`. `trials.py` builds a t
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.algorithms.learner_config import LearnerConfig, ValueLossAt
 from rl_models.chat.chat_settings import ChatSettings
-from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import DistillationSettings, LanguageTeamSettings
 from rl_models.networks.network_config import VectorConfig
@@ -200,6 +200,35 @@ class VercoConfig(
         object.__setattr__(self, "model", model or named)
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other methods, and of other teachers and language models."""
+        from tune_experiments.verco.trials import METHODS
+
+        row, asks = METHODS[method], METHODS[method].asks_endpoint
+        is_small = not self.model and row.has_language_model
+        found: Unread = {"team.messages.heard": "choose --methods twosome or shuffled"}
+        if not ((row.has_warm_start and self.teacher == "endpoint") or asks):
+            found |= dict.fromkeys(("chat", "concurrency"), "train api, or choose --teacher endpoint")
+        if not row.has_language_model:
+            names = ("model", "team", "learner.learning_rate", "learner.critic_learning_rate")
+            found |= dict.fromkeys(names, "train a method with a language model, such as verco, or leave it out")
+        elif method.startswith("base_"):
+            found["team.normalisation"] = "train base, or leave it out"
+        if not is_small:
+            found["team.language.small"] = "leave out --model, or the flag"
+        if not row.is_symbolic:
+            names = ("symbolic", "learner.symbolic_learning_rate")
+            found |= dict.fromkeys(names, "train a method with vector observations, such as symbolic_ppo")
+        if not row.imitates:
+            found["imitation"] = "train symbolic_imitation_ppo, or leave it out"
+        if not row.has_warm_start:
+            of_messages = {f"distillation.{one.name}" for one in fields(self.distillation)} - {"distillation.held_out"}
+            names = ("warm_start", "warm_start_by", "rounds", "teacher", *sorted(of_messages))
+            found |= dict.fromkeys(names, "train a method with a warm start, such as verco, or leave it out")
+        if not row.learns:
+            found["learner"] = "train another method, or leave it out"
+        return found
 
     @property
     def pretrained_model(self) -> str:

@@ -6,7 +6,7 @@ a trial from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
@@ -14,12 +14,13 @@ from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GAIN, UnitInterval
+from rl_models.configuration import MAY_GAIN, UnitInterval, Unread
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.planner_config import (
@@ -95,6 +96,26 @@ class SamaConfig(
     also_tests: tuple[Condition, ...] = ()
     """Additional tests of the methods `sama` and `scripted`: random_commands; random_possible_commands, among those
     that the chef can begin; reflections and retries, three of them after each failed round."""
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and settings of other methods; `method` may end with its kitchen."""
+        row, found = method.partition("-")[0], super().unread_by(method)
+        if row in ("mappo", "selfplay"):
+            of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
+            of_rounds = ("learner", "share", "states", "fine_tuning", "round_steps")
+            found |= dict.fromkeys((*of_planner, *of_rounds), "train sama, or leave it out")
+        if row not in ("sama", "scripted"):
+            found["also_tests"] = "train sama, or leave it out"
+        if row in ("selfplay", "scripted"):
+            found |= dict.fromkeys(("network", "encoder"), "train sama, or leave it out")
+        if row == "scripted":
+            names = ("learner", "share", "states", "fine_tuning", "is_greedy", "weights", "reward_source")
+            found |= dict.fromkeys(names, "train sama, or leave it out")
+        if row == "code":
+            found["reward_source"] = "train sama, or leave it out"
+        if not self.fine_tuning.rounds:
+            found |= dict.fromkeys(("fine_tuning.episodes", "fine_tuning.share"), "set --fine-tuning.rounds above 0")
+        return found
 
     def __post_init__(self) -> None:
         """Check values."""
