@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rl_models.algorithms.objective import Objective
     from rl_models.algorithms.optimiser import OptimiserSettings
     from rl_models.policy import TeamPolicy
+
+
+ALONE: dict[str, Any] = {"learners": 0, "aggregators": 0, "gpus_per_learner": 0.0, "gpus_per_runner": 0.0}
+"""Fields of `Workers` that have no effect in a single process, with their values there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +104,7 @@ class Workers:
 
     def in_one_process(self) -> Workers:
         """The same number of worlds in the trial's own process, which also learns."""
-        alone = replace(self, runners=0, learners=0, aggregators=0, gpus_per_learner=0.0, gpus_per_runner=0.0)
-        return replace(alone, worlds_per_runner=self.worlds)
+        return replace(self, runners=0, worlds_per_runner=self.worlds, **ALONE)
 
     @property
     def cpus(self) -> int:

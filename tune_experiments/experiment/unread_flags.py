@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from rl_models.configuration import Unread
+from rl_models.rllib.workers import ALONE, Workers
 from tune_experiments.core.config_json import DataclassInstance, is_configuration
 from tune_experiments.core.config_path import flag_name, flag_words, leaves, value_at
 from tune_experiments.core.errors import UserError
@@ -35,16 +36,22 @@ def reads(config: DataclassInstance, method: str, path: str) -> bool:
     return path not in unread_flags(config, method)
 
 
-def check_flags(config: DataclassInstance, methods: Sequence[str], presets: Sequence[DataclassInstance]) -> list[str]:
+def check_flags(
+    config: DataclassInstance,
+    methods: Sequence[str],
+    presets: Sequence[DataclassInstance],
+    is_local: bool = False,
+) -> list[str]:
     """Check that some method reads each given flag.
 
     Args:
         config: Configuration of the run.
         methods: Its methods.
         presets: Configurations whose values nobody gave.
+        is_local: Whether the run is in one process, with one learner and no aggregators.
 
     Returns:
-        Sentences on flags that some of the methods do not read.
+        Sentences on flags that some of the methods do not read, or a run in one process.
 
     Raises:
         UserError: A flag that none of them reads.
@@ -53,11 +60,16 @@ def check_flags(config: DataclassInstance, methods: Sequence[str], presets: Sequ
     defaults = [dict(leaves(preset)) for preset in presets]
     notes: dict[str, list[str]] = {}
     for path, value in leaves(config):
-        without = [method for method in methods if path in unread[method]]
-        if not without or any(path in default and default[path] == value for default in defaults):
+        if any(path in default and default[path] == value for default in defaults):
             continue
-        names, flag = ", ".join(without), " ".join(flag_words(path, value))
-        if len(without) == len(methods):
+        flag, (group, _, name) = " ".join(flag_words(path, value)), path.rpartition(".")
+        if is_local and name in ALONE and isinstance(value_at(config, group or name), Workers):
+            notes.setdefault("a run with --local", []).append(flag)
+            continue
+        without = [method for method in methods if path in unread[method]]
+        names = ", ".join(without)
+        if without and len(without) == len(methods):
             raise UserError(f"{flag} has no effect on {names}: {unread[without[0]][path]}")
-        notes.setdefault(names, []).append(flag)
+        if without:
+            notes.setdefault(names, []).append(flag)
     return [f"no effect on {names}: {', '.join(flags)}" for names, flags in notes.items()]

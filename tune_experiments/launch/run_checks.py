@@ -34,8 +34,8 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     check_for_secrets(config)
     presets = experiment.presets
-    given_over = [presets[options.preset]] if options.preset in presets else list(presets.values())
-    for note in check_flags(config, experiment.methods(config), given_over):
+    not_given = [presets[options.preset]] if options.preset in presets else list(presets.values())
+    for note in check_flags(config, experiment.methods(config), not_given, options.local):
         Terminal().print(note)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None

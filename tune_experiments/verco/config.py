@@ -27,6 +27,8 @@ from tune_experiments.experiment.training_config import ExperimentConfig
 
 FIRST_WARM_START_WORLD = 10_000
 """First world of the warm start and the corpus; training uses other worlds."""
+SYMBOLIC = ("symbolic_ppo", "symbolic_imitation_ppo", "commnet")
+"""Methods with vector observations."""
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 
@@ -203,30 +205,30 @@ class VercoConfig(
 
     def unread_by(self, method: str) -> Unread:
         """Settings of other methods, and of other teachers and language models."""
-        from tune_experiments.verco.trials import METHODS
-
-        row, asks = METHODS[method], METHODS[method].asks_endpoint
-        is_small = not self.model and row.has_language_model
+        has_warm_start, is_symbolic = method in ("verco", "shuffled"), method in SYMBOLIC
+        is_language = not is_symbolic and method not in ("lookup", "api")
         found: Unread = {"team.messages.heard": "choose --methods twosome or shuffled"}
-        if not ((row.has_warm_start and self.teacher == "endpoint") or asks):
-            found |= dict.fromkeys(("chat", "concurrency"), "train api, or choose --teacher endpoint")
-        if not row.has_language_model:
+        if method != "api" and not (has_warm_start and self.teacher == "endpoint"):
+            found |= dict.fromkeys(("chat", "concurrency", "replay"), "train api, or choose --teacher endpoint")
+        if not is_language:
             names = ("model", "team", "learner.learning_rate", "learner.critic_learning_rate")
             found |= dict.fromkeys(names, "train a method with a language model, such as verco, or leave it out")
-        elif method.startswith("base_"):
+        elif method.startswith(("base_", "twosome")):
+            found["team.messages"] = "train a method with messages, such as verco, or leave it out"
+        if method.startswith("base_"):
             found["team.normalisation"] = "train base, or leave it out"
-        if not is_small:
+        if self.model or not is_language:
             found["team.language.small"] = "leave out --model, or the flag"
-        if not row.is_symbolic:
+        if not is_symbolic:
             names = ("symbolic", "learner.symbolic_learning_rate")
             found |= dict.fromkeys(names, "train a method with vector observations, such as symbolic_ppo")
-        if not row.imitates:
+        if method != "symbolic_imitation_ppo":
             found["imitation"] = "train symbolic_imitation_ppo, or leave it out"
-        if not row.has_warm_start:
+        if not has_warm_start:
             of_messages = {f"distillation.{one.name}" for one in fields(self.distillation)} - {"distillation.held_out"}
             names = ("warm_start", "warm_start_by", "rounds", "teacher", *sorted(of_messages))
             found |= dict.fromkeys(names, "train a method with a warm start, such as verco, or leave it out")
-        if not row.learns:
+        if method.startswith(("base", "lookup", "api")):
             found["learner"] = "train another method, or leave it out"
         return found
 

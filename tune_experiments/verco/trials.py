@@ -85,18 +85,13 @@ def check(config: VercoConfig) -> None:
     """Check the chat model, its record and the chat template of a run.
 
     Raises:
-        UserError: a missing or unused setting.
+        UserError: a missing setting.
     """
     rows = [METHODS[method] for method in config.methods if method in METHODS]
     if config.team.language.chat_template and any(row.has_language_model for row in rows):
         _check_chat_template(config)
     if any(row.asks_endpoint or (row.has_warm_start and config.teacher == "endpoint") for row in rows):
         check_endpoint(config)
-    elif config.replay:
-        raise UserError(
-            "--replay replaces a chat model, and no method of this run uses one: add the method api or "
-            "--teacher endpoint, or leave --replay out"
-        )
 
 
 def _check_chat_template(config: VercoConfig) -> None:
