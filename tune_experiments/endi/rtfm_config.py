@@ -182,6 +182,9 @@ class EndiRtfmConfig(
             found |= dict.fromkeys(("network", "annealing_env_steps", "division"), "leave it out")
             return found
         found["qmix"] = "train qmix, or leave it out"
+        if method == "silg":
+            of_txt2pi = ("goal_hidden_size", "inventory_hidden_size", "first_summary", "activation")
+            found |= dict.fromkeys((f"network.{name}" for name in of_txt2pi), "train txt2pi, or leave it out")
         if matches:
             found["annealing_env_steps"] = "give --matching.learner.final-learning-rate-share"
             found["division.shares_network"] = "give --matching.shares-network"

@@ -345,7 +345,9 @@ class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=
 
     def unread_by(self, method: str) -> Unread:
         """Settings of stages that the method does not have."""
-        if method != "from_scratch":
-            return {}
-        found = {"budget_env_steps": "give --first-stage-env-steps"}
-        return found | {"last_learning_rate": "train a method with several stages, or leave it out"}
+        found: Unread = {}
+        if method.startswith(("from_scratch", "random_to_")):
+            found["budget_env_steps"] = "give --first-stage-env-steps"
+        if method == "from_scratch" or "_to_" in method:
+            found["last_learning_rate"] = "train a method with stages before the full game, such as from_6x6"
+        return found

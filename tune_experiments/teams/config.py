@@ -151,6 +151,8 @@ class Config(
 
     def unread_by(self, method: str) -> Unread:
         """Settings of other methods."""
+        from rl_envs.registry import find_entry_point
+
         of_others = {
             "qmix": (Q_METHODS, "qmix or vdn"),
             "division": ((DIVIDED_METHOD,), DIVIDED_METHOD),
@@ -170,6 +172,9 @@ class Config(
         if method in Q_METHODS:
             names = [one.name for one in fields(self.learner) if one.name != "gamma"]
             found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
+        if find_entry_point(self.env):
+            names = ["max_words", "max_sentences", "agents_leave"]
+            found |= dict.fromkeys(names, "environments of the package set it themselves, leave it out")
         if method == "vdn":
             found["qmix.mixing_hidden_size"] = "train qmix, or leave it out"
         if method in LANGUAGE_METHODS:

@@ -29,6 +29,8 @@ UNREAD = [
     ("furnmove_methods", {"methods": ("marginal",), "sync__learning_rate": 0.1}, "--sync.learning-rate", "marginal"),
     ("furnmove_methods", {"methods": ("sync_2",), "cordial__floor": 0.0}, "--cordial.floor", "sync_2"),
     ("furnmove_methods", {"learner__algorithm": "impala", "learner__clip_range": 0.1}, "--learner.clip-range", "ppo"),
+    ("train", {"env": "rtfm-v0", "max_words": 9}, "--max-words"),
+    ("rtfm_curriculum", {"methods": ("random_to_nl",), "budget_env_steps": 9}, "--first-stage-env-steps"),
     ("messenger_emma", {"budget_env_steps": 9}, "--budget-env-steps", "--first-stage-env-steps", "--stages"),
     ("rtfm_matching", {"budget_env_steps": 9}, "--budget-env-steps", "--matching.budget-env-steps"),
     ("rtfm_matching", {"workers__runners": 1}, "--workers.runners", "--matching.workers"),
