@@ -150,6 +150,10 @@ class Config(TrainingConfig):
                 found["cordial.decline"] = "set the other lengths of the decline, in episodes and optimiser steps, to 0"
         else:
             found["cordial"] = "train a method with CORDIAL, or leave it out"
+        if self.test_starts:
+            found["test_starts_per_room"] = "leave out --test-starts, or the flag"
+            if not any(name.endswith(".json") for name in self.test_rooms):  # files have rooms that the starts name
+                found["test_rooms"] = found["test_starts_per_room"]
         if self.observation == "view":
             found |= dict.fromkeys(("visual_network", "frame_pixels"), "choose --observation frame, or leave it out")
         else:

@@ -35,7 +35,7 @@ UNREAD = [
     ("rtfm_matching", {"budget_env_steps": 9}, "--budget-env-steps", "--matching.budget-env-steps"),
     ("rtfm_matching", {"workers__runners": 1}, "--workers.runners", "--matching.workers"),
     ("rtfm_matching", {"test_sizes": (8,)}, "--test-sizes", "--larger-sizes"),
-    ("rtfm_matching", {"methods": ("matching_named",), "matching__unit_words": True}, "--matching.unit-words"),
+    ("rtfm_matching", {"methods": ("matching_named",), "matching__sees_names": True}, "--matching.sees-names"),
     ("rtfm_rock_paper_scissors", {"methods": ("matching", "random"), "network__features": 9}, "--network.features"),
     ("rtfm_rock_paper_scissors", {"methods": ("cnn_from_scratch",), "budget_env_steps": 9}, "--transfer-env-steps"),
     *(
