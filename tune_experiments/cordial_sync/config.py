@@ -143,7 +143,8 @@ class Config(TrainingConfig):
     def unread_by(self, method: str) -> Unread:
         """Settings of other families, of CORDIAL or the entropy bonus, and of the other observation."""
         row = parse_method(method)
-        found = unread_families(row.family)
+        is_visual = self.observation == "frame"
+        found = unread_families(row.family, "visual_network" if is_visual else "network", is_visual)
         if row.has_cordial:
             found[f"{row.family}.entropy_coef"] = "train a method without CORDIAL, or leave it out"
             if self.cordial.decline_episodes or self.cordial.decline_optimiser_steps:
@@ -154,19 +155,19 @@ class Config(TrainingConfig):
             found["test_starts_per_room"] = "leave out --test-starts, or the flag"
             if not any(name.endswith(".json") for name in self.test_rooms):  # files have rooms that the starts name
                 found["test_rooms"] = found["test_starts_per_room"]
-        if self.observation == "view":
-            found |= dict.fromkeys(("visual_network", "frame_pixels"), "choose --observation frame, or leave it out")
-        else:
-            found["network"] = "give flags of the group --visual-network"
-        return found
+        if is_visual:
+            return found | {"network": "give flags of the group --visual-network"}
+        of_frames = ("visual_network", "frame_pixels")
+        return found | dict.fromkeys(of_frames, "choose --observation frame, or leave it out")
 
 
-def unread_families(family: Family) -> Unread:
-    """What a method of one family does not read: the others' settings."""
+def unread_families(family: Family, network: str, is_visual: bool) -> Unread:
+    """What a method of one family does not read: other families' settings, and widths of the group `network`."""
     found: Unread = {one: f"train a method of the family {one}, or leave it out" for one in FAMILIES if one != family}
     if family == "central":  # it has one probability and one value for what all agents do
-        found["learner.joint_ratio"] = "train a method of another family, or leave it out"
-    return found
+        of_agents = ("learner.joint_ratio", f"{network}.agent_features", f"{network}.message_features")
+        return found | dict.fromkeys(of_agents, "train a method of another family, or leave it out")
+    return found | ({f"{network}.team_features": "train central, or leave it out"} if is_visual else {})
 
 
 def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:

@@ -105,7 +105,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
 
     def unread_by(self, method: LiftMethod) -> Unread:
         """Settings of other families, and of stages and losses that there are not."""
-        found = unread_families(method)
+        found = unread_families(method, "network", is_visual=True)
         if method != "sync":
             found["components"] = "train sync, or leave it out"
         if not self.warm_start.budget_env_steps:

@@ -17,7 +17,7 @@ from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import UnitInterval, Unread
+from rl_models.configuration import UnitInterval, Unread, fields_of_others
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -119,16 +119,9 @@ class OvercookedConfig(
 
     def unread_by(self, method: str) -> Unread:
         """Settings of other methods."""
-        found: Unread = {}
-        if method != COLE:
-            found["cole"] = "train cole, or leave it out"
-        if method != "fcp":
-            found["population"] = "train fcp, or leave it out"
-        if method == "selfplay_sparse":
-            found["shaping"] = "train a method with shaping, such as selfplay, or leave it out"
-        elif self.shaping.env_steps:
-            found["shaping.share"] = "set --shaping.env-steps to 0"
-        return found
+        shaped = ("selfplay", "fcp", COLE)
+        found = fields_of_others(method, {"cole": (COLE,), "population": ("fcp",), "shaping": shaped})
+        return found | ({"shaping.share": "set --shaping.env-steps to 0"} if self.shaping.env_steps else {})
 
     @property
     def num_worlds(self) -> int:

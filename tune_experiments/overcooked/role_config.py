@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import OptimiserName, QmixLearnerConfig
-from rl_models.configuration import UnitInterval, Unread
+from rl_models.configuration import UnitInterval, Unread, fields_of_others
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_ranges, check_value_precision
@@ -86,17 +86,15 @@ class OvercookedRolesConfig(
         if method not in ALL_Q_METHODS:
             return found | {"roles": "train a method of Q-learning, such as qmix, or leave it out"}
         found |= {"learner": "give flags of the group --roles", "network": "give flags of the group --roles.team"}
-        found["shaping"] = "train selfplay, or leave it out"
         if self.roles.worlds_per_runner:
             found["workers.worlds_per_runner"] = "give --roles.worlds-per-runner"
-        row = method.removesuffix(SPARSE)
-        of_one = {
-            "roma": ("team.roma", "team.roma_losses"),
-            "ldsa": ("team.ldsa", "team.ldsa_losses", "team.ldsa_hypernetwork_hidden_size"),
-            "maser": ("team.maser", "whole_episodes"),
+        readers = {
+            **dict.fromkeys(("roles.team.roma", "roles.team.roma_losses"), ("roma",)),
+            **dict.fromkeys(("roles.team.ldsa", "roles.team.ldsa_losses"), ("ldsa",)),
+            "roles.team.ldsa_hypernetwork_hidden_size": ("ldsa",),
+            **dict.fromkeys(("roles.team.maser", "roles.whole_episodes"), ("maser",)),
         }
-        others = {name: own for own, names in of_one.items() for name in names if own != row}
-        return found | {f"roles.{name}": f"train {own}, or leave it out" for name, own in others.items()}
+        return found | fields_of_others(method.removesuffix(SPARSE), readers)
 
     def worker_settings(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""

@@ -12,7 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 
 from rl_envs.minirts.opponents import get_opponent
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import STAYS, UnitInterval, Unread
+from rl_models.configuration import STAYS, UnitInterval, Unread, fields_of_others
 from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -138,11 +138,11 @@ class RedConfig(
 
     def unread_by(self, method: str) -> Unread:
         """Settings of stages that the method does not have."""
-        of_cloning = ("cloning", "value_updates", "learner.value_learning_rate")
-        of_distillation = ("cloning.distillation_frames", "cloning.distillation_epochs")
-        cure = "train {}, or leave it out"
-        found = dict.fromkeys(of_distillation, cure.format("red")) if method != "red" else {}
-        return found | (dict.fromkeys(of_cloning, cure.format("red or rl")) if method == "scratch" else {})
+        readers = {
+            **dict.fromkeys(("cloning", "value_updates", "learner.value_learning_rate"), ["red", "rl"]),
+            **dict.fromkeys(("cloning.distillation_frames", "cloning.distillation_epochs"), ["red"]),
+        }
+        return fields_of_others(method, readers)
 
     @property
     def updates(self) -> int:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GROW, UnitInterval, Unread
+from rl_models.configuration import MAY_GROW, UnitInterval, Unread, fields_of_others
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
@@ -314,18 +314,21 @@ class LettersConfig(
 
     def unread_by(self, method: str) -> Unread:
         """The same, settings of single methods, and the budget of the other games."""
-        found = super().unread_by(method)
-        of_one = {"attention_coef": SUPERVISED, "contrastive_coef": CONTRASTIVE}
-        of_one |= dict.fromkeys(("warm_start_coef", "warm_start_env_steps"), WARM_START)
-        found |= {name: f"train {own}, or leave it out" for name, own in of_one.items() if method != own}
+        on_unseen = [name for name in get_args(LettersRow) if name.endswith(("_transferred", "_from_scratch"))]
+        readers = {
+            "attention_coef": (SUPERVISED,),
+            "contrastive_coef": (CONTRASTIVE,),
+            "warm_start_coef": (WARM_START,),
+            "warm_start_env_steps": (WARM_START,),
+            "transfer_env_steps": on_unseen,
+        }
+        found = super().unread_by(method) | fields_of_others(method, readers)
         if method in CHANGES:
             found["budget_env_steps"] = "give --matching.budget-env-steps"
         elif method == RANDOM:
             found |= dict.fromkeys(("learner", "network", "budget_env_steps"), "random is not trained, leave it out")
         elif method.endswith("_from_scratch"):
             found["budget_env_steps"] = "give --transfer-env-steps"
-        if not method.endswith(("_from_scratch", "_transferred")):
-            found["transfer_env_steps"] = "train a method on unseen games, such as txt2pi_transferred, or leave it out"
         return found
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_of_others
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -153,34 +153,30 @@ class Config(
         """Settings of other methods."""
         from rl_envs.registry import find_entry_point
 
-        of_others = {
-            "qmix": (Q_METHODS, "qmix or vdn"),
-            "division": ((DIVIDED_METHOD,), DIVIDED_METHOD),
-            "language": (LANGUAGE_METHODS, "lora or lora_blind"),
+        syncs = [name for name in get_args(MethodName) if name.startswith("sync")]
+        talking = [*syncs, "tbone", *(("ippo", "mappo") if self.network.name == "lstm" else ())]
+        readers = {
+            "qmix": Q_METHODS,
+            "qmix.mixing_hidden_size": ("qmix",),
+            "division": (DIVIDED_METHOD,),
+            "language": LANGUAGE_METHODS,
+            "learner.joint_ratio": syncs,
+            "cordial_coef": [name for name in syncs if name.endswith(CORDIAL)],
+            "network.talk": talking,
+            "network.talk.message_features": [*syncs, "tbone"],
+            "network.talk.communicates": [*syncs, "tbone"],
         }
-        found = {name: f"train {of}, or leave it out" for name, (own, of) in of_others.items() if method not in own}
-        if not method.endswith(CORDIAL):
-            found["cordial_coef"] = "train a method with CORDIAL, such as sync_4_cordial, or leave it out"
-        if not method.startswith("sync"):
-            found["learner.joint_ratio"] = "train sync, or leave it out"
-        if not method.startswith(("sync", "tbone")):
-            found["network.talk"] = "train tbone or sync, or leave it out"
-            if self.network.name == "lstm":  # without messages
-                found |= {
-                    f"network.talk.{one}": found.pop("network.talk") for one in ("message_features", "communicates")
-                }
+        found = fields_of_others(method, readers)
         if method in Q_METHODS:
             names = [one.name for one in fields(self.learner) if one.name != "gamma"]
             found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
-        if find_entry_point(self.env):
-            names = ["max_words", "max_sentences", "agents_leave"]
-            found |= dict.fromkeys(names, "environments of the package set it themselves, leave it out")
-        if method == "vdn":
-            found["qmix.mixing_hidden_size"] = "train qmix, or leave it out"
+        texts = ("max_words", "max_sentences")
         if method in LANGUAGE_METHODS:
-            found |= dict.fromkeys(("network", "max_words", "max_sentences"), "give flags of the group --language.team")
+            found |= dict.fromkeys(("network", *texts), "give flags of the group --language.team")
             found["learner.learning_rate"] = "give --language.learning-rate"
             found |= dict.fromkeys(("language.team.messages", "language.team.situation"), "leave it out")
+        if find_entry_point(self.env):
+            found |= dict.fromkeys((*texts, "agents_leave"), "the environment sets it itself, leave it out")
         return found
 
     def arguments(self) -> dict[str, Any]:

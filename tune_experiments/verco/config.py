@@ -17,7 +17,7 @@ from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.algorithms.learner_config import LearnerConfig, ValueLossAt
 from rl_models.chat.chat_settings import ChatSettings
-from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_of_others
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import DistillationSettings, LanguageTeamSettings
 from rl_models.networks.network_config import VectorConfig
@@ -27,8 +27,10 @@ from tune_experiments.experiment.training_config import ExperimentConfig
 
 FIRST_WARM_START_WORLD = 10_000
 """First world of the warm start and the corpus; training uses other worlds."""
-SYMBOLIC = ("symbolic_ppo", "symbolic_imitation_ppo", "commnet")
+_SYMBOLIC = ("symbolic_ppo", "symbolic_imitation_ppo", "commnet")
 """Methods with vector observations."""
+_WARM_STARTED = ("verco", "shuffled")
+"""Methods whose message adapter is trained before PPO."""
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 
@@ -205,31 +207,26 @@ class VercoConfig(
 
     def unread_by(self, method: str) -> Unread:
         """Settings of other methods, and of other teachers and language models."""
-        has_warm_start, is_symbolic = method in ("verco", "shuffled"), method in SYMBOLIC
-        is_language = not is_symbolic and method not in ("lookup", "api")
-        found: Unread = {"team.messages.heard": "choose --methods twosome or shuffled"}
-        if method != "api" and not (has_warm_start and self.teacher == "endpoint"):
-            found |= dict.fromkeys(("chat", "concurrency", "replay"), "train api, or choose --teacher endpoint")
-        if not is_language:
+        asking = ("api", *(_WARM_STARTED if self.teacher == "endpoint" else ()))
+        of_messages = {f"distillation.{one.name}" for one in fields(self.distillation)} - {"distillation.held_out"}
+        readers: dict[str, tuple[str, ...]] = {
+            **dict.fromkeys(("chat", "concurrency", "replay"), asking),
+            **dict.fromkeys(("symbolic", "learner.symbolic_learning_rate"), _SYMBOLIC),
+            **dict.fromkeys(("warm_start", "warm_start_by", "rounds", "teacher", *sorted(of_messages)), _WARM_STARTED),
+            "imitation": ("symbolic_imitation_ppo",),
+        }
+        found = {"team.messages.heard": "choose --methods twosome or shuffled"} | fields_of_others(method, readers)
+        if method in (*_SYMBOLIC, "lookup", "api"):
             names = ("model", "team", "learner.learning_rate", "learner.critic_learning_rate")
             found |= dict.fromkeys(names, "train a method with a language model, such as verco, or leave it out")
-        elif method.startswith(("base_", "twosome")):
+        if self.model:
+            found["team.language.small"] = "leave out --model, or the flag"
+        if method.startswith(("base_", "twosome")):
             found["team.messages"] = "train a method with messages, such as verco, or leave it out"
         if method.startswith("base_"):
             found["team.normalisation"] = "train base, or leave it out"
-        if self.model or not is_language:
-            found["team.language.small"] = "leave out --model, or the flag"
-        if not is_symbolic:
-            names = ("symbolic", "learner.symbolic_learning_rate")
-            found |= dict.fromkeys(names, "train a method with vector observations, such as symbolic_ppo")
-        if method != "symbolic_imitation_ppo":
-            found["imitation"] = "train symbolic_imitation_ppo, or leave it out"
-        if not has_warm_start:
-            of_messages = {f"distillation.{one.name}" for one in fields(self.distillation)} - {"distillation.held_out"}
-            names = ("warm_start", "warm_start_by", "rounds", "teacher", *sorted(of_messages))
-            found |= dict.fromkeys(names, "train a method with a warm start, such as verco, or leave it out")
         if method.startswith(("base", "lookup", "api")):
-            found["learner"] = "train another method, or leave it out"
+            found["learner"] = "train a method that learns, such as verco, or leave it out"
         return found
 
     @property

@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt
 
 from rl_envs.frozen_lake_spread.maps import MAPS, get_lake
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import Unread
+from rl_models.configuration import Unread, fields_of_others
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -76,11 +76,9 @@ class LakeConfig(
         )
         if self.planner == "offline":
             found |= dict.fromkeys(set(BY_RULES) - {"planner"}, "choose another --planner, or leave it out")
-        if method == "mappo":
-            names = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
-            found |= dict.fromkeys((*names, "round_steps"), "train sama, or leave it out")
-        if method == "walker":
-            found |= dict.fromkeys(("network", "learner"), "train sama, or leave it out")
+        of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
+        readers = dict.fromkeys((*of_planner, "round_steps"), ("sama", "walker"))
+        found |= fields_of_others(method, readers | dict.fromkeys(("network", "learner"), ("sama", "mappo")))
         if not self.map.startswith("random"):
             found["map_seed"] = "choose a random --map, or leave it out"
         return found

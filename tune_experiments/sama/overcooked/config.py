@@ -14,7 +14,7 @@ from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GAIN, UnitInterval, Unread
+from rl_models.configuration import MAY_GAIN, UnitInterval, Unread, fields_of_others
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
@@ -99,20 +99,17 @@ class SamaConfig(
 
     def unread_by(self, method: str) -> Unread:
         """The same, and settings of other methods; `method` may end with its kitchen."""
-        row, found = method.partition("-")[0], super().unread_by(method)
-        if row in ("mappo", "selfplay"):
-            of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
-            of_rounds = ("learner", "share", "states", "fine_tuning", "round_steps")
-            found |= dict.fromkeys((*of_planner, *of_rounds), "train sama, or leave it out")
-        if row not in ("sama", "scripted"):
-            found["also_tests"] = "train sama, or leave it out"
-        if row in ("selfplay", "scripted"):
-            found |= dict.fromkeys(("network", "encoder"), "train sama, or leave it out")
-        if row == "scripted":
-            names = ("learner", "share", "states", "fine_tuning", "is_greedy", "weights", "reward_source")
-            found |= dict.fromkeys(names, "train sama, or leave it out")
-        if row == "code":
-            found["reward_source"] = "train sama, or leave it out"
+        learning = ("sama", "blind", "code")
+        of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
+        readers = {
+            **dict.fromkeys((*of_planner, "round_steps"), (*learning, "scripted")),
+            **dict.fromkeys(("learner", "share", "states", "fine_tuning"), learning),
+            **dict.fromkeys(("network", "encoder"), (*learning, "mappo")),
+            **dict.fromkeys(("is_greedy", "weights"), (*learning, "mappo", "selfplay")),
+            "reward_source": ("sama", "blind"),
+            "also_tests": ("sama", "scripted"),
+        }
+        found = super().unread_by(method) | fields_of_others(method.partition("-")[0], readers)
         if not self.fine_tuning.rounds:
             found |= dict.fromkeys(("fine_tuning.episodes", "fine_tuning.share"), "set --fine-tuning.rounds above 0")
         return found
