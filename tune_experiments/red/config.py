@@ -138,9 +138,9 @@ class RedConfig(
 
     def unread_by(self, method: str) -> Unread:
         """Settings of stages that the method does not have."""
-        readers = {
-            **dict.fromkeys(("cloning", "value_updates", "learner.value_learning_rate"), ["red", "rl"]),
-            **dict.fromkeys(("cloning.distillation_frames", "cloning.distillation_epochs"), ["red"]),
+        readers: dict[str, tuple[str, ...]] = {
+            **dict.fromkeys(("cloning", "value_updates", "learner.value_learning_rate"), ("red", "rl")),
+            **dict.fromkeys(("cloning.distillation_frames", "cloning.distillation_epochs"), ("red",)),
         }
         return fields_of_others(method, readers)
 
