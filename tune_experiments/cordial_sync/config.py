@@ -133,9 +133,6 @@ class Config(TrainingConfig):
                 f"--cordial.decline-episodes {self.cordial.decline_episodes} and --cordial.decline-optimiser-steps "
                 f"{self.cordial.decline_optimiser_steps} are two lengths of one decline: set one of them to 0"
             )
-        for flag, network in (("--network", self.network), ("--visual-network", self.visual_network)):
-            if not network.communicates:
-                raise UserError(f"{flag}.no-communicates has no meaning here: choose the method no_communication")
         if self.observation == "frame":
             check_frames(self.visual_network, self.frame_pixels, "--visual-network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
@@ -164,6 +161,7 @@ class Config(TrainingConfig):
 def unread_families(family: Family, network: str, is_visual: bool) -> Unread:
     """What a method of one family does not read: other families' settings, and widths of the group `network`."""
     found: Unread = {one: f"train a method of the family {one}, or leave it out" for one in FAMILIES if one != family}
+    found[f"{network}.communicates"] = "choose the method no_communication"
     if family == "central":  # it has one probability and one value for what all agents do
         of_agents = ("learner.joint_ratio", f"{network}.agent_features", f"{network}.message_features")
         return found | dict.fromkeys(of_agents, "train a method of another family, or leave it out")

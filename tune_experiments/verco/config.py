@@ -210,12 +210,13 @@ class VercoConfig(
         asking = ("api", *(_WARM_STARTED if self.teacher == "endpoint" else ()))
         of_messages = {f"distillation.{one.name}" for one in fields(self.distillation)} - {"distillation.held_out"}
         readers: dict[str, tuple[str, ...]] = {
-            **dict.fromkeys(("chat", "concurrency", "replay"), asking),
             **dict.fromkeys(("symbolic", "learner.symbolic_learning_rate"), _SYMBOLIC),
             **dict.fromkeys(("warm_start", "warm_start_by", "rounds", "teacher", *sorted(of_messages)), _WARM_STARTED),
             "imitation": ("symbolic_imitation_ppo",),
         }
         found = {"team.messages.heard": "choose --methods twosome or shuffled"} | fields_of_others(method, readers)
+        if method not in asking:
+            found |= dict.fromkeys(("chat", "concurrency", "replay"), "train api, or choose --teacher endpoint")
         if method in (*_SYMBOLIC, "lookup", "api"):
             names = ("model", "team", "learner.learning_rate", "learner.critic_learning_rate")
             found |= dict.fromkeys(names, "train a method with a language model, such as verco, or leave it out")

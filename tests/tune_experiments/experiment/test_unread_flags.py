@@ -43,6 +43,7 @@ UNREAD = [
         for field in ("first_stage_env_steps", "workers__runners", "learner__num_epochs", "network__features")
     ),
     ("endi_rtfm", {"budget_env_steps": 9}, "--budget-env-steps", "--first-stage-env-steps"),
+    ("furnlift", {"network__communicates": False}, "--network.no-communicates", "no_communication"),
     ("overcooked_roles", {"methods": ("qmix",), "learner__gamma": 0.5}, "--learner.gamma", "--roles"),
     ("red_minirts", {"learner__schedule_optimiser_steps": 9}, "--learner.schedule-optimiser-steps"),
     ("sama_frozen_lake", {"goals": "deps"}, "--goals", "--planner"),
