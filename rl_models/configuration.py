@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -26,6 +27,17 @@ MAY_CHANGE: dict[str, Any] = {CONTINUED: "changes"}
 MAY_GROW: dict[str, Any] = {CONTINUED: "grows"}
 MAY_GAIN: dict[str, Any] = {CONTINUED: "gains"}
 STAYS: dict[str, Any] = {CONTINUED: "stays"}
+
+
+Unread: TypeAlias = dict[str, str]
+"""Field, or group of fields, that a method does not read -> what to do instead, in which `{group}` stands for the
+beginning of the flags beside it; the result of a configuration's `unread_by(method)`."""
+
+
+def fields_of_others(method: str, readers: Mapping[str, Collection[str]]) -> Unread:
+    """Fields that only other methods read, from the methods that read each."""
+    others = {name: methods for name, methods in readers.items() if method not in methods}
+    return {name: f"train {' or '.join(methods)}, or leave it out" for name, methods in others.items()}
 
 
 def list_constants(config: object, declared: type) -> dict[str, Any]:

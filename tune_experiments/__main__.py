@@ -73,6 +73,8 @@ def table(command: Table, console: Console) -> None:
         raise UserError("table takes a PATH or --document FILE, not both")
     if command.check and not command.document:
         raise UserError("--check compares documents: name them with --document, or leave it out")
+    if command.save is not None and (command.path is None or command.path.name.endswith(saved_results.SUFFIX)):
+        raise UserError("--save keeps the results of a run folder: give its PATH alone, or leave it out")
     if command.document:
         for document in command.document:
             console.print(saved_results.update_document(document, command.check))

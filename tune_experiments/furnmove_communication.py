@@ -35,7 +35,7 @@ from pydantic import PositiveInt
 from rl_envs import World
 from rl_envs.core.metrics import COUNT
 from rl_envs.furnmove.world import FurnMove
-from rl_models.configuration import MAY_GAIN
+from rl_models.configuration import MAY_GAIN, Unread
 from rl_models.schedule import Schedule
 from tune_experiments.cordial_sync.communication import (
     DEVIATIONS,
@@ -120,6 +120,10 @@ class CommunicationConfig:
         if len(self.training.methods) != 1 or parse_method(self.training.methods[0]).family not in ("marginal", "sync"):
             raise UserError("--training.methods must be one method with messages, such as marginal or sync_13_cordial")
         object.__setattr__(self, "team", stored_path(self.team))
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of a training that there is not: a given team has its own."""
+        return {"training": "leave out --team, or the flag"} if self.team else {}
 
     @property
     def budget_env_steps(self) -> int:

@@ -40,7 +40,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from rl_envs import World, make
 from rl_envs.matrix_game.payoff import value_against_adversary, values_by_reply
 from rl_envs.matrix_game.world import ACTION_NAMES
-from rl_models.configuration import MAY_GAIN, MAY_GROW, UnitInterval
+from rl_models.configuration import MAY_GAIN, MAY_GROW, UnitInterval, Unread, fields_of_others
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress, Schedule
 from rl_models.team_world import TeamWorld
@@ -118,6 +118,10 @@ class Config:
     def __post_init__(self) -> None:
         check_distinct(self, "methods")
         check_ranges(self)
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of the other method."""
+        return fields_of_others(method, {"sync": ("sync",), "marginal": ("marginal",)})
 
 
 LAPTOP = Config()

@@ -26,7 +26,6 @@ from rl_envs.core.metrics import SHARE
 from rl_envs.minirts.metric_ranges import METRIC_RANGES
 from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.core.errors import UserError
 from tune_experiments.core.lazy_module import LazyModule
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.optimiser_steps import describe_optimiser_steps, optimiser_steps
@@ -99,11 +98,6 @@ class RedMinirts(Experiment):
         """Whole games with every commander; for the first method also those of a scripted executor."""
         scripted = trials.evaluate_scripted(config) if method == config.methods[0] else {}
         return trials.evaluate(config, policy) | scripted
-
-    def check(self, config: RedConfig) -> None:
-        """Check that no unused setting is changed."""
-        if config.learner.final_learning_rate_share != LAPTOP.learner.final_learning_rate_share:
-            raise UserError("leave out --learner.final-learning-rate-share: RED's learning rate always falls to 0")
 
     def main_comparisons(self, config: RedConfig) -> Sequence[MainComparison]:
         """Whether the team follows commands: the oracle against the commander that names what loses."""

@@ -32,7 +32,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 from tune_experiments.rtfm import matching as stages
 from tune_experiments.rtfm.config import NEW_NAMES, column
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, MatchingRtfmConfig, check_unused_flags
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, MatchingRtfmConfig
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
@@ -72,11 +72,6 @@ class RtfmMatching(ReadingExperiment[MatchingRtfmConfig]):
     def evaluate(self, config: MatchingRtfmConfig, method: str, policy: TeamPolicy) -> Tests:
         """The last stage's game, with new names, larger rooms and wrong documents."""
         return stages.evaluate_last(config, policy)
-
-    def check(self, config: MatchingRtfmConfig) -> None:
-        """Check that no unused setting is changed."""
-        unread = stages.UNREAD | (stages.UNREAD_IN_ONE_STAGE if len(config.stages) == 1 else {})
-        check_unused_flags(config, self.presets.values(), unread)
 
     def tables(self, results: Sequence[Result]) -> Sequence[PaperTable]:
         """Win rates after the last stage, and after the earlier stages."""

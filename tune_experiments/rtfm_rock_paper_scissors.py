@@ -58,7 +58,7 @@ from tune_experiments.rtfm.config import (
     NetworkSettings,
     as_learned,
 )
-from tune_experiments.rtfm.matching import MATCHING_NOTE, check_unused_flags
+from tune_experiments.rtfm.matching import MATCHING_NOTE
 from tune_experiments.rtfm.matching_config import CHANGES, SMOKE_MATCHING
 from tune_experiments.rtfm.reading_experiments import ReadingExperiment
 
@@ -99,13 +99,6 @@ PAPER = LettersConfig(
     checkpoint_every_env_steps=1_000_000,
     test_sizes=(9, 10, 11),
 )
-UNREAD = {
-    "learner": "--matching.learner.*",
-    "network": "--matching.*",
-    "workers": "--matching.workers.*",
-    "budget_env_steps": "--matching.budget-env-steps",
-}
-"""Settings unused by methods of the mention-matching reader -> the flag to use instead."""
 
 
 class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
@@ -130,11 +123,6 @@ class RtfmRockPaperScissors(ReadingExperiment[LettersConfig]):
     def evaluate(self, config: LettersConfig, method: str, policy: TeamPolicy) -> Tests:
         """Evaluate readers greedily, and uniform moves by sampling."""
         return evaluation.evaluate(config, policy, is_greedy=method != RANDOM)
-
-    def check(self, config: LettersConfig) -> None:
-        """Check that no unused setting is changed."""
-        if self._is_of_the_reader(config):
-            check_unused_flags(config, self.presets.values(), UNREAD)
 
     @staticmethod
     def _is_of_the_reader(config: LettersConfig) -> bool:

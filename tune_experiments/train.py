@@ -168,7 +168,7 @@ class Train(Experiment[Config]):
             return worlds.make_world(config, num_worlds, method=method)
 
     def search_space(self) -> SearchSpace:
-        """Constants of PPO, ranked by the return of validation."""
+        """Constants of PPO, and other methods' learning rates, ranked by the return of validation."""
         from tune_experiments.run.ray_cluster import import_tune
 
         tune = import_tune()
@@ -176,6 +176,8 @@ class Train(Experiment[Config]):
             "learner.learning_rate": tune.loguniform(2e-4, 5e-3),
             "learner.entropy_coef": tune.loguniform(1e-3, 5e-2),
             "learner.num_epochs": tune.choice([4, 8, 16]),
+            "qmix.learning_rate": tune.loguniform(2e-4, 5e-3),
+            "language.learning_rate": tune.loguniform(2e-4, 5e-3),
         }
         return SearchSpace(domains, objective="valid/return")
 

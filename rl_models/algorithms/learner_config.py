@@ -6,12 +6,12 @@ experiment's configuration holds an instance with its own default values. Import
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from rl_models.configuration import MAY_CHANGE, Precision, UnitInterval
+from rl_models.configuration import MAY_CHANGE, Precision, UnitInterval, Unread
 from rl_models.schedule import Schedule
 
 EntropyKind = Literal["component", "marginal"]
@@ -99,6 +99,11 @@ class OptimiserConfig:
     """Data type (dtype) of the network's matrix products: float32, or bfloat16, which a GPU computes faster; weights,
     heads and losses are float32 with either."""
 
+    def unread_by(self, method: str) -> Unread:
+        """Constants of another optimiser, and of clipping without a limit."""
+        found = {} if self.optimiser == "adam" else {"amsgrad": "choose {group}optimiser adam, or leave it out"}
+        return found if self.max_grad_norm else found | {"grad_clip_by": "set {group}max-grad-norm above 0"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnnealedOptimiserConfig(OptimiserConfig):
@@ -162,6 +167,15 @@ class AlgorithmConfig(PpoConfig, ImpalaConfig, AnnealedOptimiserConfig):
     """Algorithm that trains: ppo; impala, which corrects its advantages by V-trace; or package.module:Class, your own
     subclass of Ppo or Impala."""
 
+    def unread_by(self, method: str) -> Unread:
+        """The same, and constants of the other algorithm."""
+        of_ppo, of_impala = ({one.name for one in fields(kind)} for kind in (PpoConfig, ImpalaConfig))
+        other, without = {"ppo": ("impala", of_impala - of_ppo), "impala": ("ppo", of_ppo - of_impala)}.get(
+            self.algorithm, ("", set())
+        )
+        cure = f"choose {{group}}algorithm {other}, or leave it out"
+        return super().unread_by(method) | dict.fromkeys(sorted(without), cure)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(AlgorithmConfig):
@@ -175,6 +189,13 @@ class LearnerConfig(AlgorithmConfig):
     """Weight of the entropy bonus to which it falls linearly, at least 0; None keeps the weight constant."""
     entropy_env_steps: NonNegativeInt = 0
     """Number of env steps in which the entropy bonus falls; 0: `schedule_optimiser_steps`, or else the whole budget."""
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and the length of a decline that there is not."""
+        found = super().unread_by(method)
+        if self.final_entropy_coef is None:
+            found["entropy_env_steps"] = "set {group}final-entropy-coef, or leave it out"
+        return found
 
     def entropy_schedule(self, budget_env_steps: int) -> Schedule:
         """Weight of the entropy bonus in a run with this budget."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import PositiveFloat, PositiveInt
 
+from rl_models.configuration import Unread
 from rl_models.hub.catalog import absolute_model_name
 
 
@@ -148,6 +149,22 @@ class PartsConfig:
     def pretrained_model(self) -> str:
         """The text encoder that a run records, if one is named."""
         return self.text_encoder
+
+    def unread_by(self, method: str) -> Unread:
+        """Widths of other networks."""
+        found = dict.fromkeys(("talk.cell_features", "talk.channels"), "no network here has cells, leave it out")
+        if self.name in ("mlp", "cnn", "lstm"):
+            found |= dict.fromkeys(("reader", "text_encoder"), f"{self.name} reads no texts, leave it out")
+        elif self.name != "auto":
+            found["reader.name"] = f"give only {{group}}name {self.name}"
+        if self.name == "mlp":
+            found |= dict.fromkeys(("channels", "image_features"), "mlp has no convolutions, leave it out")
+        reader = self.reader.name if self.name == "auto" else self.name
+        if reader != "matching":
+            found["reader.window"] = "choose {group}name matching, or leave it out"
+        if reader not in ("matching", "emma"):
+            found["reader.sharpness"] = "choose {group}name matching or emma, or leave it out"
+        return found
 
 
 @dataclass(frozen=True)

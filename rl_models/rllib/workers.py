@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
-from rl_models.configuration import MAY_CHANGE
+from rl_models.configuration import MAY_CHANGE, Unread
 from rl_models.team_world import MakeWorld
 
 if TYPE_CHECKING:
     from rl_models.algorithms.objective import Objective
     from rl_models.algorithms.optimiser import OptimiserSettings
     from rl_models.policy import TeamPolicy
+
+
+ALONE: dict[str, Any] = {"learners": 0, "aggregators": 0, "gpus_per_learner": 0.0, "gpus_per_runner": 0.0}
+"""Fields of `Workers` that have no effect in a single process, with their values there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,10 @@ class Workers:
     finds."""
     gpus_per_runner: NonNegativeFloat = field(default=0.0, metadata=MAY_CHANGE)
     """Number of GPUs per env runner process, at least 0; 0: the runner acts on the CPU."""
+
+    def unread_by(self, method: str) -> Unread:
+        """GPUs of runners that there are not."""
+        return {} if self.runners else {"gpus_per_runner": "set {group}runners above 0, or leave it out"}
 
     @property
     def worlds(self) -> int:
@@ -91,8 +99,7 @@ class Workers:
 
     def in_one_process(self) -> Workers:
         """The same number of worlds in the trial's own process, which also learns."""
-        alone = replace(self, runners=0, learners=0, aggregators=0, gpus_per_learner=0.0, gpus_per_runner=0.0)
-        return replace(alone, worlds_per_runner=self.worlds)
+        return replace(self, runners=0, worlds_per_runner=self.worlds, **ALONE)
 
     @property
     def cpus(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import NonNegativeInt, PositiveInt
 
+from rl_models.configuration import Unread
 from rl_models.hub.catalog import absolute_model_name
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class TextEncoderConfig:
         name = self.name if self.name in (WORDS, AUTO) else absolute_model_name(self.name)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "folder", os.path.abspath(os.path.expanduser(self.folder)) if self.folder else "")
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other encoders."""
+        if self.name == WORDS:
+            return dict.fromkeys(("padded_to", "folder"), "choose a frozen encoder with {group}name, or leave it out")
+        return {} if self.name == AUTO else {"word_features": "choose {group}name words, or leave it out"}
 
     @property
     def pretrained_model(self) -> str:

@@ -59,6 +59,8 @@ FLAGS = [
     ("--search-seed 3", "--search-seed"),
     ("--search-over learner.gamma=grid:0.5", "--search-over"),
     ("--search-by asha", "--search-by"),
+    ("--search-by grid --search-seed 3 --search-over learner.gamma=grid:0.5", "--search-seed", "--search-by"),
+    ("--search-by grid --methods marginal --search-over sync.entropy_coef=grid:0,1", "sync.entropy_coef"),
     ("--search 2 --search-over learner.gama=grid:0.5", "learner.gama", "learner.gamma"),
     ("--search 3 --search-by pbt --max-concurrent-trials 2", "--max-concurrent-trials"),
     *((f"--search 2 --search-by {by} --search-over workers.runners=grid:0,1", "workers.runners")

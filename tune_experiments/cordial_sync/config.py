@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval
+from rl_models.configuration import MAY_GROW, CordialForm, UnitInterval, Unread
 from rl_models.networks.network_config import TboneConfig, VisualConfig, pixels_left
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_distinct
@@ -181,12 +181,39 @@ class Config(TrainingConfig):
                 f"--cordial.decline-episodes {self.cordial.decline_episodes} and --cordial.decline-optimiser-steps "
                 f"{self.cordial.decline_optimiser_steps} are two lengths of one decline: set one of them to 0"
             )
-        for flag, network in (("--network", self.network), ("--visual-network", self.visual_network)):
-            if not network.communicates:
-                raise UserError(f"{flag}.no-communicates has no meaning here: choose the method no_communication")
         if self.observation == "frame":
             check_frames(self.visual_network, self.frame_pixels, "--visual-network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms", "test_starts")
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other families, of CORDIAL or the entropy bonus, and of the other observation."""
+        row = parse_method(method)
+        is_visual = self.observation == "frame"
+        found = unread_families(row.family, "visual_network" if is_visual else "network", is_visual)
+        if row.has_cordial:
+            found[f"{row.family}.entropy_coef"] = "train a method without CORDIAL, or leave it out"
+            if self.cordial.decline_episodes or self.cordial.decline_optimiser_steps:
+                found["cordial.decline"] = "set the other lengths of the decline, in episodes and optimiser steps, to 0"
+        else:
+            found["cordial"] = "train a method with CORDIAL, or leave it out"
+        if self.test_starts:
+            found["test_starts_per_room"] = "leave out --test-starts, or the flag"
+            if not any(name.endswith(".json") for name in self.test_rooms):  # files have rooms that the starts name
+                found["test_rooms"] = found["test_starts_per_room"]
+        if is_visual:
+            return found | {"network": "give flags of the group --visual-network"}
+        of_frames = ("visual_network", "frame_pixels")
+        return found | dict.fromkeys(of_frames, "choose --observation frame, or leave it out")
+
+
+def unread_families(family: Family, network: str, is_visual: bool) -> Unread:
+    """What a method of one family does not read: other families' settings, and widths of the group `network`."""
+    found: Unread = {one: f"train a method of the family {one}, or leave it out" for one in FAMILIES if one != family}
+    found[f"{network}.communicates"] = "choose the method no_communication"
+    if family == "central":  # it has one probability and one value for what all agents do
+        of_agents = ("learner.joint_ratio", f"{network}.agent_features", f"{network}.message_features")
+        return found | dict.fromkeys(of_agents, "train a method of another family, or leave it out")
+    return found | ({f"{network}.team_features": "train central, or leave it out"} if is_visual else {})
 
 
 def compare_with_authors(learner: AlgorithmConfig, workers: Workers, env_steps: int, paper_env_steps: int) -> str:

@@ -25,7 +25,6 @@ from tune_experiments.cordial_sync.config import (
     FamilySettings,
     MethodName,
     compare_with_authors,
-    parse_method,
 )
 from tune_experiments.cordial_sync.messages import TalkSpectator
 from tune_experiments.core.drawing import Drawn
@@ -133,7 +132,7 @@ class GridworldExperiment(Experiment[Config]):
         return evaluation.world_from(config, evaluation.valid_starts(config), num_worlds)
 
     def search_space(self) -> SearchSpace:
-        """One space for all methods, ranked by success in validation rooms; `uses` selects a method's part.
+        """One space for all methods, ranked by success in validation rooms.
 
         It holds what the paper leaves open or states in two ways, and PPO's own constants. Ranges include the authors'
         constants and the laptop's.
@@ -155,7 +154,7 @@ class GridworldExperiment(Experiment[Config]):
         for family in FAMILIES:
             domains[f"{family}.learning_rate"] = tune.loguniform(1e-4, 1e-2)
             domains[f"{family}.entropy_coef"] = tune.loguniform(5e-4, 2e-2)
-        return SearchSpace(domains, uses)
+        return SearchSpace(domains)
 
 
 def _smoke(laptop: Config) -> Config:
@@ -231,18 +230,3 @@ def _rooms_folder(config: Config) -> str:
         masks = "iTHOR's floors and inferred television masks"
         return f"rooms of {' and '.join(inferred)} have {masks}, the others are generated{context}"
     return f"rooms are generated, not AI2-THOR's{context}"
-
-
-def uses(config: Config, name: str, path: str) -> bool:
-    """Whether a parameter of the search space affects a method."""
-    method = parse_method(name)
-    group, _, field = path.partition(".")
-    if group in FAMILIES:
-        return group == method.family and not (field == "entropy_coef" and method.has_cordial)
-    if group == "cordial":
-        declines = config.cordial.decline_episodes or config.cordial.decline_optimiser_steps
-        return method.has_cordial and not (field == "decline" and declines)
-    if path == "learner.gae_lambda":
-        return config.learner.algorithm == "ppo"
-    # A central policy has one probability for what all agents do, so it has no navigation part.
-    return not (path == "learner.joint_ratio" and method.family == "central")

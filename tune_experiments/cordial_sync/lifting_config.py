@@ -9,10 +9,16 @@ from typing import Literal, TypeAlias, get_args
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import UnitInterval, Unread
 from rl_models.networks.network_config import VisualConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.cordial_sync.config import AUTHORS_LEARNER, FamilySettings, check_frames, make_files_absolute
+from tune_experiments.cordial_sync.config import (
+    AUTHORS_LEARNER,
+    FamilySettings,
+    check_frames,
+    make_files_absolute,
+    unread_families,
+)
 from tune_experiments.experiment.training_config import ExperimentConfig
 
 LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
@@ -95,6 +101,17 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
         super().__post_init__()
         check_frames(self.network, self.frame_pixels, "--network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms")
+
+    def unread_by(self, method: LiftMethod) -> Unread:
+        """Settings of other families, and of stages and losses that there are not."""
+        found = unread_families(method, "network", is_visual=True)
+        if method != "sync":
+            found["components"] = "train sync, or leave it out"
+        if not self.warm_start.budget_env_steps:
+            found["warm_start"] = "set --warm-start.budget-env-steps above 0, or leave it out"
+            if not self.imitation_after_warm_start:
+                found["imitation_coef"] = "choose --imitation-after-warm-start, or leave it out"
+        return found
 
 
 LAPTOP = LiftConfig()

@@ -116,10 +116,11 @@ def flag_name(path: str) -> str:
     return f"--{path.rstrip('_').replace('_', '-')}{'_' * path.endswith('_')}"
 
 
-def flags_between(old: DataclassInstance, new: DataclassInstance) -> list[str]:
-    """Command-line arguments that turn one configuration into another."""
+def flags_between(old: DataclassInstance, new: DataclassInstance, but: Collection[str] = ()) -> list[str]:
+    """Command-line arguments that turn one configuration into another, but for some paths."""
     before = dict(leaves(old))
-    return [word for path, value in leaves(new) if value != before[path] for word in flag_words(path, value)]
+    changed = [(path, value) for path, value in leaves(new) if value != before[path] and path not in but]
+    return [word for path, value in changed for word in flag_words(path, value)]
 
 
 def changed_flags(reference: DataclassInstance, config: DataclassInstance) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from pydantic import NonNegativeFloat, PositiveFloat
 
 from rl_envs import World
 from rl_envs.core.metrics import COUNT, PROPORTION
+from rl_models.configuration import Unread
 from rl_models.networks.network_config import check_channels
 from tune_experiments.core.config_json import DataclassInstance
 from tune_experiments.core.config_path import flag_name, value_at
@@ -85,6 +86,20 @@ def on_matching(row: str) -> bool:
 def is_divided(row: str) -> bool:
     """Whether a method's teams divide."""
     return row.startswith(DIVIDED)
+
+
+def unread_division(row: str) -> Unread:
+    """Settings of the division that a method does not read."""
+    alone = ("regulariser_coef", "kl_deviation", "modelling_coef", "loss_reduction", "masks")
+    found = {} if is_divided(row) else dict.fromkeys(alone, "train endi_dis, or leave it out")
+    name = row.removesuffix(ON_MATCHING)
+    if name != "endi_kl":
+        found["kl_deviation"] = "train endi_kl, or leave it out"
+    if name == "endi_reg":
+        found["regulariser_coef"] = "train endi_dis, or leave it out"
+    if name == "endi_sup":
+        found["modelling_coef"] = "train endi_dis, or leave it out"
+    return found
 
 
 def make_losses(row: str, settings: DivisionSettings) -> DivisionLosses:

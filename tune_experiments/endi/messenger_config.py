@@ -10,10 +10,18 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import PositiveInt
 
+from rl_models.configuration import Unread
 from rl_models.networks.network_config import SilgConfig
 from rl_models.rllib.workers import Workers
-from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
-from tune_experiments.messenger.config import MessengerLearnerConfig, MessengerRunConfig
+from tune_experiments.endi.division import (
+    PAPER_DIVISIONS,
+    DividedRow,
+    DivisionSettings,
+    check_stack,
+    is_divided,
+    unread_division,
+)
+from tune_experiments.messenger.config import GROUNDED, MessengerLearnerConfig, MessengerRunConfig
 
 MethodName: TypeAlias = Literal["emma", "silg", DividedRow, "emma_grounding", "endi_dis_grounding"]
 PAPER_METHODS: tuple[MethodName, ...] = ("emma", "silg", *PAPER_DIVISIONS)
@@ -59,3 +67,17 @@ class EndiMessengerConfig(
     def __post_init__(self) -> None:
         super().__post_init__()
         check_stack(self, "silg.channels")
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and settings of other networks and of the division."""
+        found = super().unread_by(method)
+        division = unread_division(method.removesuffix(GROUNDED))
+        found |= {f"division.{name}": cure for name, cure in division.items()}
+        if method == "silg":
+            found |= dict.fromkeys(("network", "encoder"), "give flags of the group --silg")
+            found["freezes_attention"] = "train emma, or leave it out"
+        else:
+            found["silg"] = "train silg, or leave it out"
+        if not is_divided(method):
+            found["goal_features"] = "train endi_dis, or leave it out"
+        return found

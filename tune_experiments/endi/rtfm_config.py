@@ -17,11 +17,19 @@ from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import UnitInterval, Unread
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_distinct, check_value_precision
 from tune_experiments.core.errors import UserError
-from tune_experiments.endi.division import PAPER_DIVISIONS, DividedRow, DivisionSettings, check_stack
+from tune_experiments.endi.division import (
+    PAPER_DIVISIONS,
+    DividedRow,
+    DivisionSettings,
+    check_stack,
+    is_divided,
+    on_matching,
+    unread_division,
+)
 from tune_experiments.experiment.training_config import StagedExperimentConfig
 from tune_experiments.rtfm.config import MatchingRunConfig, NetworkSettings, RtfmTask, learner_config, make_world
 from tune_experiments.rtfm.matching_config import MatchingSettings, matching_learner
@@ -153,6 +161,38 @@ class EndiRtfmConfig(
         if list(self.stages) != sorted(set(self.stages) & set(range(1, len(STAGES) + 1))):
             raise UserError(f"--stages must be some of 1 to {len(STAGES)} in this order, not {self.stages}")
         check_stack(self, "goal_channels")
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, settings of other methods, what the stages set, and the budget of stages that there are not."""
+        found = super().unread_by(method)
+        of_rules = {name for rules in STAGES.values() for name in rules} - {"size"}
+        found |= dict.fromkeys((f"task.{name}" for name in sorted(of_rules)), "give --stages")
+        if len(self.stages) == 1:
+            found["budget_env_steps"] = "give --first-stage-env-steps, or more --stages"
+        found |= {f"division.{name}": cure for name, cure in unread_division(method).items()}
+        divides, matches = is_divided(method), on_matching(method)
+        if not divides or matches:
+            found |= dict.fromkeys(("goal_channels", "divided_features"), "train endi_dis, or leave it out")
+        if not (divides and matches):
+            found["matching_goal_features"] = "train endi_dis_matching, or leave it out"
+        if method == "qmix":
+            names = [one.name for one in dataclasses.fields(self.learner) if one.name != "gamma"]
+            found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
+            found |= dict.fromkeys(("network", "annealing_env_steps", "division"), "leave it out")
+            return found
+        found["qmix"] = "train qmix, or leave it out"
+        if method == "silg":
+            of_txt2pi = ("goal_hidden_size", "inventory_hidden_size", "first_summary", "activation")
+            found |= dict.fromkeys((f"network.{name}" for name in of_txt2pi), "train txt2pi, or leave it out")
+        if matches:
+            found["annealing_env_steps"] = "give --matching.learner.final-learning-rate-share"
+            found["division.shares_network"] = "give --matching.shares-network"
+            found["first_stage_env_steps"] = "give --matching.budget-env-steps"
+            if len(self.stages) == 1:
+                found["budget_env_steps"] = "give --matching.budget-env-steps, or more --stages"
+        elif self.annealing_env_steps:
+            found["learner.final_learning_rate_share"] = "set --annealing-env-steps to 0"
+        return found
 
     @property
     def last_stage(self) -> int:

@@ -21,7 +21,7 @@ from tune_experiments.results.main_comparison import MainComparison, first_train
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperNumbers, PaperTable
 from tune_experiments.rtfm.config import SHUFFLED, as_learned
-from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE, check_unused_flags
+from tune_experiments.rtfm.matching import MATCHING, MATCHING_NOTE
 from tune_experiments.rtfm.reading_experiments import compare_optimiser_steps
 from tune_experiments.rtfm.reading_experiments import deviation_notes as of_rtfm
 
@@ -44,17 +44,6 @@ TESTED = (
 MATCHING_COMPARED = (("endi_dis_matching", MATCHING), ("endi_dis_weak_modelling_matching", MATCHING))
 """Main comparisons of runs with the mention-matching reader only; the first trained pair counts."""
 DIVISION_WORLDS = {f"stage_{stage}_{name}": f"S{stage}, {name}" for stage in range(1, 6) for name in ("train", "eval")}
-_UNREAD_ON_MATCHING = {
-    "first_stage_env_steps": "--matching.budget-env-steps",
-    "workers": "--matching.workers.*",
-    "learner": "--matching.learner.*",
-    "network": "--matching.*",
-    "goal_channels": "--matching-goal-features",
-    "divided_features": "--matching.features",
-    "annealing_env_steps": "--matching.learner.final-learning-rate-share",
-    "division.shares_network": "--matching.shares-network",
-}
-"""Settings unused by methods of the mention-matching reader -> the flags to use instead."""
 
 
 class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
@@ -94,10 +83,8 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
     def check(self, config: EndiRtfmConfig) -> None:
         """Build the worlds of all tests, to find errors before days of training.
 
-        A UserError for a setting that no method of the run reads, a ValueError for a room too small for a stage.
+        Raises ValueError for a room that is too small for a stage.
         """
-        if all(map(on_matching, config.methods)):
-            check_unused_flags(config, self.presets.values(), _UNREAD_ON_MATCHING)
         for stage in config.stages:
             for arguments in trials.columns(config).values():
                 make_stage(config, stage, **arguments).reset(0)

@@ -135,6 +135,8 @@ def check_options(options: RunOptions) -> None:
     if options.is_search and (options.local or options.slice_seconds is not None):
         flag = "--local" if options.local else "--slice-seconds"
         raise UserError(f"{flag} is for runs without --search, in which Ray Tune decides what is trained: leave it out")
+    if options.search_by == "grid" and options.search_seed:
+        raise UserError("--search-seed is for settings that are drawn, and --search-by grid tries all: leave it out")
     for name in ("search_seed", "search_over", "search_by", "search_objective"):
         if not options.is_search and getattr(options, name) != RunOptions.__dataclass_fields__[name].default:
             raise UserError(f"{flag_name(name)} belongs to a search: set --search to the number of settings to try")

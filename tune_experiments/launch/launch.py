@@ -22,6 +22,7 @@ from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.config_file import CONFIG_YAML, check_for_secrets, write_config_file
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.finding import trial_folders, trial_name
+from tune_experiments.experiment.unread_flags import check_flags
 from tune_experiments.launch.finished_run import Callback, Run
 from tune_experiments.launch.report import show_results
 from tune_experiments.results.main_comparison import announcements
@@ -343,6 +344,10 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     check_for_secrets(config)
+    presets = experiment.presets
+    not_given = [presets[options.preset]] if options.preset in presets else list(presets.values())
+    for note in check_flags(config, experiment.methods(config), not_given, options.local):
+        Terminal().print(note)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None
         config = experiment.inspect(config, Terminal().print, stored)

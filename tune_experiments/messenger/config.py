@@ -19,7 +19,7 @@ from rl_envs.messenger.corpus_file import FOLDER_VARIABLE, OWN, PUBLISHED, build
 from rl_envs.messenger.games import Games
 from rl_envs.messenger.world import STAGES, Messenger
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import UnitInterval, list_constants
+from rl_models.configuration import UnitInterval, Unread, list_constants
 from rl_models.networks.network_config import RELEASED, EmmaConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import BERT, TextEncoderConfig
@@ -119,6 +119,20 @@ class MessengerRunConfig(
         if texts not in (OWN, PUBLISHED):
             object.__setattr__(self, "texts", os.path.abspath(os.path.expanduser(texts)))
 
+    def unread_by(self, method: str) -> Unread:
+        """Lengths of stages that there are not, the loss of other methods, and quotes of texts without faults."""
+        found: Unread = {}
+        if len(self.stages) == 1:
+            found["budget_env_steps"] = "give --first-stage-env-steps, or more --stages"
+            for name in ("validate_every_env_steps", "checkpoint_every_env_steps"):
+                found[name] = f"give --first-stage-{name.replace('_', '-')}, or more --stages"
+            found["freezes_attention"] = "give more --stages, or leave it out"
+        if not method.endswith(GROUNDED):
+            found["learner.grounding_coef"] = "train a method with the grounding loss, or leave it out"
+        if self.texts == OWN:
+            found["repair_quotes"] = "give the folder of --texts, or leave it out"
+        return found
+
     def stage_arguments(self, stage: int) -> PlanArguments:
         """Processes and lengths of a stage; the first one has its own lengths."""
         if stage != self.stages[0]:
@@ -144,6 +158,15 @@ class MessengerConfig(MessengerRunConfig):
     """Weight of the movement contrast, at least 0, in the method emma_movement_grounding."""
     methods: tuple[MethodName, ...] = ("game_id", "emma", "emma_grounding")
     """Methods to train: game_id, emma, emma_grounding, emma_movement_grounding."""
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, what reads no texts, and the loss of one method."""
+        found = super().unread_by(method)
+        if method == "game_id":
+            found |= dict.fromkeys(("encoder", "freezes_attention"), "train emma, or leave it out")
+        if not method.startswith(MOVING):
+            found["movement_grounding_coef"] = "train emma_movement_grounding, or leave it out"
+        return found
 
 
 def corpus_of_run(config: MessengerRunConfig) -> tuple[Corpus, Games]:

@@ -17,7 +17,7 @@ from rl_envs import make
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS, Overcooked
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import UnitInterval
+from rl_models.configuration import UnitInterval, Unread, fields_of_others
 from rl_models.networks.network_config import GridCnnConfig
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.rllib.workers import Workers
@@ -117,6 +117,12 @@ class OvercookedConfig(
                 f"--cole.population-size must be at most {MAX_MEMBERS}, not {self.cole.population_size}: the solver "
                 f"uses every coalition of members"
             )
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other methods."""
+        shaped = ("selfplay", "fcp", COLE)
+        found = fields_of_others(method, {"cole": (COLE,), "population": ("fcp",), "shaping": shaped})
+        return found | ({"shaping.share": "set --shaping.env-steps to 0"} if self.shaping.env_steps else {})
 
     @property
     def shaping_env_steps(self) -> float:
@@ -219,6 +225,22 @@ class OvercookedRolesConfig(
             )
         check_ranges(self.roles, "roles.")
         check_value_precision(self, "roles.precision")
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and settings of other methods of Q-learning, or of PPO."""
+        found = super().unread_by(method)
+        if method not in ALL_Q_METHODS:
+            return found | {"roles": "train a method of Q-learning, such as qmix, or leave it out"}
+        found |= {"learner": "give flags of the group --roles", "network": "give flags of the group --roles.team"}
+        if self.roles.worlds_per_runner:
+            found["workers.worlds_per_runner"] = "give --roles.worlds-per-runner"
+        readers = {
+            **dict.fromkeys(("roles.team.roma", "roles.team.roma_losses"), ("roma",)),
+            **dict.fromkeys(("roles.team.ldsa", "roles.team.ldsa_losses"), ("ldsa",)),
+            "roles.team.ldsa_hypernetwork_hidden_size": ("ldsa",),
+            **dict.fromkeys(("roles.team.maser", "roles.whole_episodes"), ("maser",)),
+        }
+        return found | fields_of_others(method.removesuffix(SPARSE), readers)
 
     def worker_settings(self, method: str) -> Workers:
         """Worlds and fragments of a Q-learning method: MASER needs whole episodes."""

@@ -12,7 +12,7 @@ from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveIn
 
 from rl_envs.minirts.opponents import get_opponent
 from rl_models.algorithms.learner_config import AlgorithmConfig
-from rl_models.configuration import STAYS, UnitInterval
+from rl_models.configuration import STAYS, UnitInterval, Unread, fields_of_others
 from rl_models.networks.network_config import CommandedUnitsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -76,6 +76,11 @@ class RedLearnerConfig(AlgorithmConfig):
     used_heads_only: bool = True
     """Whether an action's probability includes only the factors that have an effect; the released code includes all."""
 
+    def unread_by(self, method: str) -> Unread:
+        """The same, and flags of a fall of the learning rate that is always RED's."""
+        of_fall = ("final_learning_rate_share", "schedule_optimiser_steps")
+        return super().unread_by(method) | dict.fromkeys(of_fall, "RED's rate always falls to 0, leave it out")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RedConfig(
@@ -129,6 +134,14 @@ class RedConfig(
                 get_opponent(name)
             except ValueError as error:
                 raise UserError(f"--opponents: {error}") from error
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of stages that the method does not have."""
+        readers: dict[str, tuple[str, ...]] = {
+            **dict.fromkeys(("cloning", "value_updates", "learner.value_learning_rate"), ("red", "rl")),
+            **dict.fromkeys(("cloning.distillation_frames", "cloning.distillation_epochs"), ("red",)),
+        }
+        return fields_of_others(method, readers)
 
     @property
     def updates(self) -> int:

@@ -34,7 +34,7 @@ from rl_envs.minirts.phrases import ATTACK, KEEP_SCOUTING, MINE, MINE_ALL, SEND_
 from rl_envs.minirts.symbols import PEASANT
 from rl_envs.minirts.teacher import ScriptTeacher
 from rl_envs.minirts.twister import THREAD_BITS
-from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
+from rl_models.algorithms.optimiser import clip_gradients, load_optimiser, optimiser_tensors
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import get_device
 from rl_models.schedule import Progress
@@ -222,7 +222,8 @@ class Cloning(SupervisedStage):
             loss = -log_prob.mean()
             self._optimiser.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self._policy.parameters(), self._config.learner.max_grad_norm)
+            gradients = [weight.grad for weight in self._policy.parameters() if weight.grad is not None]
+            clip_gradients(self._plan.optimiser, gradients)
             self._optimiser.step()
             losses.append(loss.detach() * len(rows))
             known += len(rows)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs import World, make
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GROW, UnitInterval
+from rl_models.configuration import MAY_GROW, UnitInterval, Unread, fields_of_others
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.networks.network_config import Activation, FirstSummary, check_channels
 from rl_models.rllib.workers import Workers
@@ -22,7 +22,7 @@ from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.experiment.training_config import ExperimentConfig, StagedExperimentConfig
-from tune_experiments.rtfm.matching_config import MatchingRow, MatchingSettings, matching_learner
+from tune_experiments.rtfm.matching_config import CHANGES, MatchingRow, MatchingSettings, matching_learner
 
 TEST, UNSEEN, SHUFFLED = "test", "eval", "shuffled"
 """The split of the tests; the column with the right documents; and the column with wrong ones, also the condition of
@@ -234,6 +234,12 @@ class RunConfig(
     test_episodes: Annotated[int, Field(ge=2)] = 1000
     """Number of test episodes in each column of the table."""
 
+    def unread_by(self, method: str) -> Unread:
+        """Widths of txt2pi that the baselines do not have."""
+        of_txt2pi = ("network.goal_hidden_size", "network.first_summary")
+        is_baseline = method.startswith(("cnn", "film"))
+        return dict.fromkeys(of_txt2pi, "train txt2pi, or leave it out") if is_baseline else {}
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_distinct(self, "test_sizes")
@@ -257,6 +263,11 @@ class RtfmConfig(RunConfig):
     task: RtfmTask = RtfmTask()
     """The game that is played, and its room."""
 
+    def unread_by(self, method: str) -> Unread:
+        """The same, and texts that fixed sentences are not."""
+        found = super().unread_by(method)
+        return found if self.task.nl else found | {"task.resample_text": "choose --task.nl, or leave it out"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class MatchingRunConfig(RunConfig):
@@ -265,6 +276,17 @@ class MatchingRunConfig(RunConfig):
     matching: MatchingSettings = field(default_factory=MatchingSettings)
     """Widths of the mention-matching reader, its learner and its budget; with several stages, the budget of the
     first."""
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of the papers' networks, or of the mention-matching reader."""
+        if "matching" not in method:
+            return super().unread_by(method) | {"matching": "train matching, or leave it out"}
+        own = dict.fromkeys(CHANGES.get(method, ()), "leave it out, or choose another method")  # type: ignore[call-overload]
+        return {f"matching.{name}": cure for name, cure in own.items()} | {
+            "learner": "give --matching.learner.*",
+            "network": "give --matching.*",
+            "workers": "give --matching.workers.*",
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,6 +321,25 @@ class LettersConfig(
     warm_start_env_steps: PositiveInt = 50_000
     """Number of env steps until that weight is 0."""
 
+    def unread_by(self, method: str) -> Unread:
+        """The same, settings of single methods, and the budget of the other games."""
+        on_unseen = [name for name in get_args(LettersRow) if name.endswith(("_transferred", "_from_scratch"))]
+        readers = {
+            "attention_coef": (SUPERVISED,),
+            "contrastive_coef": (CONTRASTIVE,),
+            "warm_start_coef": (WARM_START,),
+            "warm_start_env_steps": (WARM_START,),
+            "transfer_env_steps": on_unseen,
+        }
+        found = super().unread_by(method) | fields_of_others(method, readers)
+        if method in CHANGES:
+            found["budget_env_steps"] = "give --matching.budget-env-steps"
+        elif method == RANDOM:
+            found |= dict.fromkeys(("learner", "network", "budget_env_steps"), "random is not trained, leave it out")
+        elif method.endswith("_from_scratch"):
+            found["budget_env_steps"] = "give --transfer-env-steps"
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=2_000_000, budget_env_steps=2_000_000):
@@ -313,6 +354,15 @@ class CurriculumConfig(RunConfig, StagedExperimentConfig, first_stage_env_steps=
     promote_at: UnitInterval = 0.0
     """Greedy win rate on training assignments, from 0 to 1, that ends a stage if two validations in a row reach it; 0:
     only its budget ends a stage."""
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of stages that the method does not have."""
+        found: Unread = {}
+        if method.startswith(("from_scratch", "random_to_")):
+            found["budget_env_steps"] = "give --first-stage-env-steps"
+        if method == "from_scratch" or "_to_" in method:
+            found["last_learning_rate"] = "train a method with stages before the full game, such as from_6x6"
+        return found
 
 
 MatchingRun = TypeVar("MatchingRun", bound=MatchingRunConfig)

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
+from rl_models.configuration import Unread
 from tune_experiments.core.checks import check_distinct
-from tune_experiments.core.config_path import flag_name, value_at
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Stage, Tests
 from tune_experiments.results.rows import Result
@@ -47,35 +46,7 @@ MATCHING_NOTE = (
 )
 
 
-def check_unused_flags(
-    config: MatchingRunConfig, presets: Iterable[MatchingRunConfig], flags: Mapping[str, str]
-) -> None:
-    """Check that a run with only the mention-matching reader's methods changes no unused setting, else raise UserError.
-
-    Values of `presets` are always accepted; `flags` are dotted path of an unused setting -> the flag to use instead.
-    """
-    for path, flag in flags.items():
-        if (value := value_at(config, path)) not in [value_at(preset, path) for preset in presets]:
-            name = f"{flag_name(path)}.*" if dataclasses.is_dataclass(value) else flag_name(path)
-            raise UserError(f"{name} has no effect on methods of the mention-matching reader: give {flag}")
-
-
 StageName: TypeAlias = Literal["simplest", "group", "nl", "dyna", "10x10"]
-UNREAD = {
-    "learner": "--matching.learner.*",
-    "network": "--matching.*",
-    "workers": "--matching.workers.*",
-    "test_sizes": "--larger-sizes",
-    "task.group": "--stages",
-    "task.nl": "--stages",
-    "task.dyna": "--stages",
-}
-"""Unused settings -> the flag to use instead."""
-UNREAD_IN_ONE_STAGE = {
-    "budget_env_steps": "--matching.budget-env-steps, or more --stages",
-    "later_learning_rate": "--matching.learner.learning-rate, or more --stages",
-}
-"""The same where there is one stage."""
 DIFFICULTIES: dict[StageName, dict[str, Any]] = {
     "simplest": {},
     "group": {"group": True},
@@ -115,6 +86,15 @@ class MatchingRtfmConfig(
     def __post_init__(self) -> None:
         super().__post_init__()
         check_distinct(self, "stages")
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, what the stages set, and settings of later stages where there is one."""
+        found = super().unread_by(method) | {"test_sizes": "give --larger-sizes"}
+        found |= dict.fromkeys(("task.group", "task.nl", "task.dyna"), "give --stages")
+        if len(self.stages) == 1:
+            found["budget_env_steps"] = "give --matching.budget-env-steps, or more --stages"
+            found["later_learning_rate"] = "give --matching.learner.learning-rate, or more --stages"
+        return found
 
 
 def plan(config: MatchingRtfmConfig, row: MatchingRow, seed: int) -> Curriculum:

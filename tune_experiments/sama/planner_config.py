@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rl_models.chat.chat_settings import ChatSettings
-from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import Normalisation
 from rl_models.planners.commander import RandomFrom
@@ -107,12 +107,26 @@ class PlannerConfig(ExperimentConfig):
             raise UserError("--record and --replay exclude each other: leave one out")
         self._check_scored()
         asked = "" if self.planner in LOCAL else self.replay or self.record
+        if asked and self.model.folder and absolute(asked) != absolute(self.model.folder):
+            flag = "--replay" if self.replay else "--record"
+            raise UserError(f"{flag} {asked} and --model.folder {self.model.folder} name two records: leave one out")
         name = absolute_model_name(self.model.name) if self.planner == "scored" else self.model.name
         model = dataclasses.replace(self.model, name=name, folder=absolute(asked or self.model.folder))
         planner = "replay" if self.replay and self.planner == "openai" else self.planner
         paths = {name: absolute(getattr(self, name)) for name in ("manual", "record", "replay")}
         for name, value in (paths | {"model": model, "planner": planner}).items():
             object.__setattr__(self, name, value)
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other planners, and of what is switched off."""
+        found: Unread = dict.fromkeys(("model.chat.model", "model.chat.record"), "give --model.name or --model.folder")
+        if self.planner in RULES:
+            found["model"] = "choose a --planner with a language model, or leave it out"
+        if self.planner != "scored":
+            found["model.normalisation"] = "choose --planner scored, or leave it out"
+        if self.planner != "noisy":
+            found["noise"] = "choose --planner noisy, or leave it out"
+        return found
 
     @property
     def pretrained_model(self) -> str:

@@ -20,6 +20,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions
 from tune_experiments.experiment.search_space import DEFAULT_OBJECTIVE, SearchSpace
+from tune_experiments.experiment.unread_flags import unread_flags
 from tune_experiments.results.intervals import NONE
 from tune_experiments.results.rows import Result, replace_rows
 from tune_experiments.results.trial_log import score
@@ -78,6 +79,7 @@ class Search:
         self._methods = experiment.methods(config)
         self.drawn = {method: self._draw(method) for method in self._methods}
         self._get_settings: Callable[[str], Sequence[Setting]] = self.drawn.__getitem__
+        self._check_given_space()
         self._check_processes()
 
     def _draw(self, method: str) -> list[Setting]:
@@ -86,6 +88,14 @@ class Search:
             return all_settings(self.space, self._config, method)[: self._options.search]
         count = 1 if self.by == "optuna" else self._options.search or 1
         return draw_settings(self.space, self._config, method, count, self._options.search_seed)
+
+    def _check_given_space(self) -> None:
+        """Check that some setting reads each field of `--search-over`; TPE and PBT draw settings later."""
+        if not self._options.search_over or self.by in ("optuna", "pbt"):
+            return
+        read = {path for tried in self.drawn.values() for setting in tried for path in setting.values}
+        if unread := [path for path in self.space.domains if path not in read]:
+            raise UserError(f"--search-over {unread[0]} has no effect on {', '.join(self._methods)}: leave it out")
 
     def _check_processes(self) -> None:
         """Check this machine's CPUs for all settings, as a search may vary the processes of a trial."""
@@ -249,7 +259,7 @@ class Search:
             config = dataclasses.replace(config, methods=(method,))
         first, presets = max(self._options.seeds) + 1, self._experiment.presets
         preset = self._options.preset if self._options.preset in presets else self._experiment.default_preset
-        changes = flags_between(presets[preset], config)
+        changes = flags_between(presets[preset], config, but=unread_flags(config, method))
         seeds = map(str, range(first, first + _SEEDS_OF_A_FULL_RUN))
         return "--preset", preset, *changes, "--seeds", *seeds, "--out", f"runs/{method}_of_search"
 

@@ -1,13 +1,13 @@
 """Every setting of a run on any environment, with the laptop's values as defaults."""
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_of_others
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -37,6 +37,8 @@ LANGUAGE_METHODS = ("lora", "lora_blind")
 BLIND = LANGUAGE_METHODS[1]
 DIVIDED_METHOD = "endi_dis"
 """Method whose agents divide entities among themselves."""
+CORDIAL = "_cordial"
+"""Suffix of the methods with CORDIAL."""
 Q_METHODS = ("qmix", "vdn")
 
 
@@ -142,6 +144,36 @@ class Config(
         super().__post_init__()
         check_value_precision(self, "qmix.precision")
         self.arguments()
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other methods."""
+        from rl_envs.registry import find_entry_point
+
+        syncs = [name for name in get_args(MethodName) if name.startswith("sync")]
+        talking = [*syncs, "tbone", *(("ippo", "mappo") if self.network.name == "lstm" else ())]
+        readers = {
+            "qmix": Q_METHODS,
+            "qmix.mixing_hidden_size": ("qmix",),
+            "division": (DIVIDED_METHOD,),
+            "language": LANGUAGE_METHODS,
+            "learner.joint_ratio": syncs,
+            "cordial_coef": [name for name in syncs if name.endswith(CORDIAL)],
+            "network.talk": talking,
+            "network.talk.message_features": [*syncs, "tbone"],
+            "network.talk.communicates": [*syncs, "tbone"],
+        }
+        found = fields_of_others(method, readers)
+        if method in Q_METHODS:
+            names = [one.name for one in fields(self.learner) if one.name != "gamma"]
+            found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
+        texts = ("max_words", "max_sentences")
+        if method in LANGUAGE_METHODS:
+            found |= dict.fromkeys(("network", *texts), "give flags of the group --language.team")
+            found["learner.learning_rate"] = "give --language.learning-rate"
+            found |= dict.fromkeys(("language.team.messages", "language.team.situation"), "leave it out")
+        if find_entry_point(self.env):
+            found |= dict.fromkeys((*texts, "agents_leave"), "the environment sets it itself, leave it out")
+        return found
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of the environment, from a JSON object."""

@@ -37,14 +37,12 @@ from rl_models.teams.endi_team import DivisionLosses
 from rl_models.teams.parts_team import Kind, divided_parts_team, parts_team, qmix_parts_team
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.plan import Episodes, TrialPlan, play_episodes
-from tune_experiments.teams.config import BLIND, DIVIDED_METHOD, LANGUAGE_METHODS, Q_METHODS, Config
+from tune_experiments.teams.config import BLIND, CORDIAL, DIVIDED_METHOD, LANGUAGE_METHODS, Q_METHODS, Config
 from tune_experiments.teams.inspection import probe_environment
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
 from tune_experiments.teams.observations import example_world, make_parts
 from tune_experiments.teams.worlds import make_world, training_world
 
-CORDIAL = "_cordial"
-"""Suffix of the methods with CORDIAL."""
 VALIDATION_SEED, TEST_SEED = 101, 202
 
 

@@ -6,7 +6,7 @@ Constants of the published agents are the preset `paper`. `trials.py` builds a t
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.world import Salad
 from rl_models.algorithms.learner_config import LearnerConfig, ValueLossAt
 from rl_models.chat.chat_settings import ChatSettings
-from rl_models.configuration import MAY_CHANGE, UnitInterval
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_of_others
 from rl_models.hub.catalog import absolute_model_name
 from rl_models.llm.llm_config import DistillationSettings, LanguageTeamSettings
 from rl_models.networks.network_config import VectorConfig
@@ -27,6 +27,10 @@ from tune_experiments.experiment.training_config import ExperimentConfig
 
 FIRST_WARM_START_WORLD = 10_000
 """First world of the warm start and the corpus; training uses other worlds."""
+_SYMBOLIC = ("symbolic_ppo", "symbolic_imitation_ppo", "commnet")
+"""Methods with vector observations."""
+_WARM_STARTED = ("verco", "shuffled")
+"""Methods whose message adapter is trained before PPO."""
 LANGUAGE_MODEL = "language_model"
 """Folder within a trial's, with a copy of the small model that it learns on."""
 
@@ -199,6 +203,31 @@ class VercoConfig(
         object.__setattr__(self, "model", model or named)
         object.__setattr__(self, "team", dataclasses.replace(self.team, adapters=_whole(self.team.adapters)))
         object.__setattr__(self, "replay", _whole(self.replay))
+
+    def unread_by(self, method: str) -> Unread:
+        """Settings of other methods, and of other teachers and language models."""
+        asking = ("api", *(_WARM_STARTED if self.teacher == "endpoint" else ()))
+        of_messages = {f"distillation.{one.name}" for one in fields(self.distillation)} - {"distillation.held_out"}
+        readers: dict[str, tuple[str, ...]] = {
+            **dict.fromkeys(("symbolic", "learner.symbolic_learning_rate"), _SYMBOLIC),
+            **dict.fromkeys(("warm_start", "warm_start_by", "rounds", "teacher", *sorted(of_messages)), _WARM_STARTED),
+            "imitation": ("symbolic_imitation_ppo",),
+        }
+        found = {"team.messages.heard": "choose --methods twosome or shuffled"} | fields_of_others(method, readers)
+        if method not in asking:
+            found |= dict.fromkeys(("chat", "concurrency", "replay"), "train api, or choose --teacher endpoint")
+        if method in (*_SYMBOLIC, "lookup", "api"):
+            names = ("model", "team", "learner.learning_rate", "learner.critic_learning_rate")
+            found |= dict.fromkeys(names, "train a method with a language model, such as verco, or leave it out")
+        if self.model:
+            found["team.language.small"] = "leave out --model, or the flag"
+        if method.startswith(("base_", "twosome")):
+            found["team.messages"] = "train a method with messages, such as verco, or leave it out"
+        if method.startswith("base_"):
+            found["team.normalisation"] = "train base, or leave it out"
+        if method.startswith(("base", "lookup", "api")):
+            found["learner"] = "train a method that learns, such as verco, or leave it out"
+        return found
 
     @property
     def pretrained_model(self) -> str:

@@ -86,11 +86,6 @@ def check(config: VercoConfig) -> None:
         _check_chat_template(config)
     if any(row.asks_endpoint or (row.has_warm_start and config.teacher == "endpoint") for row in rows):
         check_endpoint(config)
-    elif config.replay:
-        raise UserError(
-            "--replay replaces a chat model, and no method of this run uses one: add the method api or "
-            "--teacher endpoint, or leave --replay out"
-        )
 
 
 def _check_chat_template(config: VercoConfig) -> None:

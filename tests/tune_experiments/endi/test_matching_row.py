@@ -7,8 +7,6 @@ import pytest
 
 from rl_models.teams.endi_team import divides
 from tests.tune_experiments.fragments import update
-from tune_experiments.core.config_path import with_overrides
-from tune_experiments.core.errors import UserError
 from tune_experiments.endi.rtfm_trials import plan
 from tune_experiments.experiment.finding import find_experiment
 
@@ -71,13 +69,3 @@ def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():
     assert (weaker.method, weaker.against) == weak[::-1]
     (papers,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=("matching", "txt2pi", "endi_dis")))
     assert (papers.method, papers.against) == ("endi_dis", "txt2pi")
-
-
-@pytest.mark.parametrize("path", ["first_stage_env_steps", "workers.runners", "learner.num_epochs", "network.features"])
-def test_settings_that_no_row_of_the_reader_reads_are_refused_where_all_rows_are_its(path):
-    experiment = find_experiment("endi_rtfm")
-    changed = with_overrides(LAPTOP, {path: 1})
-    with pytest.raises(UserError, match="--matching"):
-        experiment.check(dataclasses.replace(changed, methods=("matching",)))
-    experiment.check(dataclasses.replace(changed, methods=("matching", "txt2pi")))
-    experiment.check(dataclasses.replace(LAPTOP, methods=("matching",)))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tune_experiments.run.refusals import assert_contract
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.experiment.finding import find_experiment
@@ -166,3 +167,10 @@ def test_a_marker_that_chooses_what_is_not_there_is_refused(file, capsys, choice
     document.write_text(f"<!-- table: game; {choice} -->\n<!-- end -->\n")
     assert main(["table", "--document", str(document)]) != 0
     assert choice in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["kept.jsonl.gz"], ["--document", "results.md"]])
+def test_only_the_results_of_a_run_folder_are_saved(words, tmp_path, capsys):
+    assert main(["table", *words, "--save", str(tmp_path / "new.jsonl.gz")]) == 2
+    assert_contract(capsys.readouterr().err.removeprefix("error: ").strip(), "--save", "PATH")
+    assert [*tmp_path.iterdir()] == []

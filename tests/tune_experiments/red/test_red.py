@@ -110,8 +110,11 @@ def test_every_phrase_of_a_commander_is_among_the_cloned_decisions():
     assert {TEXTS[number] for number in np.unique(heard)} == {*PHRASES}
 
 
-def test_passes_over_the_same_decisions_lower_the_loss():
-    config = dataclasses.replace(SMOKE, cloning=dataclasses.replace(SMOKE.cloning, frequency_power=1.0))
+@pytest.mark.parametrize("max_grad_norm", [0.5, 0.0])
+def test_passes_over_the_same_decisions_lower_the_loss(max_grad_norm):
+    learner = dataclasses.replace(SMOKE.learner, max_grad_norm=max_grad_norm)
+    own = dataclasses.replace(SMOKE.cloning, frequency_power=1.0)
+    config = dataclasses.replace(SMOKE, cloning=own, learner=learner)
     cloning = Cloning(config, False, plan(config, "red", 0).stages[0].plan)
     first, second = (cloning.train()["cloning/loss"] for _ in range(2))
     assert second < first

@@ -9,8 +9,6 @@ from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.losses.mention_warm_start import MentionWarmStart
 from rl_models.schedule import Progress
 from tests.tune_experiments.fragments import update
-from tune_experiments.core.config_path import with_overrides
-from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
 from tune_experiments.rtfm.config import HELPED, LettersTask, RtfmTask, make_world
@@ -80,30 +78,3 @@ def test_the_warm_start_ends():
     (loss,) = plan(LAPTOP, "txt2pi_attention_warm_start", 0).objective.extra_losses
     assert [loss.weight.at(Progress(env_steps=steps)) for steps in (0, 50_000, 500_000)] == [0.3, 0, 0]
     assert loss.is_asked.any() and not loss.is_asked.all()
-
-
-@pytest.mark.parametrize("name", ["rtfm_matching", "rtfm_rock_paper_scissors"])
-@pytest.mark.parametrize("path", ["learner.learning_rate", "network.features", "workers.runners", "budget_env_steps"])
-def test_settings_that_no_row_of_the_reader_reads_are_refused_where_all_rows_are_its(name, path):
-    experiment = find_experiment(name)
-    reader = with_overrides(experiment.presets["laptop"], {"methods": ("matching",)})
-    with pytest.raises(UserError, match="--matching"):
-        experiment.check(with_overrides(reader, {path: 1}))
-    experiment.check(reader)
-    for preset in experiment.presets.values():
-        experiment.check(preset)
-
-
-@pytest.mark.parametrize(
-    ("change", "flag"), [({"test_sizes": (8,)}, "--larger-sizes"), ({"task.dyna": True}, "--stages")]
-)
-def test_a_stage_alone_says_what_the_curriculum_plays(change, flag):
-    experiment = find_experiment("rtfm_matching")
-    with pytest.raises(UserError, match=flag):
-        experiment.check(with_overrides(experiment.presets["laptop"], change))
-
-
-def test_settings_of_later_stages_are_read_where_there_are_later_stages():
-    experiment = find_experiment("rtfm_matching")
-    staged = with_overrides(experiment.presets["laptop"], {"stages": ("simplest", "group")})
-    experiment.check(with_overrides(staged, {"budget_env_steps": 1, "later_learning_rate": 0.1}))

@@ -176,16 +176,16 @@ def test_a_search_may_vary_the_processes_of_a_trial(ray_session, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "objective"),
+    ("name", "method", "path", "objective"),
     [
-        ("matrix_game", "learning_rate", "valid/value_against_adversary"),
-        ("overcooked_roles", "roles.learning_rate", "valid/reward"),
-        ("sama_overcooked", "learner.learning_rate", "valid/completed"),
+        ("matrix_game", "sync", "learning_rate", "valid/value_against_adversary"),
+        ("overcooked_roles", "qmix", "roles.learning_rate", "valid/reward"),
+        ("sama_overcooked", "sama", "learner.learning_rate", "valid/completed"),
     ],
 )
-def test_a_search_over_named_fields_ranks_by_what_the_experiment_validates(name, path, objective):
-    experiment = find_experiment(name)
-    words = ["--preset", "smoke", "--search", "2", "--search-over", f"{path}=loguniform:1e-4:1e-2"]
+def test_a_search_over_named_fields_ranks_by_what_the_experiment_validates(name, method, path, objective):
+    experiment, space = find_experiment(name), f"{path}=loguniform:1e-4:1e-2"
+    words = ["--preset", "smoke", "--methods", method, "--search", "2", "--search-over", space]
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds)
     assert search_run.Search(experiment, config, options).space.objective == objective
 

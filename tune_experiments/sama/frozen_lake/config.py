@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
 from pydantic import NonNegativeInt
 
 from rl_envs.frozen_lake_spread.maps import MAPS, get_lake
 from rl_models.algorithms.learner_config import LearnerConfig
+from rl_models.configuration import Unread, fields_of_others
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.sama.planner_config import MAX_REFLECTIONS, GameDomain, PlannerConfig
 
 LakeRow = Literal["sama", "mappo", "walker"]
+BY_RULES: dict[str, Any] = {
+    "planner": "offline",
+    "goals": "sama",
+    "after_failure": "reflect",
+    "random_share": 0.0,
+    "random_from": "all",
+    "manual": "",
+    "translates_states": False,
+    "record": "",
+    "replay": "",
+}
+"""Settings of all tests of planners by rule, whatever those of the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +67,21 @@ class LakeConfig(
         )
     )
     """Learner of both methods, PPO with a ratio for each agent."""
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, what planners by rule set themselves, and networks of images, texts and messages."""
+        found = super().unread_by(method) | dict.fromkeys(
+            (f"network.{one.name}" for one in fields(self.network) if one.name != "hidden_sizes"),
+            "give --network.hidden-sizes",
+        )
+        if self.planner == "offline":
+            found |= dict.fromkeys(set(BY_RULES) - {"planner"}, "choose another --planner, or leave it out")
+        of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
+        readers = dict.fromkeys((*of_planner, "round_steps"), ("sama", "walker"))
+        found |= fields_of_others(method, readers | dict.fromkeys(("network", "learner"), ("sama", "mappo")))
+        if not self.map.startswith("random"):
+            found["map_seed"] = "choose a random --map, or leave it out"
+        return found
 
     def __post_init__(self) -> None:
         super().__post_init__()

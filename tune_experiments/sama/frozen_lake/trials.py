@@ -34,7 +34,7 @@ from rl_models.teams.parts_team import parts_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests, TrialPlan
 from tune_experiments.experiment.supervised_stage import NoTraining
-from tune_experiments.sama.frozen_lake.config import LakeConfig
+from tune_experiments.sama.frozen_lake.config import BY_RULES, LakeConfig
 from tune_experiments.sama.frozen_lake.domain import Knowledge, LakeDomain
 from tune_experiments.sama.planned_experiment import planning_metrics
 from tune_experiments.sama.planning import make_planning_loop, warn_about_fallbacks
@@ -193,17 +193,6 @@ _RULES: dict[str, tuple[Knowledge, dict[str, Any]]] = {
 PLANNERS = tuple(_RULES)
 _TOLD: tuple[Knowledge, ...] = ("blind", "privileged")
 """Knowledge of other planners, one test each."""
-_BY_RULE: dict[str, Any] = {
-    "planner": "offline",
-    "goals": "sama",
-    "after_failure": "reflect",
-    "random_share": 0.0,
-    "random_from": "all",
-    "manual": "",
-    "translates_states": False,
-    "record": "",
-    "replay": "",
-}
 GAME = "frozen_lake_spread"
 BY = ", "
 """Between planner and executor in the condition of a test."""
@@ -280,7 +269,7 @@ def planned(config: LakeConfig, planner: str, executor: Executor, trial_folder: 
     has_chance = config.slippery or planner == RANDOM_COMMANDS
     episodes = config.test_episodes if has_chance else 1
     knowledge, changes = _RULES.get(planner, (planner.rpartition(" ")[2], None))
-    asked = config if changes is None else dataclasses.replace(config, **_BY_RULE | changes)
+    asked = config if changes is None else dataclasses.replace(config, **BY_RULES | changes)
     loop = make_planning_loop(asked, knowledge, TEST_SEED, trial_folder)
     domain = LakeDomain(get_lake(config.map, config.map_seed), cast(Knowledge, knowledge))
     world = CommandedLake(episodes, **config.world())

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from pydantic import NonNegativeInt, PositiveInt
 
 from rl_envs.minirts.opponents import get_opponent
+from rl_models.configuration import Unread
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.team_paths import stored_path
@@ -87,6 +88,14 @@ class RtsConfig(PlannerConfig):
                 get_opponent(name)
             except ValueError as error:
                 raise UserError(f"--opponents: {error}") from error
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and lengths of a training that there is not."""
+        of_training = ("workers", "budget_env_steps", "validate_every_env_steps", "checkpoint_every_env_steps")
+        found = super().unread_by(method) | dict.fromkeys(
+            (*of_training, "valid_episodes"), "nothing is trained, leave it out"
+        )
+        return found if method.startswith(LEARNED) else found | {"team": "train learned_2, or leave it out"}
 
     def domain(self, task: str) -> GameDomain:
         """The domain of MiniRTS for a number of agents."""

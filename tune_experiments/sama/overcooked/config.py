@@ -6,7 +6,7 @@ a trial from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
@@ -14,12 +14,13 @@ from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from rl_envs.overcooked.layouts import LAYOUTS
 from rl_envs.overcooked.world import MAX_EPISODE_STEPS
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import MAY_GAIN, UnitInterval
+from rl_models.configuration import MAY_GAIN, UnitInterval, Unread, fields_of_others
 from rl_models.networks.network_config import SamaNetworkConfig
 from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
+from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.planner_config import GameDomain, PlannerConfig
@@ -88,6 +89,23 @@ class SamaConfig(
     also_tests: tuple[Condition, ...] = ()
     """Additional tests of the methods `sama` and `scripted`: random_commands; random_possible_commands, among those
     that the chef can begin; reflections and retries, three of them after each failed round."""
+
+    def unread_by(self, method: str) -> Unread:
+        """The same, and settings of other methods; `method` may end with its kitchen."""
+        learning = ("sama", "blind", "code")
+        of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
+        readers = {
+            **dict.fromkeys((*of_planner, "round_steps"), (*learning, "scripted")),
+            **dict.fromkeys(("learner", "share", "states", "fine_tuning"), learning),
+            **dict.fromkeys(("network", "encoder"), (*learning, "mappo")),
+            **dict.fromkeys(("is_greedy", "weights"), (*learning, "mappo", "selfplay")),
+            "reward_source": ("sama", "blind"),
+            "also_tests": ("sama", "scripted"),
+        }
+        found = super().unread_by(method) | fields_of_others(method.partition("-")[0], readers)
+        if not self.fine_tuning.rounds:
+            found |= dict.fromkeys(("fine_tuning.episodes", "fine_tuning.share"), "set --fine-tuning.rounds above 0")
+        return found
 
     def __post_init__(self) -> None:
         super().__post_init__()
