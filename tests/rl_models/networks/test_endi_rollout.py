@@ -36,7 +36,7 @@ def collector(backbone, place, policy=None):
 )
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_rollout_equals_train(backbone, agents, shares_network, objective):
-    place = world(backbone, num_worlds=12, agents=agents)
+    place = world(backbone, agents=agents)
     one = collector(backbone, place, team_for(backbone, place, shares_network))
     assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
 

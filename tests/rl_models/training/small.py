@@ -68,10 +68,11 @@ class Walks(Errands):
 
 
 def second_fragment(one):
-    """What a collector plays next but one: it begins inside episodes, and some end inside it."""
+    """What a collector plays next but one, or later: it begins inside episodes, and some end inside it."""
     one.collect()
-    fragment = one.collect()
-    assert fragment.is_first[:, 1:-1].any() and not fragment.is_first[:, 0].all()
+    later = (one.collect() for _ in range(9))
+    fragment = next(fragment for fragment in later if not fragment.is_first[:, 0].all())
+    assert fragment.is_first[:, 1:-1].any()
     return fragment
 
 
