@@ -22,7 +22,7 @@ from unittest import mock
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree, backend_registration
+from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from rl_envs.core.array_library import TorchArrays
@@ -141,7 +141,7 @@ def emulated_device() -> Iterator[Counts]:
 
 def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     name = func._schema.name.removeprefix("aten::")
-    tensors = [leaf for leaf in _pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    tensors = _tensors((args, kwargs))
     is_there = [isinstance(tensor, _Emulated) for tensor in tensors]
     goes_there = any(is_there)
     if kwargs.get("device") is not None:
@@ -155,11 +155,27 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         _check_places(name, tensors, is_there)
         by_mask = name in INDEXING and any(one is not None and one.dtype is torch.bool for one in args[1])
         _counts.syncs += name in WAITS or by_mask
-    result = _computed(name, func, _pytree.tree_map(_inner, args), _pytree.tree_map(_inner, kwargs))
+    result = _computed(name, func, _mapped(_inner, args), _mapped(_inner, kwargs))
     if torch.Tag.inplace_view in func.tags and is_there[0]:
         return _with_shape_of_inner(tensors[0])
     owners = {id(_inner(tensor)): tensor for tensor in tensors}
-    return _pytree.tree_map(lambda one: _wrapped(one, owners), result) if goes_there else result
+    return _mapped(lambda one: _wrapped(one, owners), result) if goes_there else result
+
+
+def _mapped(change: Callable[[Any], Any], tree: Any) -> Any:
+    """The same arguments or results with every leaf changed; torch's own functions for trees take far longer."""
+    if isinstance(tree, list | tuple):
+        return type(tree)([_mapped(change, one) for one in tree])
+    if isinstance(tree, dict):
+        return {name: _mapped(change, one) for name, one in tree.items()}
+    return change(tree)
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    """The tensors among arguments or results."""
+    found: list[Tensor] = []
+    _mapped(lambda one: found.append(one) if isinstance(one, Tensor) else None, tree)
+    return found
 
 
 _Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
@@ -177,7 +193,7 @@ def _computed(name: str, func: Any, args: Any, kwargs: Any) -> Any:
     if _counts.copies or _counts.syncs:
         raise RuntimeError(f"{name}: operation not permitted when stream is capturing")
     seen = _views((args, kwargs))  # as they are now: an operation in place may change their shapes later
-    _changed.extend((one, one.clone()) for one in _pytree.tree_leaves(_written(func, *seen)) if isinstance(one, Tensor))
+    _changed.extend((one, one.clone()) for one in _tensors(_written(func, *seen)))
     result = compute(*args, **kwargs)
     _tape.append((compute, *seen, _views(result)))
     return result
@@ -188,7 +204,7 @@ def _views(tree: Any) -> Any:
         return one.as_strided(one.size(), one.stride(), one.storage_offset()) if isinstance(one, Tensor) else one
 
     with torch._C._AutoDispatchBelowAutograd():
-        return _pytree.tree_map(view, tree)
+        return _mapped(view, tree)
 
 
 _UNWRITTEN = 99
@@ -217,8 +233,8 @@ class EmulatedCapture:
         with _disable_current_modes(), torch.no_grad(), torch._C._AutoDispatchBelowAutograd():
             for _, args, kwargs, results in self._steps:
                 read = _storages((args, kwargs))
-                for one in _pytree.tree_leaves(results):
-                    if isinstance(one, Tensor) and _storage(one) not in read:
+                for one in _tensors(results):
+                    if _storage(one) not in read:
                         one.fill_(_UNWRITTEN)
 
     def replay(self) -> None:
@@ -226,9 +242,9 @@ class EmulatedCapture:
         with _disable_current_modes(), torch.no_grad(), torch._C._AutoDispatchBelowAutograd():
             for compute, args, kwargs, results in self._steps:
                 read = _storages((args, kwargs))
-                found = _pytree.tree_leaves(compute(*args, **kwargs))
-                for result, new in zip(_pytree.tree_leaves(results), found, strict=True):
-                    if isinstance(result, Tensor) and _storage(new) not in read:  # else it is there already
+                found = _tensors(compute(*args, **kwargs))
+                for result, new in zip(_tensors(results), found, strict=True):
+                    if _storage(new) not in read:  # else it is there already
                         result.copy_(new)
 
 
@@ -247,7 +263,7 @@ def _undo() -> None:
 
 
 def _storages(tree: Any) -> set[int]:
-    return {_storage(one) for one in _pytree.tree_leaves(tree) if isinstance(one, Tensor)}
+    return {_storage(one) for one in _tensors(tree)}
 
 
 def _storage(tensor: Tensor) -> int:

@@ -93,7 +93,8 @@ def _crossed_cells(
         for h in range(ROTATIONS)
     ]
     entered = np.pad(distances[:, :size], ((0, 0), (1, 0)), constant_values=_AT_FEET / FINE_METRES) * FINE_METRES
-    entered_ahead = np.pad(is_ahead, ((0, 0), (1, 0)), constant_values=True)[:, :-1]
+    # Contiguous, as a pickled copy is: Numba compiles all anew for another layout.
+    entered_ahead = np.ascontiguousarray(np.pad(is_ahead, ((0, 0), (1, 0)), constant_values=True)[:, :-1])
     return np.stack(steps).astype(np.int16), entered.astype(np.float32), entered_ahead
 
 

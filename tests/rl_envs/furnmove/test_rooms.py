@@ -186,7 +186,7 @@ def slow_largest(poses):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_carry_poses_agree_with_a_slow_search(size):
-    for room in (*RoomStream(seed=9, size=size, count=6), room_by_name("floorplan229")):
+    for room in (*RoomStream(seed=9, size=size, count=2), room_by_name("floorplan229")):
         np.testing.assert_array_equal(holdable_poses(room), slow_holdable(room))
         assert {tuple(pose) for pose in np.argwhere(carry_poses(room)).tolist()} == slow_largest(holdable_poses(room))
 

@@ -26,7 +26,7 @@ def starts(num_worlds, seed=1, **arguments):
 @pytest.mark.parametrize("num_agents", [1, 2, 3, 4])
 def test_every_start_is_legal_and_unsolved(num_agents):
     rooms = [*ROOMS, *(RoomStream(seed=3)[i] for i in range(3)), SMALL]
-    state = starts(300, num_agents=num_agents, rooms=rooms)
+    state = starts(150, num_agents=num_agents, rooms=rooms)
     assert set(state["room"]) == set(range(len(rooms)))
     for i, number in enumerate(state["room"]):
         start = Start(*(state[name][i] for name in ("agent_cells", "agent_headings", "tv", "stand")))
@@ -51,5 +51,5 @@ def test_a_room_without_a_legal_start_is_refused_with_a_sentence():
 
 
 def test_rooms_are_drawn_uniformly():
-    state = starts(1_500, rooms=[SMALL, *ROOMS[1:]])
+    state = starts(600, rooms=[SMALL, *ROOMS[1:]])
     assert chisquare(np.bincount(state["room"], minlength=3)).pvalue > 1e-4

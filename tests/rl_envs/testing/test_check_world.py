@@ -15,31 +15,31 @@ from tests.toy_worlds import Errands
 SHORT = {"max_episode_steps": 12}
 FORMS = {
     "frozen_lake_spread-v0": [
-        {"map": "8x8", "slippery": True, "blocks": True, "observations": ("one_hot", "cells"), "max_episode_steps": 30},
-        {"map": "random-8x8", "map_seed": 3, "own_rewards": True, "hole": "out", "max_episode_steps": 30},
+        {"map": "8x8", "slippery": True, "blocks": True, "observations": ("one_hot", "cells"), **SHORT},
+        {"map": "random-8x8", "map_seed": 3, "own_rewards": True, "hole": "out", **SHORT},
     ],
     "furnlift-v0": [{"room_size": "laptop", "shows_expert": True, "agents_visible": True, **SHORT}],
     "furnmove-v0": [
-        {"num_agents": 3, "room_size": "laptop", "max_episode_steps": 40},
+        {"num_agents": 3, "room_size": "laptop", **SHORT},
         {"room_size": "laptop", "observations": ("view", "frame"), "frame_pixels": 42, **SHORT},
     ],
     "matrix_game-v0": [{}, {"game": "coordination", "num_agents": 3, "num_actions": 4}],
     "messenger-v0": [
         {"stage": 3, "split": "test", "frames": 1, "shows_roles": True, "permuted_roles": True, **SHORT},
-        {"num_agents": 2, "stage": 3, "released": list(RELEASED), "max_episode_steps": 24},
+        {"num_agents": 2, "stage": 3, "released": list(RELEASED), **SHORT},
     ],
     "overcooked-v0": [
-        {"max_episode_steps": 30},
-        {"actions": ["adjacent", "primitive"], "observations": ["lossless", "symbols"], "max_episode_steps": 25},
+        SHORT,
+        {"actions": ["adjacent", "primitive"], "observations": ["lossless", "symbols"], **SHORT},
     ],
-    "rock_paper_scissors-v0": [{"size": 6, "max_episode_steps": 30}],
+    "rock_paper_scissors-v0": [{"size": 6, **SHORT}],
     "rtfm-v0": [
-        {"group": True, "dyna": True, "nl": True, "split": "eval", "max_episode_steps": 30},
+        {"group": True, "dyna": True, "nl": True, "split": "eval", **SHORT},
         {"num_agents": 3, "size": 10, "dyna": True, "drop": "floor", "names_per_cell": 2, "sight": 3, **SHORT},
     ],
     "salad-v0": [
-        {"actions": "primitive", "max_episode_steps": 40, "restore_rule": "cover", "swap": True, "sight": 1},
-        {"layout": "B", "recipes": ["tomato", "lettuce-onion"], "order_known_by": "Alice", "max_episode_steps": 40},
+        {"actions": "primitive", "restore_rule": "cover", "swap": True, "sight": 1, "max_episode_steps": 20},
+        {"layout": "B", "recipes": ["tomato", "lettuce-onion"], "order_known_by": "Alice", "max_episode_steps": 20},
     ],
     "two_step_game-v0": [{}],
 }

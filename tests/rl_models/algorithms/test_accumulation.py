@@ -64,22 +64,21 @@ def test_gradients_gathered_in_parts_are_those_of_the_whole(objective, make_one)
     "objective",
     [
         Impala(),
-        Ppo(num_minibatches=1, clip_range=2e-3),
-        Ppo(joint_ratio=False, num_minibatches=1, clip_range=2e-3),
-        dataclasses.replace(DECISIONS, num_minibatches=1, clip_range=2e-3, entropy_coef=Schedule.constant(0.1)),
+        Ppo(num_minibatches=1, clip_range=5e-3),
+        Ppo(joint_ratio=False, num_minibatches=1, clip_range=5e-3),
+        dataclasses.replace(DECISIONS, num_minibatches=1, clip_range=5e-3, entropy_coef=Schedule.constant(0.1)),
     ],
     ids=["impala", "ppo", "ppo by agent", "ppo of decisions"],
 )
 def test_statistics_do_not_depend_on_the_number_of_parts(objective, make_one):
-    """Six worlds in parts of equal and of different size, which hold different shares of the decisions."""
+    """Six worlds in parts of two and of one, which hold different shares of the decisions."""
     one = make_one()
     fragment = one.collect()
     _, whole = updated(one, fragment, objective)
-    for count in (2, 4):
-        _, cut = updated(one, fragment, dataclasses.replace(objective, gradient_accumulation_steps=count))
-        assert list(cut) == list(whole)
-        for name, value in whole.items():
-            assert float(cut[name]) == pytest.approx(float(value), rel=1e-3, abs=1e-6), name
+    _, cut = updated(one, fragment, dataclasses.replace(objective, gradient_accumulation_steps=4))
+    assert list(cut) == list(whole)
+    for name, value in whole.items():
+        assert float(cut[name]) == pytest.approx(float(value), rel=1e-3, abs=1e-6), name
     if isinstance(objective, Ppo):
         assert 0 < whole["policy/clip_fraction"] < 1, "the second epoch clips some ratios"
 

@@ -16,7 +16,7 @@ from rl_models.losses.extra_loss import MeanLoss
 from rl_models.schedule import Progress, Schedule
 from rl_models.training import loop
 from rl_models.training.loop import Learner, shuffle_seed
-from tests.rl_models.training.small import collector
+from tests.rl_models.training.small import LENGTH, collector
 
 RMSPROP = OptimiserSettings(
     optimiser="rmsprop", learning_rate=Schedule.linear(1e-2, 0.0, 20, "optimiser_steps"), max_grad_norm=0.5
@@ -69,10 +69,10 @@ def square_of_values(output, batch, progress):
     return output.values.square().mean(), {}
 
 
-@pytest.mark.parametrize(("reduction", "factor"), [("mean", 1), ("sum_steps", 16), ("sum", 6 * 16)])
+@pytest.mark.parametrize(("reduction", "factor"), [("mean", 1), ("sum_steps", LENGTH), ("sum", 6 * LENGTH)])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_an_extra_loss_is_reduced_as_the_algorithms_own_unless_it_is_a_mean(reduction, factor, parts):
-    """6 worlds and 16 steps: in the sum over steps the same weight is 16 times that of a mean."""
+    """In the sum over steps the same weight is LENGTH times that of a mean."""
     one = collector()
     batch = Impala().prepare(to_batch(one.collect()))
 
@@ -86,13 +86,13 @@ def test_an_extra_loss_is_reduced_as_the_algorithms_own_unless_it_is_a_mean(redu
         )
 
     with torch.no_grad():
-        mean, _ = square_of_values(first_steps(forward(one.policy, batch), 16), batch, Progress())
+        mean, _ = square_of_values(first_steps(forward(one.policy, batch), LENGTH), batch, Progress())
         without = total()
         assert float(total(square_of_values) - without) == pytest.approx(factor * float(mean), rel=1e-3)
         assert float(total(MeanLoss(square_of_values)) - without) == pytest.approx(float(mean), rel=1e-3)
 
 
-@pytest.mark.parametrize(("reduction", "factor"), [("mean", 1), ("sum_steps", 16), ("sum", 6 * 16)])
+@pytest.mark.parametrize(("reduction", "factor"), [("mean", 1), ("sum_steps", LENGTH), ("sum", 6 * LENGTH)])
 def test_the_logged_total_has_all_losses_as_means_over_steps(reduction, factor):
     one = collector()
     batch = Impala().prepare(to_batch(one.collect()))

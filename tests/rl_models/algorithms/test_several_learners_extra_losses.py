@@ -78,18 +78,18 @@ CONTRASTS = {
 }
 
 
-def made(make_one, extra, shares, objective, count=1):
-    """(update of one learner on all worlds, that of several, theirs after `count` fragments, how it began)."""
+def made(make_one, extra, shares, objective):
+    """(update of one learner on all worlds, that of several)."""
     one = make_one(sum(shares))
-    fragments = [one.collect() for _ in range(count)]
+    fragments = [one.collect()]
     objective = dataclasses.replace(objective, extra_losses=(extra,))
 
     def learner(**arguments):
         return Learner(copy.deepcopy(one.policy), objective, SETTINGS, seed=5, **arguments)
 
     alone = learner()
-    alone.update(fragments[:1])
-    return alone, run_together(shares, learner, fragments[:1]), run_together(shares, learner, fragments)
+    alone.update(fragments)
+    return alone, run_together(shares, learner, fragments)
 
 
 def weights_of(policy):
@@ -99,20 +99,20 @@ def weights_of(policy):
 @pytest.mark.long
 @pytest.mark.parametrize(("make_one", "extra", "objective"), EXACT.values(), ids=EXACT)
 def test_an_extra_loss_that_is_a_mean_over_steps_is_that_of_one_learner(make_one, extra, objective):
-    alone, several, later = made(make_one, extra, SHARES, count=2, objective=objective)
+    alone, several = made(make_one, extra, SHARES, objective)
     assert_equals_one(several, alone)
     assert_equal_gradients(several, alone)
-    assert_equal_replicas(later)
+    assert_equal_replicas(several)
 
 
 @pytest.mark.parametrize(("make_one", "extra"), CONTRASTS.values(), ids=CONTRASTS)
 def test_a_contrast_is_that_of_each_learners_own_texts_and_replicas_stay_equal(make_one, extra):
     whole = Ppo(num_minibatches=1, num_epochs=1)
-    alone, several, later = made(make_one, extra, (4, 3), count=2, objective=whole)
-    assert_equal_replicas(later)
+    alone, several = made(make_one, extra, (4, 3), whole)
+    assert_equal_replicas(several)
     difference = (weights_of(several[0].policy) - weights_of(alone.policy)).abs().max()
     assert difference > 1e-5, "it contrasts the texts of all learners; say so where the flag's help says it does not"
     in_two = dataclasses.replace(whole, gradient_accumulation_steps=2)
-    in_parts, _, _ = made(make_one, extra, (4, 3), objective=in_two)
+    in_parts, _ = made(make_one, extra, (4, 3), in_two)
     assert_equals_one(several, in_parts)
     assert_equal_gradients(several, in_parts)

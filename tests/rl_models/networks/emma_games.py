@@ -26,7 +26,7 @@ def team(place, encoder="words", folder="", frames=3, **arguments):
     return emma_team(config, sizes, place.action_spec, build)
 
 
-def collector(place, policy=None, length=20, **arguments):
+def collector(place, policy=None, length=10, **arguments):
     one = Collector(place, policy or team(place), length, **arguments)
     one.reset(3)
     return one

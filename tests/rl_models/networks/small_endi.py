@@ -80,12 +80,12 @@ def vars_of(division):
 
 
 def world(backbone, num_worlds=6, agents=2, **arguments):
-    """Worlds whose episodes end inside a fragment of 20 steps."""
+    """Worlds whose episodes end after six steps at the latest."""
     if backbone != "emma":
-        stage = {"group": True, "dyna": True, "nl": True, "max_episode_steps": 9}
+        stage = {"group": True, "dyna": True, "nl": True, "max_episode_steps": 6}
         return Rtfm(num_worlds, **(stage | arguments), num_agents=agents)
     return Messenger(
-        num_worlds, **({"stage": 2, "max_sentences_per_cell": 2, "max_episode_steps": 9} | arguments), num_agents=agents
+        num_worlds, **({"stage": 2, "max_sentences_per_cell": 2, "max_episode_steps": 6} | arguments), num_agents=agents
     )
 
 

@@ -20,10 +20,11 @@ often = pytest.mark.parametrize(
     "backbone", [one if one == "reading" else pytest.param(one, marks=pytest.mark.slow) for one in BACKBONES]
 )
 TEAMS = [("reading", 3), ("matching", 3), ("emma", 2)]
+LENGTH = 11
 
 
-def collector(backbone, place, policy=None, length=20, **arguments):
-    one = Collector(place, policy or team_for(backbone, place), length, **arguments)
+def collector(backbone, place, policy=None):
+    one = Collector(place, policy or team_for(backbone, place), LENGTH)
     one.reset(3)
     return one
 
@@ -35,7 +36,7 @@ def collector(backbone, place, policy=None, length=20, **arguments):
 )
 @pytest.mark.parametrize(("backbone", "agents"), TEAMS)
 def test_rollout_equals_train(backbone, agents, shares_network, objective):
-    place = world(backbone, num_worlds=12, agents=agents)
+    place = world(backbone, agents=agents)
     one = collector(backbone, place, team_for(backbone, place, shares_network))
     assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
 
@@ -47,9 +48,9 @@ def test_the_first_update_sees_the_masks_that_acted_to_the_last_entity(backbone)
     fragment = one.collect()
     hook.remove()
     learned = forward(one.policy, to_batch(fragment)).extras
-    masks = torch.cat(acted[:20], 1)
-    assert torch.equal(learned[MASK][:, :20], masks)
-    assert 0.2 < masks[learned[ENTITIES][:, :20]].mean() < 0.8
+    masks = torch.cat(acted[:LENGTH], 1)
+    assert torch.equal(learned[MASK][:, :LENGTH], masks)
+    assert 0.2 < masks[learned[ENTITIES][:, :LENGTH]].mean() < 0.8
 
 
 @both

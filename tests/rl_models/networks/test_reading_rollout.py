@@ -31,7 +31,7 @@ def team(place, name="released", **arguments):
     return reader_team(ReaderTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
 
 
-def collector(place, policy=None, length=20, **arguments):
+def collector(place, policy=None, length=10, **arguments):
     one = Collector(place, policy or team(place), length, **arguments)
     one.reset(3)
     return one
@@ -40,7 +40,7 @@ def collector(place, policy=None, length=20, **arguments):
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "objective"), [*((name, Ppo()) for name in sorted(NETWORKS)), ("released", Impala())])
 def test_rollout_equals_train(name, objective):
-    place = world()
+    place = world(max_episode_steps=6)
     one = collector(place, team(place, name))
     assert ratio_error(objective, one.policy, second_fragment(one)) < 1e-5
 
@@ -65,7 +65,7 @@ def test_private_readers_are_the_shared_network_with_weights_of_each_agent():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("arguments", [{}, {"resample_text": "step"}, {"nl": False, "max_episode_steps": 7}])
+@pytest.mark.parametrize("arguments", [{}, {"resample_text": "step"}, {"nl": False, "max_episode_steps": 6}])
 def test_acting_with_kept_encodings_is_acting_without(arguments):
     place, other = world(**arguments), world(**arguments)
     kept, plain = collector(place), collector(other)

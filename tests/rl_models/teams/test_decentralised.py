@@ -12,7 +12,7 @@ from rl_models.teams.decentralised import AgentPolicy, message_sizes
 from rl_models.teams.tbone_team import TboneTeamConfig, tbone_team
 from tests.rl_models.training.small import rooms
 
-STEPS, WORLDS = 18, 3
+STEPS, WORLDS = 10, 3
 NETWORK = TboneConfig(cell_features=4, channels=(4, 4, 8, 8), agent_features=3, hidden_size=16, message_features=5)
 SILENT = TboneConfig(**{**vars(NETWORK), "communicates": False})
 
@@ -48,7 +48,7 @@ def own(obs, agent):
 
 
 def episodes(agents):
-    """A world of several short episodes, with what a team is given at each of 18 steps; `send` it the actions."""
+    """A world of several short episodes, with what a team is given at each of ten steps; `send` it the actions."""
     world = rooms(WORLDS, agents=agents)
     obs, first = world.reset(5), torch.ones(WORLDS, dtype=torch.bool)
     for _ in range(STEPS):

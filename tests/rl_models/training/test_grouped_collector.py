@@ -8,9 +8,7 @@ from rl_models.training import collector as collector_module
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups
 from tests.emulated_device import DEVICE, emulated_device
-from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
-
-LENGTH = 16
+from tests.rl_models.training.small import LENGTH, ROUNDING, Walks, assert_equal_fragments, rooms, team
 
 
 def grouped(groups, policy=None):

@@ -19,7 +19,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import WINDOW, Learner, count_progress, train
 from tests.rl_models.algorithms import small_qmix
-from tests.rl_models.training.small import CENTRAL, Walks, collector, cordial, rooms, team
+from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
 
@@ -49,7 +49,7 @@ def test_an_update_moves_every_parameter_and_counts_what_it_did(objective, updat
     unmoved = [name for name, value in one.policy.state_dict().items() if torch.equal(value, before[name])]
     assert unmoved == []
     ended = int((fragment.steps["terminated"] | fragment.steps["truncated"]).sum())
-    assert learner.progress == Progress(env_steps=6 * 16, episodes=ended, updates=updates)
+    assert learner.progress == Progress(env_steps=6 * LENGTH, episodes=ended, updates=updates)
     assert all(math.isfinite(value) for value in statistics.values())
     assert statistics["learner/skipped_updates"] == 0
 
@@ -99,8 +99,8 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
 def test_progress_counts_the_work_of_all_learners():
     progress, batch = Progress(), to_batch(collector().collect())
     ended = int((batch["terminated"] | batch["truncated"]).sum())
-    count_progress(progress, batch, lambda counts: counts + torch.tensor([5 * 16, 3]))
-    assert (progress.env_steps, progress.episodes) == ((6 + 5) * 16, ended + 3)
+    count_progress(progress, batch, lambda counts: counts + torch.tensor([5 * LENGTH, 3]))
+    assert (progress.env_steps, progress.episodes) == ((6 + 5) * LENGTH, ended + 3)
 
 
 def test_an_optimiser_without_a_step_is_saved_too():

@@ -8,9 +8,7 @@ from rl_models.algorithms.replay import Replay
 from rl_models.teams.constant_team import constant_team
 from rl_models.training.grouped_collector import make_collector, make_groups
 from rl_models.training.resharding import group_sizes, reshard_replays, reshard_snapshots
-from tests.rl_models.training.small import ROUNDING, Walks, assert_equal_fragments, rooms, team
-
-LENGTH = 16
+from tests.rl_models.training.small import LENGTH, ROUNDING, Walks, assert_equal_fragments, rooms, team
 
 
 def runners(count, worlds, groups=1, make=rooms, policy=None):
