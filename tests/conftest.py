@@ -32,6 +32,8 @@ pytest_plugins = ["tests.tiers", "tests.order", "pytester"]
 
 # RLlib asks for the whole stack in every connector that it builds; lines of source would take a tenth of a second each.
 inspect.stack = functools.partial(inspect.stack, 0)
+# tyro looks up the source of every class of a configuration for every command line, and its file is parsed each time.
+inspect.getsource = functools.cache(inspect.getsource)
 
 # The same examples every time, however long the machine takes over each.
 hypothesis.settings.register_profile("concord", deadline=None, derandomize=True)

@@ -12,3 +12,11 @@ def untimed_cost():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tune_experiments.run.speed.measured_seconds", lambda plan: (1e-3, 1e-3))
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def figures_as_png():
+    """Figures are written as PNG alone; PDF and SVG, which test_figures.py looks at, take twice as long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tune_experiments.results.plots.figures.FORMATS", (".png",))
+        yield

@@ -105,7 +105,7 @@ def test_five_of_a_hundred_actions_are_random_when_a_team_is_tested():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("stage", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_stage_is_tested_on_training_and_new_games_with_and_without_true_manuals_beside_random_play(stage):
     policy = plan(SMOKE, "emma", 0).stages[stage - 1].plan.build_policy()
     played = evaluate(SMOKE, stage, policy)

@@ -15,6 +15,11 @@ ACTIONS = ("MoveAhead", "RotateLeft", "RotateRight", "Pass", "Pickup")
 SUCCESS = {"episode/success": "success"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def figures_as_png():
+    """Here in all formats."""
+
+
 def log(folder, values):
     with TrialLog(folder) as trial:
         for i, value in enumerate(values, start=1):

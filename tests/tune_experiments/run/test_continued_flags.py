@@ -89,7 +89,7 @@ def test_each_flag_is_refused_or_taken_as_its_field_says(tmp_path, monkeypatch):
 
 QUICK = ["--preset", "smoke", "--methods", "marginal", "--learner.final-learning-rate-share", "1"]
 QUICK += ["--test-starts-per-room", "1", "--valid-starts-per-room", "1"]
-QUICK += ["--checkpoint-every-env-steps", "160", "--validate-every-env-steps", "320"]
+QUICK += ["--checkpoint-every-env-steps", "80", "--validate-every-env-steps", "160", "--max-episode-steps", "20"]
 
 
 def furnmove(out, *flags, worlds=8, exit_code=0):
@@ -100,10 +100,10 @@ def furnmove(out, *flags, worlds=8, exit_code=0):
 
 @pytest.fixture(scope="module")
 def half(ray_session, tmp_path_factory):
-    """A run of 320 env steps that has ended, and one of 640."""
+    """A run of 160 env steps that has ended, and one of 320."""
     short, long = (tmp_path_factory.mktemp("runs") / name for name in ("short", "long"))
-    furnmove(short, "--budget-env-steps", 320)
-    furnmove(long, "--budget-env-steps", 640)
+    furnmove(short, "--budget-env-steps", 160)
+    furnmove(long, "--budget-env-steps", 320)
     return short, long
 
 
@@ -111,13 +111,13 @@ def half(ray_session, tmp_path_factory):
 def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_from_the_start(half, capsys):
     """Its schedules do not depend on the budget, so equality is promised, up to rounding."""
     short, _ = half
-    assert {row.env_steps for row in read(short / "results.jsonl")} == {320}
-    furnmove(short, "--budget-env-steps", 640, "--workers.world-groups", 2)
+    assert {row.env_steps for row in read(short / "results.jsonl")} == {160}
+    furnmove(short, "--budget-env-steps", 320, "--workers.world-groups", 2)
     said = capsys.readouterr().out
-    for told in ("--budget-env-steps 320 -> 640", "--workers.world-groups", "320 of 640"):
+    for told in ("--budget-env-steps 160 -> 320", "--workers.world-groups", "160 of 320"):
         assert told in said, told
     logs = [read_metrics(run / "trials/marginal-seed0/metrics.jsonl") for run in half]
-    assert [[row["env_steps"] for row in log] for log in logs] == [list(range(80, 641, 80))] * 2
+    assert [[row["env_steps"] for row in log] for log in logs] == [list(range(80, 321, 80))] * 2
     folders = [run / "trials/marginal-seed0/checkpoints" for run in half]
     last = [load_checkpoint(max(numbered_checkpoints(folder))[1]) for folder in folders]
     assert last[0].state["progress"] == last[1].state["progress"]
@@ -127,10 +127,10 @@ def test_a_run_with_a_larger_budget_in_other_groups_ends_as_one_that_had_both_fr
         )
     results = [read(run / "results.jsonl") for run in half]
     assert [len(rows) for rows in results] == [len(results[1])] * 2
-    assert {row.env_steps for row in results[0]} == {640}, "the test of the smaller budget is gone"
-    assert "--budget-env-steps 320 -> 640" in (short / "table.md").read_text()
-    furnmove(short, "--budget-env-steps", 320, exit_code=2)
-    assert "--budget-env-steps 640 -> 320" in capsys.readouterr().err
+    assert {row.env_steps for row in results[0]} == {320}, "the test of the smaller budget is gone"
+    assert "--budget-env-steps 160 -> 320" in (short / "table.md").read_text()
+    furnmove(short, "--budget-env-steps", 160, exit_code=2)
+    assert "--budget-env-steps 320 -> 160" in capsys.readouterr().err
 
 
 MATRIX = ["--preset", "smoke", "--games", "32", "--budget-env-steps", "640", "--checkpoint-every-env-steps", "320"]

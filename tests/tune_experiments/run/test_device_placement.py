@@ -42,7 +42,7 @@ from tune_experiments.sama.play import learned_executor
 from tune_experiments.verco.config import ImitationSettings
 from tune_experiments.verco.trials import plan as verco_plan
 
-GAME = dataclasses.replace(SMOKE, games=8, updates_per_row=5, budget_env_steps=160, checkpoint_every_env_steps=80)
+GAME = dataclasses.replace(SMOKE, games=8, updates_per_row=5, budget_env_steps=80, checkpoint_every_env_steps=40)
 
 
 @pytest.fixture

@@ -102,7 +102,8 @@ def test_a_trial_that_is_not_to_be_tested_finishes_without_a_test(tmp_path):
 
 
 def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray_session, tmp_path, capsys):
-    out, flags = tmp_path / "out", ["--methods", "marginal", "--budget-env-steps", "1000"]
+    out, flags = tmp_path / "out", ["--methods", "marginal", "--budget-env-steps", "160"]
+    flags += ["--valid-starts-per-room", "1"]
     words = ["--preset", "smoke", "--search", "2", *flags, "--out", str(out)]
     with trials_in_process():
         assert main(without_test(FURNMOVE), words) == 0

@@ -18,21 +18,29 @@ SIGNPOSTS = dataclasses.replace(
 )
 
 
-def config_of(name, encoder=""):
+QUICK = {"learning_rate": 0.02, "num_minibatches": 1}
+
+
+def config_of(name, encoder="", **changes):
     reader = TextReaderConfig(name, word_features=16, features=32)
     network = dataclasses.replace(LAPTOP.network, reader=reader, text_encoder=encoder, hidden_sizes=(32,))
-    learner = dataclasses.replace(LAPTOP.learner, learning_rate=0.02, value_coef=0.25, num_epochs=4)
-    learner = dataclasses.replace(learner, num_minibatches=1)
+    constants = {"learning_rate": 1e-2, "value_coef": 0.25, "num_epochs": 4} | changes
+    learner = dataclasses.replace(LAPTOP.learner, **constants)
     return dataclasses.replace(SIGNPOSTS, network=network, learner=learner, budget_env_steps=12_000)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", ["emma", *(pytest.param(one, marks=pytest.mark.slow) for one in ("matching", "film2"))]
+    ("name", "updates", "changes"),
+    [
+        ("emma", 20, QUICK),
+        pytest.param("matching", 20, QUICK, marks=pytest.mark.slow),
+        pytest.param("film2", 40, {}, marks=pytest.mark.slow),
+    ],
 )
-def test_a_reader_learns_by_reward_what_only_the_text_tells(name):
-    config = config_of(name)
-    policy = fragments.learn(plan(config, "ippo", 0), updates=20, worlds=64, length=4)
+def test_a_reader_learns_by_reward_what_only_the_text_tells(name, updates, changes):
+    config = config_of(name, **changes)
+    policy = fragments.learn(plan(config, "ippo", 0), updates=updates, worlds=64, length=4)
     assert play(config, 128, 7, policy)["return"].mean() > 0.8, "1.0 is perfect, and without reading it is 0"
 
 

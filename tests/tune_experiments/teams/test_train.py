@@ -91,8 +91,9 @@ def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_no
 
 @pytest.mark.long
 def test_cordial_teaches_two_agents_to_meet():
-    config = dataclasses.replace(MEETING, cordial_coef=1.0, budget_env_steps=6_000)
-    policy = learn(plan(config, "sync_4_cordial", 0), updates=30, worlds=16, length=12)
+    learner = dataclasses.replace(MEETING.learner, num_minibatches=1, num_epochs=2, learning_rate=0.01)
+    config = dataclasses.replace(MEETING, learner=learner, cordial_coef=1.0, budget_env_steps=6_000)
+    policy = learn(plan(config, "sync_4_cordial", 0), updates=16, worlds=16, length=12)
     assert play(config, 64, 5, policy)["return"].mean() > 6.5, "8 is always; by chance it is 2.67"
 
 
