@@ -10,7 +10,7 @@ def play(trial, worlds=4, length=10):
     return policy, collector.collect()
 
 
-def update(trial, worlds=4, length=6):
+def update(trial, worlds=4, length=3):
     """The policy after its first update, and what the learner says of it."""
     policy, fragment = play(trial, worlds, length)
     return policy, Learner(policy, trial.objective, trial.optimiser).update([fragment])
