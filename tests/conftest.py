@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
 os.environ.setdefault("RAY_agent_register_timeout_ms", "600000")
+os.environ.setdefault("RAY_raylet_start_wait_time_s", "600")
 # A learner whose thread has died never leaves its process group, and is killed after this many seconds instead of 30.
 os.environ.setdefault("TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S", "1")
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
