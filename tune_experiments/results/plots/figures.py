@@ -85,6 +85,9 @@ def explain_below(figure: Figure, remark: str) -> None:
     figure.supxlabel(textwrap.fill(remark, columns), fontsize=8, color=REMARK)
 
 
+FORMATS = (".png", ".pdf", ".svg")
+
+
 def save(figure: Figure, path: Path) -> Path:
     """Write a figure as PNG (`path`), PDF and SVG side by side, in a new folder if needed; output is deterministic."""
     import matplotlib
@@ -92,7 +95,7 @@ def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Type 42: conferences refuse the Type 3 fonts that matplotlib embeds by default.
     with matplotlib.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "concord"}):
-        for suffix in (".png", ".pdf", ".svg"):
+        for suffix in FORMATS:
             picture, dated = io.BytesIO(), {".pdf": "CreationDate", ".svg": "Date"}.get(suffix)
             metadata = {} if dated is None else {dated: None}
             figure.savefig(picture, format=suffix[1:], facecolor="white", metadata=metadata)
