@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+FORMATS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito: colour-blind friendly."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -83,9 +84,6 @@ def explain_below(figure: Figure, remark: str) -> None:
     """Write a remark below the panels, in as many lines as it needs."""
     columns = int(figure.get_figwidth() / _CHARACTER_INCHES)
     figure.supxlabel(textwrap.fill(remark, columns), fontsize=8, color=REMARK)
-
-
-FORMATS = (".png", ".pdf", ".svg")
 
 
 def save(figure: Figure, path: Path) -> Path:

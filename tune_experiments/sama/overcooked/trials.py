@@ -58,6 +58,9 @@ from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, 
 from tune_experiments.sama.planning import game_code, make_planner, read_manual
 from tune_experiments.sama.play import PlannedPlay, TeamWithSeed, learned_executor
 
+VALIDATION_SEED = 500
+"""Seed of validation states and actions; training and tests have other seeds."""
+_VALIDATION_STATES, _SHOWN_STATES = 200, 8
 _TRIAL_WORLDS, _TRIAL_STEPS = 64, 60
 """Size of the random play on which a model's rewards are tried: worlds, and env steps in each."""
 
@@ -123,11 +126,6 @@ def offline_planner(layout: str) -> Planner:
     """The offline planner."""
     domain = get_domain(layout)
     return Planner(Caller(ChatClient(OfflineBackend(), 1), MODEL), domain)
-
-
-VALIDATION_SEED = 500
-"""Seed of validation states and actions; training and tests have other seeds."""
-_VALIDATION_STATES, _SHOWN_STATES = 200, 8
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan:
