@@ -67,12 +67,15 @@ class Features:
 
 
 def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
-    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal."""
+    """Legal actions, [B, T, N, A] bool, `legal` of the observations [B, T, N, ...]; None if they do not say it."""
     return obs["legal"].bool() if "legal" in obs else None
 
 
 def present_only(values: Tensor, obs: Mapping[str, Tensor]) -> Tensor:
-    """Values [B, T, N, F] with zeros for the agents that have left the game."""
+    """Values [B, T, N, F] with zeros for the agents that have left the game, by `alive` [B, T, N] of the observations.
+
+    Without `alive` the values [B, T, N, F] are returned as they are.
+    """
     return values.masked_fill(~obs["alive"].bool()[..., None], 0.0) if "alive" in obs else values
 
 

@@ -42,7 +42,10 @@ class Maser(Qmix):
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
-        """QMIX's loss with the proxy reward, and MASER's three losses."""
+        """QMIX's loss with the proxy reward, and MASER's three losses: a scalar weighted by the share, and numbers.
+
+        The policy has a representation, and its output covers all T + 1 observations of a batch of the replay.
+        """
         subgoals = find_subgoals(output, batch, self.config)
         reward = proxy_reward(batch, subgoals, self.config)
         loss, statistics = self.loss_with_reward(output, batch, progress, reward)

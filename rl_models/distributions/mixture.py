@@ -48,7 +48,10 @@ class ProductMixture(ABC):
         return self.log_weights.shape[-1] == 1
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, summed over components, [...] float32, of the agents that decide."""
+        """Exact joint log-probability, summed over components, [...] float32, of the agents that decide.
+
+        Actions are [..., N] int64 (by part if they have several), `decides` [..., N] bool (None: all).
+        """
         chosen = self._chosen(actions)
         if decides is not None:
             chosen = chosen.masked_fill(~decides[..., None], 0.0)
@@ -57,7 +60,8 @@ class ProductMixture(ABC):
     def component_log_prob(self, actions: Any, component: Tensor) -> Tensor:
         """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
 
-        The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages.
+        The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages. Actions are [..., N]
+        int64 (by part if they have several), the component [...] int64.
         """
         chosen = self._chosen(actions)
         if self._is_product:
@@ -142,7 +146,10 @@ class MixtureOfMarginals(ProductMixture):
         return MixtureOfMarginals(self.log_weights.expand(-1, times, -1), marginals)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw by inverse CDF with the shared draw of the component and one draw per agent, [..., 1 + N]."""
+        """Draw joint actions [..., N] int64 and the component [...] int64 by inverse CDF.
+
+        `uniforms` [..., 1 + N] in [0, 1) are the shared draw of the component and one draw per agent.
+        """
         component = inverse_cdf(self.log_weights, uniforms[..., 0])
         actions = inverse_cdf(self._select_component(component), uniforms[..., 1:])
         return actions, component

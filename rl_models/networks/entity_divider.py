@@ -63,7 +63,11 @@ class Division:
 
 
 def divide(logits: Tensor, entities: Tensor, offsets: Tensor, uniforms: Tensor | None) -> Division:
-    """Draw the masks of K frames from logits [K, E, 2] for the agent and for the others (`choose_first`)."""
+    """Draw the masks of K frames from logits [K, E, 2] float32 for the agent and for the others (`choose_first`).
+
+    `entities` [K, E] bool says where there is one, offsets [K, E, 2, 2] are as in a `Division`, and uniforms [K, E] are
+    in [0, 1); None takes the more probable side.
+    """
     mask = choose_first(logits, uniforms) * entities
     return Division(mask, logits.softmax(-1)[..., 0] * entities, entities, offsets)
 

@@ -131,7 +131,7 @@ class Txt2PiReader(nn.Module):
         self.features = goal + num_agents * self.inventory_reader.features + summary
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """See `DocumentReader.encode_text`."""
+        """See `DocumentReader.encode_text`: tokens [D, L] int, 0 for padding -> name -> [D, ...]."""
         words, lengths = self.words(tokens.long()), text_lengths(tokens)
         if key == GOAL:
             return {"summary": self.goal_summary(self.goal_reader(words, lengths), lengths)}
@@ -148,7 +148,7 @@ class Txt2PiReader(nn.Module):
         return encoded | {"summary": self.document_summary(states, lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`."""
+        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
         parts, goal_attention = [inventories], None
         if self._has_goal:
             parts.append(goal.of_frames("summary"))
@@ -196,5 +196,5 @@ class SummaryReader(nn.Module):
         return {"summary": self.summaries[key](self.readers[key](words, lengths), lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`."""
+        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
         return TextFeatures(torch.cat([document.of_frames("summary"), goal.of_frames("summary"), inventories], -1))

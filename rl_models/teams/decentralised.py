@@ -81,8 +81,8 @@ class AgentPolicy:
     def act(self, obs: dict[str, Tensor], is_first: Tensor, uniforms: Tensor) -> Dialogue[Tensor]:
         """Draw the component, which is the same for all agents, and then this agent's action, [B] int64.
 
-        `uniforms` [B, 1 + N] in [0, 1) are the shared stream at this step: one draw of the component, then one draw an
-        agent.
+        `obs` is the agent's, name -> [B, ...], `is_first` [B] bool, and `uniforms` [B, 1 + N] in [0, 1) are the shared
+        stream at this step: one draw of the component, then one draw an agent.
         """
         own_policy = yield from self.forward(obs, is_first)
         actions, _ = own_policy.sample(uniforms[:, None, [0, 1 + self.agent]])
@@ -117,8 +117,8 @@ def run_dialogue(dialogue: Dialogue[Result], exchange: Callable[[Tensor], Tensor
 def message_sizes(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) -> list[int]:
     """Size in bytes of each message that an agent sends in one step.
 
-    The first agent, whose observation is given, gets its own messages in place of the others', which have the same
-    size.
+    The first agent, whose observation, name -> [B, ...], and `is_first` [B] bool are given, gets its own messages in
+    place of the others', which have the same size.
     """
     sizes: list[int] = []
 

@@ -57,7 +57,7 @@ class ModelTokens:
         return self._rows[text, length]
 
     def decode(self, tokens: NDArray[np.int32]) -> str:
-        """The text that had these tokens; an empty one for tokens never seen."""
+        """The text that had these tokens, [L] int32; an empty one for tokens never seen."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 
 

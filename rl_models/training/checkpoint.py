@@ -46,9 +46,9 @@ def save_checkpoint(
 ) -> Path:
     """Write `folder/checkpoint_<step>`; a damaged checkpoint of the same step gets a hidden name.
 
-    Tensors are group -> name -> array of any shape, type and layout, on any device; the state has JSON values with text
-    keys, also whole numbers of any size and non-finite floats. Raises CheckpointError for something that cannot be
-    saved, a write error, or a step that has a checkpoint; earlier checkpoints are untouched.
+    Tensors are group -> name -> array [...] of any shape, type and layout, on any device; the state has JSON values
+    with text keys, also whole numbers of any size and non-finite floats. Raises CheckpointError for something that
+    cannot be saved, a write error, or a step that has a checkpoint; earlier checkpoints are untouched.
     """
     with new_checkpoint(folder, step) as hidden:
         entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())

@@ -43,7 +43,8 @@ def write_group(
 ) -> tuple[str, dict[str, Any]]:
     """Write `folder/<group>.safetensors`: its name, and its entry (digest, bytes, names of NumPy arrays) of state.json.
 
-    Raises CheckpointError for a group that is no file name, or an array of objects or text.
+    Arrays are name -> [...]. Raises CheckpointError for a group that is no file name, or an array of objects or text,
+    and OSError where the file cannot be written.
     """
     if not _GROUP_NAME.fullmatch(group):
         raise CheckpointError(f"group {group!r} cannot be a file name; use letters, digits, '_', '-' and '.'")

@@ -318,7 +318,7 @@ class SkippedUpdates:
         return {"recent": recent} if recent.any() else {}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take the last steps from a checkpoint (of `tensors`), and count from 0 again."""
+        """Take the last steps from a checkpoint (`recent` [K] bool of `tensors`, or {}), and count from 0 again."""
         self._total = torch.zeros_like(self._total)
         self._recent.clear()
         if tensors:
