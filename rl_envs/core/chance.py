@@ -21,7 +21,7 @@ _TO_UNIT = 2.0**-53
 
 
 def mix(x: UInt64, xp: ArrayLibrary = NUMPY) -> UInt64:
-    """SplitMix64's finaliser: a bijection of uint64 in which each input bit reaches each output bit; any shape."""
+    """SplitMix64's finaliser [...] uint64: a bijection in which each input bit reaches each output bit."""
     x = x ^ xp.shift_right(x, 30)
     x *= xp.as_word(0xBF58476D1CE4E5B9)
     x ^= xp.shift_right(x, 27)
@@ -76,7 +76,7 @@ class Chance:
         self.step += 1
 
     def next_episode(self, rows: NDArray[np.integer]) -> None:
-        """Start the clock of a new episode in the given worlds."""
+        """Start the clock of a new episode in the worlds `rows`, [K] int."""
         self.episode[rows] += 1
         self.step[rows] = 0
 

@@ -116,7 +116,7 @@ class Qmix(QmixConfig):
     def loss_with_reward(
         self, output: TeamOutput, batch: Batch, progress: Progress, reward: Tensor
     ) -> tuple[Tensor, Statistics]:
-        """The loss, a scalar, for a team's reward [B, T] float32, not weighted by a share: for methods that shape rewards.
+        """The loss, a scalar not weighted by a share, for a team's reward [B, T]; methods that shape rewards call it.
 
         The output is that of the policy at all T + 1 observations of a batch of the replay. Raises ValueError for a
         policy that does not act by action values.

@@ -75,7 +75,7 @@ class Replay:
         return rows | {NEXT: torch.tensor(self._next)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Load the result of `tensors`, key -> [R, ...] and `next_row` [] int64, from a checkpoint; {} empties the replay.
+        """Load the result of `tensors`, key -> [R, ...] and `next_row` [] int64; {} empties the replay.
 
         Raises ValueError where it holds more fragments than this replay can.
         """
