@@ -259,7 +259,7 @@ def placed(lines: Array, places: Array, out: Array) -> None:
 
 @compiled
 def coloured(lines: Array, places: Array, palettes: Array, out: Array) -> None:
-    """The same in colours, to `out` [B, N, Q, 3] uint8, of lines [B, N, Q], places [Q] and palettes [B, 256, 3] uint8."""
+    """The same in colours, to `out` [B, N, Q, 3] uint8: lines [B, N, Q], places [Q], palettes [B, 256, 3] uint8."""
     for world in range(lines.shape[0]):
         palette = palettes[world]
         for agent in range(lines.shape[1]):

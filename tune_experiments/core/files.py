@@ -58,7 +58,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of an `.npz` file, never pickled objects; UserError if it holds anything else."""
+    """Arrays [...] of an `.npz` file, never pickled objects; UserError if it holds anything else."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)

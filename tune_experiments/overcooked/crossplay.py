@@ -230,7 +230,10 @@ class MixedTeam(TeamPolicy):
         self._unknown = unknown or [()] * len(teams)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Row i of team i's policy and values; a ValueError for a team whose agents are not independent."""
+        """Row i of team i's policy and values [B, T, N], from observations [B, T, N, ...] and `is_first` [B, T] bool.
+
+        Raises ValueError for a team whose agents are not independent.
+        """
         outputs = [
             team({key: value for key, value in obs.items() if key not in unknown}, state, is_first)
             for team, unknown in zip(self.teams, self._unknown, strict=True)

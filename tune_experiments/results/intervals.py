@@ -112,7 +112,7 @@ def _within(one: Interval, limits: tuple[float, float]) -> Interval:
 
 
 def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `a` minus mean of `b`, one number per seed, with Welch's t interval.
+    """Mean of `a` [n] minus mean of `b` [m], one number per seed, with Welch's t interval.
 
     There is none where a method has one seed, or where neither method's seeds differ among themselves.
     """

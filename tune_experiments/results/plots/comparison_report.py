@@ -119,7 +119,7 @@ def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
 
 
 def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Share of seeds above each of T thresholds, mean over tasks, and the ends of its interval, if any; `[T]` each."""
+    """Share of seeds above thresholds [T], mean over tasks, and the ends of its interval, if any; `[T]` each."""
     from scipy import stats
 
     # [T, seeds] of each task: one draw of seeds serves all thresholds.
