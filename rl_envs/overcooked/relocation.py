@@ -66,7 +66,7 @@ class Relocation:
         self._xp.copyto(targets, NO_TARGET, where=~goes_on)
 
     def appearance(self, state: Arrays) -> Array:
-        """Cells [B, 2] int64 in which chefs appear in a state [B, ...]: that of the object used next, else their own."""
+        """Cells [B, 2] int64 in which chefs appear in a state [B, ...]: of the object used next, else their own."""
         return self._xp.where(self._is_at_hand(state), state["targets"], state["agent_cells"])
 
     def _is_at_hand(self, state: Arrays) -> Array:

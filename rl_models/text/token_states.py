@@ -114,7 +114,10 @@ class WordStates(_FrozenStates):
     """States of a world's words; each sentence is encoded by itself."""
 
     def __init__(self, name: str, vocabulary: Sequence[str]) -> None:
-        """Find the encoder; numbers are indices into the vocabulary, whose first word is the padding."""
+        """Find the encoder, or raise PretrainedError.
+
+        Numbers are indices into the vocabulary, whose first word is the padding.
+        """
         super().__init__(name, "words")
         self._vocabulary = tuple(vocabulary)
 

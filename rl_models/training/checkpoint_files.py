@@ -59,7 +59,7 @@ def write_group(
 
 
 def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapping[str, dict[str, Any]]) -> None:
-    """Write `folder/state.json`; raises CheckpointError for a state that JSON cannot represent."""
+    """Write `folder/state.json`; raises CheckpointError for a state that JSON cannot represent, and OSError."""
     _check_keys(state, "state")
     body = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "step": int(step), "state": state, "files": entries}
     try:

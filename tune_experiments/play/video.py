@@ -65,6 +65,7 @@ def write_mp4(
     """Write `[T][H, W, 3] uint8` frames as H.264, and sound as AAC, by ffmpeg; UserError if that is not installed.
 
     Odd sides get a row or column more, since the codec needs even ones. Sound is [S, C] int16 samples of C channels.
+    Raises ValueError as `check_frames` does.
     """
     try:
         from imageio_ffmpeg import write_frames

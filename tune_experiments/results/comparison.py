@@ -85,7 +85,8 @@ class Comparison:
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     """Every metric (or those named) of every environment and condition with at least two methods, then across tasks.
 
-    Baselines without seeds, such as random play, come last: the others are compared with a trained method.
+    Baselines without seeds, such as random play, come last: the others are compared with a trained method. Raises
+    UserError for an unknown metric.
     """
     runs = _with_run_names(runs)
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}

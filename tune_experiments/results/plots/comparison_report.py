@@ -46,7 +46,10 @@ NOTE = (
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Sequence[str] = (NOTE,)) -> list[Drawn]:
-    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot."""
+    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
+
+    Raises UserError where another file has the name of the report.
+    """
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
