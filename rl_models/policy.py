@@ -97,7 +97,7 @@ class TeamOutput:
 
 
 class TeamNetwork(Protocol):
-    """Interface of a team's network."""
+    """Interface of a team's network; `num_agents` is N."""
 
     num_agents: int
 
@@ -121,13 +121,18 @@ class Stateless(nn.Module):
 
 
 class FeatureNetwork(TeamNetwork, Protocol):
-    """A network with a known width F, on which heads can be built."""
+    """A network with a known width F (`features`), on which heads can be built."""
 
     features: int
 
 
 class PolicyHead(Protocol):
-    """Turns features into a joint policy: M components of a mixture of marginals, or None over joint actions."""
+    """Turns features into a joint policy over `num_actions` A.
+
+    Attributes:
+        num_actions: A.
+        components: M of its mixture of products of marginals; None for a policy over joint actions.
+    """
 
     num_actions: int
     components: int | None

@@ -42,7 +42,13 @@ def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
 
 
 class Chance:
-    """The clock and the uniforms of B worlds, in an array library."""
+    """The clock and the uniforms of B worlds, in an array library.
+
+    Attributes:
+        key: [B] uint64, identity of each world; int64 with the same bits in torch.
+        episode: [B] int64, episodes begun since `reset`, from 0.
+        step: [B] int64, env steps since the episode began.
+    """
 
     def __init__(self, seed: int, first_world: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
         self._xp = xp

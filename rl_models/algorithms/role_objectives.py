@@ -35,7 +35,10 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
 
 @dataclass(frozen=True, kw_only=True)
 class Maser(Qmix):
-    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards."""
+    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards.
+
+    `config` has the constants of the rewards and of the losses that are added.
+    """
 
     config: MaserConfig = field(default_factory=MaserConfig)
 

@@ -20,7 +20,11 @@ _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") e
 
 
 class ProductMixture(ABC):
-    """Base class of mixtures of products over N agents with weights log alpha [..., M], normalised."""
+    """Base class of mixtures of products over N agents.
+
+    Attributes:
+        log_weights: [..., M] float, log alpha, normalised over M.
+    """
 
     log_weights: Tensor
 

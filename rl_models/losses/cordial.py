@@ -154,7 +154,10 @@ def _tvd(policy: WholeJointPolicy) -> Statistics:
 
 @dataclass(frozen=True)
 class CoordinationProbe:
-    """Invalid probability and TVD of every step, as in the tables of A Cordial Sync (section 6.2)."""
+    """Invalid probability and TVD of every step, as in the tables of A Cordial Sync (section 6.2).
+
+    `coordination` has the worlds' coordination sets.
+    """
 
     coordination: CoordinationSet
 

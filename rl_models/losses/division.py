@@ -124,7 +124,7 @@ Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 
 @dataclass(frozen=True)
 class AgentModellingLoss:
-    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2)."""
+    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2), times `weight`."""
 
     weight: float = 1.0
 
@@ -181,7 +181,7 @@ class DivisionLoss:
 
 @dataclass(frozen=True)
 class TeamDivision(Division):
-    """How a team divides its entities, with [B, T, N] in place of K frames."""
+    """How a team divides its entities: the parts of a `Division`, with [B, T, N] in place of K frames."""
 
     @classmethod
     def from_output(cls, output: TeamOutput, steps: int | None = None) -> TeamDivision:

@@ -77,7 +77,7 @@ def _scaled(pairs: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class RoleLoss:
-    """Both regularisers as an addition to QMIX's loss."""
+    """Both regularisers, with the weights in `config`, as an addition to QMIX's loss."""
 
     config: RoleLossConfig = field(default_factory=RoleLossConfig)
 

@@ -49,7 +49,7 @@ def usage_entropy(logits: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SubtaskLoss:
-    """Both regularisers as an addition to QMIX's loss."""
+    """Both regularisers, with the weights in `config`, as an addition to QMIX's loss."""
 
     config: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
 

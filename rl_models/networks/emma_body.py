@@ -108,6 +108,11 @@ class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
 
     Observations stack the last time steps, so the networks are not recurrent.
+
+    Attributes:
+        body: the layers above an entity's feature.
+        features: F, width of the features.
+        shows_attention: whether the extras hold attention maps, if the network attends.
     """
 
     def __init__(self, body: EmmaBody, num_agents: int) -> None:

@@ -30,7 +30,7 @@ agents i + 1, i + 2, ... modulo N."""
 
 @runtime_checkable
 class DividesEntities(Protocol):
-    """A network whose extras hold the parts of a `Division`."""
+    """A network whose extras hold the parts of a `Division`, where `divides_entities` is True."""
 
     divides_entities: bool
 

@@ -80,7 +80,7 @@ class Part:
 
 
 class PartsEncoder(nn.Module):
-    """Arrays of one agent -> one vector."""
+    """Arrays of one agent -> one vector of width `features`."""
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
         super().__init__()

@@ -21,7 +21,12 @@ _SHARED = TEXTS, ENCODED
 
 
 class PrivateNetworks(Stateless):
-    """N networks side by side, each for the observations of one agent."""
+    """N networks side by side, each for the observations of one agent.
+
+    Attributes:
+        features: F, width of each member's features.
+        own_texts: observation key -> table of the texts that the members store.
+    """
 
     def __init__(self, members: Sequence[FeatureNetwork]) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ ENCODED = "q/encoded"
 
 
 class Encoder(Protocol):
-    """Turns the observations of each step into vectors."""
+    """Turns the observations of each step into vectors of width `features`."""
 
     features: int
 

@@ -21,7 +21,10 @@ DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"
 
 
 class DocumentAttention:
-    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, last term)."""
+    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, last term).
+
+    `weights` has those of each call so far, [K, L] float32 each.
+    """
 
     def __init__(self, groups: TextGroups, states: Tensor, padding: Tensor) -> None:
         self._groups, self._states, self._padding = groups, states, padding
@@ -177,7 +180,10 @@ def _goal_conditioned(document: EncodedTexts, goal: EncodedTexts) -> tuple[Tenso
 
 
 class SummaryReader(nn.Module):
-    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C)."""
+    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C).
+
+    `features` is F; `context_features` is 0, because the layers over the grid do not attend to the document.
+    """
 
     context_features = 0
 

@@ -51,7 +51,7 @@ class ReadingSizes:
 
 
 class ProjectedStates(nn.Module):
-    """Frozen states of words, projected to the width of a learned word."""
+    """Frozen states of words, projected to the width of a learned word, `embedding_dim`."""
 
     def __init__(self, states: nn.Module, features: int) -> None:
         super().__init__()

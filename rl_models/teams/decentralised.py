@@ -42,7 +42,10 @@ class SeparableNetwork(TeamNetwork, Protocol):
 
 @runtime_checkable
 class SeparableHead(Protocol):
-    """A policy head whose output for one agent is the same with that agent's features (and all messages) alone."""
+    """A policy head whose output for one agent is the same with that agent's features (and all messages) alone.
+
+    `reads_messages` says whether it needs all agents' messages beside the features.
+    """
 
     reads_messages: bool
 
@@ -51,7 +54,13 @@ class SeparableHead(Protocol):
 
 
 class AgentPolicy:
-    """The policy of one agent of a team in B worlds, with its own memory."""
+    """The policy of one agent of a team in B worlds, with its own memory.
+
+    Attributes:
+        agent: index of the agent, from 0 to N - 1.
+        num_agents: N.
+        observation_keys: observation keys that the agent reads.
+    """
 
     def __init__(self, policy: TeamPolicy, agent: int) -> None:
         """Use the weights of a team for one of its agents."""

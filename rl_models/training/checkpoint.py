@@ -34,7 +34,13 @@ _HIDDEN_PREFIX = ".unfinished_checkpoint_"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Contents of a checkpoint: step, group -> name -> array [...] (NumPy or torch, on the CPU), and JSON state."""
+    """Contents of a checkpoint.
+
+    Attributes:
+        step: counter that orders the checkpoints, at least 0.
+        tensors: group -> name -> array [...] (NumPy or torch, on the CPU).
+        state: JSON state.
+    """
 
     step: int
     tensors: dict[str, dict[str, np.ndarray | torch.Tensor]]

@@ -47,7 +47,12 @@ class _PendingActions:
 
 
 class Collector:
-    """Plays B worlds with one team policy, T steps at a time; CUDA graphs are captured where the device can."""
+    """Plays B worlds with one team policy, T steps at a time; CUDA graphs are captured where the device can.
+
+    Attributes:
+        episodes: for each step since `pop_episodes` with K episodes that ended, metric name -> [K] or [K, N].
+        graphed: CUDA graphs of the policy's steps; None until the device can capture any.
+    """
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
         """Prepare fragments of T steps; with `needs_values` (PPO) they record V of the last observation."""

@@ -105,7 +105,7 @@ def matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class FrozenBuild:
-    """Builds a team and freezes the parameters whose names fit patterns."""
+    """Builds a team by `build_policy` and freezes the parameters whose names fit `patterns`."""
 
     build_policy: Callable[[], TeamPolicy]
     patterns: tuple[str, ...]

@@ -52,9 +52,10 @@ Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
 
 @dataclass(frozen=True)
 class Matrix:
-    """Results of all pairs of K teams in a kitchen: rows with intervals, and means over episodes.
+    """Results of all pairs of the K teams `names` in a kitchen `layout`.
 
-    `values` are metric -> [K, K] float64; rows are chef 0's teams, columns chef 1's.
+    `values` are means over episodes, metric -> [K, K] float64; rows are chef 0's teams, columns chef 1's. `results` are
+    the same as rows with intervals.
     """
 
     layout: str

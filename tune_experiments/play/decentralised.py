@@ -43,7 +43,8 @@ _CONNECTION_LOST = 3
 class PlayedEpisode:
     """Arguments of the agents' processes, each of which loads the checkpoint.
 
-    `seed` and `world` (its index) fix the random stream that all agents share; several agents may share a GPU.
+    `seed` and `world` (its index) fix the random stream that all agents share; several agents may share the GPU
+    `device`. Modules in `allow` may be imported if the checkpoint names them; `timeout_seconds` is that of each wait.
     """
 
     checkpoint: Path

@@ -27,11 +27,11 @@ _NEARLY_EQUAL = 1.05
 
 @dataclass(frozen=True)
 class Row:
-    """One method, with for each task one number per seed, or one number of a baseline without seeds.
+    """One method: for each task its `scores`, one number per seed, or one number of a baseline without seeds.
 
-    `seeds` is the smallest number of seeds of a task. One task has no median over tasks, and several have no
-    difference. The difference (with Welch's interval) and the probability of improvement are over the first row, which
-    has none.
+    `seeds` is the smallest number of seeds of a task, `mean` that over tasks and seeds, `median` that over tasks of the
+    means over seeds, `iqm` the interquartile mean. One task has no median over tasks, and several have no difference.
+    The difference (with Welch's interval) and the probability of improvement are over the first row, which has none.
     """
 
     method: str

@@ -31,7 +31,7 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval, by one of this file's rules (`kind`); `NONE` without one.
+    """A value with its 95 % interval, `low` to `high`, by one of this file's rules (`kind`); `NONE` without one.
 
     If seeds give no interval, `seeds` has each seed with its interval over episodes.
     """
