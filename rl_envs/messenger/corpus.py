@@ -88,7 +88,7 @@ class Corpus:
 
 
 def check_form(document: object, split: str) -> None:
-    """Require exactly the known entities, roles and movements, with lists of sentences."""
+    """Require exactly the known entities, roles and movements, with lists of sentences; raises CorpusError."""
     for entity, roles in _children(document, ENTITIES, split):
         for role, movements in _children(roles, ROLES, f"{split} > {entity}"):
             for movement, cell in _children(movements, MOVEMENTS, f"{split} > {entity} > {role}"):

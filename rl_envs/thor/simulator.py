@@ -69,7 +69,7 @@ class Simulator:
         self.scene, self._reachable = scene, None
 
     def call(self, action: str, **arguments: Any) -> Metadata:
-        """Do one action; returns the metadata after it."""
+        """Do one action; returns the metadata after it; ThorError where it fails."""
         event = self._asked(f"action {action}", lambda: self._controller.step(action=action, **arguments))
         metadata: Metadata = event.metadata
         if not metadata.get("lastActionSuccess", True):

@@ -38,7 +38,7 @@ class Replay:
         return self._filled
 
     def add(self, batch: Batch) -> None:
-        """Add the fragments of all worlds of a batch."""
+        """Add the fragments of all worlds of a batch; ValueError for more than its capacity."""
         worlds = len(batch["is_first"])
         if worlds > self.capacity:
             raise ValueError(

@@ -111,7 +111,7 @@ def legal_or_all(legal: Tensor | None) -> Tensor | None:
 
 
 def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
-    """The policy itself, checked to have a joint tensor."""
+    """The policy itself, checked to have a joint tensor, else TypeError."""
     if not isinstance(policy, WholeJointPolicy):
         raise TypeError(f"a policy with a joint tensor is needed here, and this policy is a {type(policy).__name__}")
     return policy

@@ -231,7 +231,7 @@ def _log_softmax_of_few(logits: Tensor) -> Tensor:
 
 
 def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
-    """The policy itself, checked to be a mixture of marginals."""
+    """The policy itself, checked to be a mixture of marginals, else TypeError."""
     if not isinstance(policy, MixtureOfMarginals):
         raise TypeError(f"a mixture of marginals is needed here, and this policy is a {type(policy).__name__}")
     return policy

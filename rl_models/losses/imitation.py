@@ -39,7 +39,7 @@ class Imitation:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the world shows `expert` [B, T, N] int."""
+        """See `ExtraLoss`; the world shows `expert` [B, T, N] int, else it raises ValueError."""
         if f"obs/{OBSERVATION}" not in batch:
             raise ValueError(f"imitation needs {OBSERVATION!r} of the world: make training worlds that show the expert")
         expert = batch[f"obs/{OBSERVATION}"][:, : batch["reward"].shape[1]].long()

@@ -94,7 +94,7 @@ def own_first(values: Tensor) -> Tensor:
 
 
 def check_team(num_agents: int) -> None:
-    """Check the number of agents of a divided team."""
+    """Check the number of agents of a divided team; raises ValueError."""
     if num_agents < 2:
         raise ValueError("an entity divider needs at least 2 agents: make a world with num_agents=2 or more")
 

@@ -88,7 +88,7 @@ class Speech(Protocol):
         """The same texts as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU."""
 
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
-        """Drop all texts that do not occur in `obs` [B, T, N, ...]; the rows' new numbers, key -> [B, T, N, ...]."""
+        """Drop all texts that do not occur in `obs` [B, N, ...]; the rows' new numbers, key -> [B, N, ...]."""
 
 
 @runtime_checkable

@@ -81,7 +81,7 @@ class ReadingEvaluation(WithRandomMoves):
         self._about = about
 
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
-        """See `Evaluation.run`; each metric is [K], without the episodes in which its sprite never counts."""
+        """See `Evaluation.run`; a reading's metric is [K], without the episodes in which its sprite never counts."""
         network: Any = self.policy.network
         before, network.shows_attention = network.shows_attention, True
         try:

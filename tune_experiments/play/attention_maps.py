@@ -31,7 +31,7 @@ class AttentionMap:
 
 
 def get_texts(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
-    """Texts that an agent reads in `obs` [B, N, ...]: observation key -> text.
+    """Texts that an agent reads in one world's `obs`, name -> [N, ...]: observation key -> text.
 
     Several texts under one key stand on lines of their own.
     """
@@ -66,7 +66,7 @@ def own_entities(
 ) -> tuple[str, ...] | None:
     """Names of the entities that an agent's mask keeps; None for a network without an entity divider.
 
-    `obs` is name -> [B, N, ...], `extras` name -> [B, 1, N, ...].
+    `obs` is that of world `index`, name -> [N, ...], `extras` name -> [B, 1, N, ...].
     """
     if MASK not in extras:
         return None
