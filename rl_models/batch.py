@@ -179,7 +179,7 @@ class Rows:
     total: int
 
     def own(self, rows: Tensor) -> Tensor:
-        """Those of some rows of the joint batch ([K] int64) that this learner holds, counted from its first."""
+        """Those of rows [K] int64 of the joint batch that this learner holds, [k] int64, counted from its first."""
         return rows[(rows >= self.first) & (rows < self.first + self.number)] - self.first
 
 

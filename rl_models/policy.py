@@ -67,12 +67,15 @@ class Features:
 
 
 def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
-    """Legal actions, [B, T, N, A] bool; None if the observations do not say which actions are legal."""
+    """Legal actions, [B, T, N, A] bool, `legal` of the observations [B, T, N, ...]; None if they do not say it."""
     return obs["legal"].bool() if "legal" in obs else None
 
 
 def present_only(values: Tensor, obs: Mapping[str, Tensor]) -> Tensor:
-    """Values [B, T, N, F] with zeros for the agents that have left the game."""
+    """Values [B, T, N, F] with zeros for the agents that have left the game, by `alive` [B, T, N] of the observations.
+
+    Without `alive` the values [B, T, N, F] are returned as they are.
+    """
     return values.masked_fill(~obs["alive"].bool()[..., None], 0.0) if "alive" in obs else values
 
 
@@ -94,7 +97,7 @@ class TeamOutput:
 
 
 class TeamNetwork(Protocol):
-    """Interface of a team's network."""
+    """Interface of a team's network; `num_agents` is N."""
 
     num_agents: int
 
@@ -118,13 +121,18 @@ class Stateless(nn.Module):
 
 
 class FeatureNetwork(TeamNetwork, Protocol):
-    """A network with a known width F, on which heads can be built."""
+    """A network with a known width F (`features`), on which heads can be built."""
 
     features: int
 
 
 class PolicyHead(Protocol):
-    """Turns features into a joint policy: M components of a mixture of marginals, or None over joint actions."""
+    """Turns features into a joint policy over `num_actions` A.
+
+    Attributes:
+        num_actions: A.
+        components: M of its mixture of products of marginals; None for a policy over joint actions.
+    """
 
     num_actions: int
     components: int | None

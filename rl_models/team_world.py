@@ -89,7 +89,7 @@ class TeamWorld(Protocol):
         """Complete state, name -> [B, ...]."""
 
     def restore(self, state: dict[str, Array]) -> Observations:
-        """Continue exactly where `snapshot` was taken."""
+        """Continue exactly where `snapshot`, name -> [B, ...], was taken; the present observations."""
 
     def close(self) -> None:
         """Release resources such as processes."""

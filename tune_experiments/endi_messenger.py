@@ -137,7 +137,7 @@ class EndiMessenger(MessengerExperiment[EndiMessengerConfig]):
         return episode_video.DivisionSpectator(loaded, episode_video.MESSENGER)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with all agents' entities."""
+        """An episode with all agents' entities, [H, W, 3] uint8 a frame."""
         return episode_video.video(loaded, episode_video.MESSENGER, seed)
 
 

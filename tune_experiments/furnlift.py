@@ -108,7 +108,7 @@ class Furnlift(Experiment[LiftConfig]):
         return [*curves_drawn, *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The map, and each agent's frame."""
+        """The map, and each agent's frame, [H, W, 3] uint8 a step."""
         return _camera_episode(loaded, seed).frames
 
     def test_world(self, config: LiftConfig, num_worlds: int, method: str = "") -> World:

@@ -220,7 +220,7 @@ class FurnmoveCommunication(Experiment[CommunicationConfig]):
         return [*curves_drawn, *itertools.chain(*weights), *trial_figures.draw_teams(trials, {"video": video})]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The map, and each agent's frame and messages."""
+        """The map, and each agent's frame and messages, [H, W, 3] uint8 a step."""
         return _camera_episode(loaded, seed).frames
 
     def valid_world(self, config: CommunicationConfig, num_worlds: int) -> World:

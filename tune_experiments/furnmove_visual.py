@@ -92,7 +92,7 @@ class FurnmoveVisual(GridworldExperiment):
         return [make_table(results, self.caption, METRICS, paper, names_world=True)]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The map, and each agent's frame and messages."""
+        """The map, and each agent's frame and messages, [H, W, 3] uint8 a step."""
         from tune_experiments.cordial_sync.camera_video import record_cameras
 
         return record_cameras(loaded, seed, loaded.config.frame_pixels).frames

@@ -141,7 +141,7 @@ class MessengerEmma(MessengerExperiment[MessengerConfig]):
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with its manual and the attention of sprites."""
+        """An episode with its manual and the attention of sprites, [H, W, 3] uint8 a frame."""
         return figures.video(loaded, seed)
 
 

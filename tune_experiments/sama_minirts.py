@@ -158,7 +158,7 @@ class SamaMinirts(PlannedExperiment[RtsConfig]):
         ]
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """A game with the planner, with the commands above the map."""
+        """A game with the planner, with the commands above the map, [H, W, 3] uint8 a decision."""
         return rts_trials.video(loaded, seed)
 
     def episodes(

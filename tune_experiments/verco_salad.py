@@ -212,7 +212,7 @@ class VercoSalad(Experiment[VercoConfig]):
         return replay.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with messages."""
+        """An episode with messages, [H, W, 3] uint8 a step."""
         return replay.video(loaded, seed)
 
     def spectator(self, loaded: LoadedPolicy) -> replay.KitchenSpectator:

@@ -40,7 +40,8 @@ def check_recorded(
 ) -> None:
     """Refuse (ValueError) recorded outcomes of draws that a world does not make, or of wrong shape, type or range.
 
-    `known` names the world's draws; `get_bounds` gives the shape, lowest and highest value of integer draws.
+    `recorded` is the name of a draw -> its outcomes [...]. `known` names the world's draws; `get_bounds` gives the
+    shape, lowest and highest value of integer draws.
     """
     unknown = sorted(set(recorded) - set(known))
     if unknown:

@@ -52,7 +52,7 @@ class ArrayLibrary:
         return get_array_library, (self.name, self.device)
 
     def to_numpy(self, array: Array) -> Array:
-        """The array in the host's memory."""
+        """The array [...] in the host's memory, [...]."""
         return array
 
     def is_capturing(self) -> bool:
@@ -60,11 +60,17 @@ class ArrayLibrary:
         return False
 
     def take(self, table: Array, indices: Any, axis: int | None = None) -> Array:
-        """Entries of a table, flat or along the first axis, at integers of any dtype or at rows of `find_rows`."""
+        """Entries of a table [...], flat or along the first axis, at integers of any dtype or at rows of `find_rows`.
+
+        Along the first axis they are [*indices.shape, ...], else of the shape of the indices.
+        """
         return table.take(indices, axis)
 
     def take_into(self, out: Array, table: Array, indices: Any) -> Array:
-        """`take` along the first axis into memory of the result's shape and dtype, for indices that are in range."""
+        """`take` of a table [D, ...] along the first axis into `out` [*indices.shape, ...], for indices in range.
+
+        `out` has the table's dtype and is returned.
+        """
         return table.take(indices, 0, out, "clip")
 
     def find_rows(self, mask: Array) -> Rows | None:

@@ -21,7 +21,7 @@ _TO_UNIT = 2.0**-53
 
 
 def mix(x: UInt64, xp: ArrayLibrary = NUMPY) -> UInt64:
-    """SplitMix64's finaliser: a bijection of uint64 in which each input bit reaches each output bit; any shape."""
+    """SplitMix64's finaliser [...] uint64: a bijection in which each input bit reaches each output bit."""
     x = x ^ xp.shift_right(x, 30)
     x *= xp.as_word(0xBF58476D1CE4E5B9)
     x ^= xp.shift_right(x, 27)
@@ -42,7 +42,13 @@ def pick(uniforms: Float64, count: int) -> NDArray[np.int64]:
 
 
 class Chance:
-    """The clock and the uniforms of B worlds, in an array library."""
+    """The clock and the uniforms of B worlds, in an array library.
+
+    Attributes:
+        key: [B] uint64, identity of each world; int64 with the same bits in torch.
+        episode: [B] int64, episodes begun since `reset`, from 0.
+        step: [B] int64, env steps since the episode began.
+    """
 
     def __init__(self, seed: int, first_world: int, num_worlds: int, xp: ArrayLibrary = NUMPY) -> None:
         self._xp = xp
@@ -76,7 +82,7 @@ class Chance:
         self.step += 1
 
     def next_episode(self, rows: NDArray[np.integer]) -> None:
-        """Start the clock of a new episode in the given worlds."""
+        """Start the clock of a new episode in the worlds `rows`, [K] int."""
         self.episode[rows] += 1
         self.step[rows] = 0
 

@@ -7,9 +7,9 @@ from rl_envs.core.world import World
 
 
 def random_legal_actions(world: World, obs: Arrays, draws: np.random.Generator) -> Actions:
-    """A uniform legal action of each agent, as `World.step` takes them.
+    """A uniform legal action of each agent, [B, N] or a dict of such arrays, as `World.step` takes them.
 
-    In `obs`, the current observations, `legal` is the concatenated mask of all parts of an action.
+    In `obs`, the current observations [B, N, ...], `legal` is the concatenated mask of all parts of an action.
     """
     spec = world.action_spec if isinstance(world.action_spec, dict) else {"": world.action_spec}
     actions, first, legal = {}, 0, obs.get("legal")

@@ -54,13 +54,16 @@ agents for which it is always true."""
 
 
 def deciding(observations: Arrays) -> Array | None:
-    """Mask of the agents that choose an action now and are in the game, [B, N] bool; None if all always do."""
+    """Mask of the agents that choose an action now and are in the game, [B, N] bool; None if all always do.
+
+    Read from the observations, name -> [B, N, ...].
+    """
     masks = [observations[key] for key in RESERVED_KEYS if key in observations]
     return functools.reduce(operator.and_, masks) if masks else None
 
 
 def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
-    """Numbers or bools of any shape in another type, none of them changed; `name` is for the error sentence.
+    """Numbers or bools [...] in another type, [...], none of them changed; `name` is for the error sentence.
 
     Raises:
         ValueError: a number would change, or is NaN.
@@ -76,7 +79,9 @@ def exactly(name: str, value: Array, dtype: np.dtype[Any] | type) -> Array:
 
 
 def given_arrays(state: Arrays, targets: Arrays) -> Arrays:
-    """The arrays that a caller restores, name -> [B, ...] with the type of the target of the same name.
+    """The arrays that a caller restores, name -> [B, ...], with the type of the target [B, ...] of the same name.
+
+    Names without a target are left out.
 
     Raises:
         ValueError: an array has another shape than its target, or numbers that the target's type cannot hold.

@@ -43,7 +43,7 @@ class TextStore:
         return np.array([self._add_text(text) for text in texts], np.int32)
 
     def look_up(self, rows: Array) -> Array:
-        """The texts with these row numbers (any shape), without building the whole table, [*rows.shape, L] int32."""
+        """The texts with these row numbers [...] int, [*rows.shape, L] int32, without building the whole table."""
         texts = [self._rows[row] for row in np.ravel(rows)]
         return np.array(texts, np.int32).reshape(*np.shape(rows), self.spec.length)
 
@@ -54,7 +54,7 @@ class TextStore:
         self._rows, self._number, self._table = loaded._rows, loaded._number, None
 
     def compact(self, used: Array) -> Array:
-        """Remove the texts whose row numbers are not in `used`; gives the new numbers, of the same shape, int32."""
+        """Remove the texts whose row numbers are not in `used` [...]; the new numbers, [...] int32."""
         keep, renumbered = np.unique(used, return_inverse=True)
         rows = [self._rows[row] for row in keep]
         self._rows, self._number, self._table = [], {}, None

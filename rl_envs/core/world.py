@@ -305,7 +305,7 @@ class World(ABC):
         raise NotImplementedError("this environment draws no images")
 
     def picture(self, index: int = 0) -> Array:
-        """Image of world `index` for a page that shows its texts beside it; by default that of `render`."""
+        """Image [H, W, 3] uint8 of a world for a page that shows its texts beside it; by default that of `render`."""
         return self.render(index)
 
     def agent_colours(self) -> Sequence[tuple[int, int, int]]:

@@ -73,7 +73,7 @@ def is_coordinated(actions: Array, headings: Array) -> Array:
 
 
 def agree(meanings: Array, actions: Array) -> Array:
-    """Whether agents agree, [...] bool, by actions [..., N] and their meanings (`MEANINGS`).
+    """Whether agents agree, [...] bool, by actions [..., N] and their meanings [..., N] (`MEANINGS`).
 
     All mean the same, and of several that navigate one passes.
     """

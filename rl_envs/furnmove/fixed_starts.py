@@ -77,7 +77,7 @@ class Starts:
         return np.stack([packed(int(room), self[number][1]) for number, room in enumerate(self.room)])
 
     def check(self, min_agent_distance_cells: int) -> None:
-        """Refuse the first start that is not playable."""
+        """Refuse (StartError) the first start that is not playable."""
         for number in range(len(self)):
             room, start = self[number]
             try:
@@ -97,7 +97,7 @@ class Starts:
 
 
 def check_start(room: Room, start: Start, min_agent_distance_cells: int) -> None:
-    """Refuse a start that the world's own rule could not have drawn, or that is solved.
+    """Refuse (StartError) a start that the world's own rule could not have drawn, or that is solved.
 
     It does not check whether the TV can be carried to the stand. Rows and columns count from the north-west cell.
     """

@@ -66,8 +66,8 @@ def fill(
     """Draw floor, furniture and walls of one frame, and write the horizontal distance of each pixel.
 
     `codes` [M] uint8: flattened fine cells of a walled room; `base`: the one to the south-east of the camera; `eye`:
-    (south, east), metres from the north-west corner of cell (0, 0). `looks` and `tables` as in `draw`, for one world.
-    Written: `out` [P * P] uint8, the frame's bytes, and `depth` [P * P] float32, both by column.
+    (south, east), metres from the north-west corner of cell (0, 0). `looks` [256, 3] float32 and `tables` as in `draw`,
+    for one world. Written: `out` [P * P] uint8, the frame's bytes, and `depth` [P * P] float32, both by column.
     """
     slopes, floor_metres, floor_shades, first, directions, offsets, distances, crosses = tables
     from_south, from_east = eye[0] * _CHECKS + _EVEN, eye[1] * _CHECKS + _EVEN
@@ -136,7 +136,7 @@ def entry_of_circle(away: Pair, radius: float, ray: Pair) -> float:
 
 @compiled
 def first_above(slopes: Array, low: float, start: int, end: int) -> int:
-    """First index of a rising stretch of `slopes` with a slope of at least `low`; `end` if there is none."""
+    """First index of a rising stretch of `slopes` [P * P] with a slope of at least `low`; `end` if there is none."""
     while start < end:
         middle = (start + end) // 2
         if slopes[middle] < low:
@@ -153,7 +153,7 @@ def paint_television(
     """Paint the television over a frame: the sides that face the camera, and the top where it is lower than the eye.
 
     `away`: (south, east) of its centre relative to the camera, metres; `base`: height of its base above the floor,
-    metres; the rest as in `fill`.
+    metres; the tables and the written `out` [P * P] uint8 and `depth` [P * P] float32 as in `fill`.
     """
     slopes, _, _, first, directions = tables[:5]
     half = (_TV_HALF_DEPTH, _TV_HALF_WIDTH) if rotation % 2 == 0 else (_TV_HALF_WIDTH, _TV_HALF_DEPTH)
@@ -176,7 +176,10 @@ def paint_television(
 
 @compiled
 def paint_agent(away: Pair, number: int, tables: Tables, heading: int, out: Array, depth: Array) -> None:
-    """Paint another agent, `away` (south, east) metres from the camera: a body, a ring of its colour, a head."""
+    """Paint another agent, `away` (south, east) metres from the camera: a body, a ring of its colour, a head.
+
+    The tables and the written `out` [P * P] uint8 and `depth` [P * P] float32 as in `fill`.
+    """
     slopes, _, _, first, directions = tables[:5]
     for column in range(len(first) - 1):
         ray = directions[heading, column, 0], directions[heading, column, 1]
@@ -211,10 +214,19 @@ def draw(
 ) -> None:
     """Draw the frames of all agents of all worlds into `out` [B, N, P * P] uint8, by column.
 
-    `codes` [B, M] uint8: fine cells, `width` in a row, of the rooms with a wall of one cell around; `looks` [B, 256, 3]
-    float32: height, class of sides and class of top of each code; `tv` [B, 3]: row, column, rotation; `tv_base`: metres
-    above the floor. `tables`: slopes, floor_metres, floor_shades, first, directions, offsets, distances and
-    crosses_ahead of the camera (`Camera`); the offsets [4, K, S] int32 are those of its steps in flattened fine cells.
+    Args:
+        codes: [B, M] uint8, fine cells of the rooms with a wall of one cell around, flattened.
+        width: fine cells in a row of `codes`.
+        looks: [B, 256, 3] float32, height, class of sides and class of top of each code.
+        cells: [B, N, 2] int64, cells of the agents.
+        headings: [B, N] int8, their headings.
+        tv: [B, 3] int64, row, column and rotation of the television.
+        has_tv: whether there is one.
+        tv_base: height of its base above the floor, metres.
+        agents_visible: whether agents see each other.
+        tables: slopes, floor_metres, floor_shades, first, directions, offsets, distances and crosses_ahead of the
+            camera (`Camera`); the offsets [4, K, S] int32 are those of its steps in flattened fine cells.
+        out: [B, N, P * P] uint8, bytes of the frames by column, written.
     """
     depth = np.empty(out.shape[2], np.float32)
     metres = np.float32(CELL_METRES)
@@ -247,7 +259,7 @@ def placed(lines: Array, places: Array, out: Array) -> None:
 
 @compiled
 def coloured(lines: Array, places: Array, palettes: Array, out: Array) -> None:
-    """The same in colours: palettes [B, 256, 3] uint8; `out` [B, N, Q, 3] uint8 is written."""
+    """The same in colours, to `out` [B, N, Q, 3] uint8: lines [B, N, Q], places [Q], palettes [B, 256, 3] uint8."""
     for world in range(lines.shape[0]):
         palette = palettes[world]
         for agent in range(lines.shape[1]):

@@ -87,7 +87,8 @@ class FrameRenderer:
     ) -> NDArray[np.uint8]:
         """Frames of worlds `rows` [K] as bytes, 4 * class + shade (`frame_palette.py`), [K, N, P, P] uint8.
 
-        `tv` [K, 3] is row, column, rotation of the television, None for none; `tv_base` the height of its base, metres.
+        `cells` [K, N, 2] and `headings` [K, N] are those of the agents; `tv` [K, 3] is row, column, rotation of the
+        television, None for none; `tv_base` the height of its base, metres.
         """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty_like(lines)
@@ -97,7 +98,10 @@ class FrameRenderer:
     def frames(
         self, rows: Array, cells: Array, headings: Array, tv: Array | None, tv_base: float = CARRY_METRES
     ) -> NDArray[np.uint8]:
-        """Frames in colour, [K, N, P, P, 3] uint8; arguments as in `draw`."""
+        """Frames of worlds `rows` [K] in colour, [K, N, P, P, 3] uint8.
+
+        From cells [K, N, 2], headings [K, N] and television [K, 3] or None as in `draw`.
+        """
         lines = self._lines(rows, cells, headings, tv, tv_base)
         out = np.empty((*lines.shape, 3), np.uint8)
         _kernel().coloured(lines, self._places, self._palettes[rows], out)

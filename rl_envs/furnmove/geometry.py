@@ -79,7 +79,10 @@ for _constant in (STEPS, HOLD_CELLS, HOLD_TEMPLATE, HOLD_MASKS, TV_BODY, STAND):
 
 
 def cells_where_fits(allowed: NDArray[np.bool_], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Centres at which a shape of cells `offsets` [K, 2] covers only allowed cells (none outside), [H, W] bool."""
+    """Centres at which a shape of cells `offsets` [K, 2] covers only allowed cells (none outside), [H, W] bool.
+
+    `allowed` is [H, W] bool, the offsets are int64, relative to the centre.
+    """
     height, width = allowed.shape
     margin = int(np.abs(offsets).max())
     padded = np.pad(allowed, margin)

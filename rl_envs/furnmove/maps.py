@@ -95,7 +95,8 @@ class RoomMaps:
     def draw(self, rows: Rows, slots: Array, tv: Array, stand: Array, visited: Array) -> None:
         """Make the maps of K worlds anew, with rooms in `slots` [K].
 
-        `tv`, `stand` [K, 3]: row, column and rotation; `visited` [K, H, W] bool: where the TV's centre has been.
+        `tv` [K, 3] and `stand` [K, 3]: row, column and rotation; `visited` [K, H, W] bool: where the TV's centre has
+        been.
         """
         self.cells[rows] = self._xp.take(self._rooms, slots, 0)
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
@@ -115,11 +116,14 @@ class RoomMaps:
         return (rotations >> tv[:, 2] & 1) != 0
 
     def can_hold(self, tv: Array, agents: Array) -> Array:
-        """See the function `can_hold`."""
+        """See the function `can_hold`: TV [K, 3] and agents [K, N, 2] -> [K, N] bool."""
         return can_hold(tv, agents, self._hold_cells, self._xp)
 
     def move_tv(self, rows: Rows, before: Array, after: Array, visits: Array) -> None:
-        """Move the TV of K worlds to `after` [K, 3] (row, column, rotation); its cell is visited where `visits` [K]."""
+        """Move the TV of K worlds from `before` [K, 3] to `after` [K, 3], each row, column and rotation.
+
+        Its new cell is visited where `visits` [K] bool holds.
+        """
         codes, first = self.cells.reshape(-1), self.first_cells[rows]
         covered = self._covered(first + self._inside(before), self._tv_body, before)
         codes[covered] = codes.take(covered) & (255 - TV_BIT)
@@ -143,7 +147,10 @@ class RoomMaps:
 
 
 def can_hold(tv: Array, agents: Array, hold_cells: Array = HOLD_CELLS, xp: ArrayLibrary = NUMPY) -> Array:
-    """Whether agents [K, N, 2] can hold a TV [K, 3] from their cells, [K, N] bool."""
+    """Whether agents [K, N, 2] can hold a TV [K, 3] from their cells, [K, N] bool.
+
+    `hold_cells` is `HOLD_CELLS` [...] in the array library.
+    """
     offset = (agents - tv[:, None, :2]).clip(-HOLD_REACH - 1, HOLD_REACH + 1)
     centre = tv[:, 2, None] * HOLD_SIDE**2 + HOLD_SIDE**2 // 2
     return xp.take(hold_cells, centre + offset[..., 0] * HOLD_SIDE + offset[..., 1])

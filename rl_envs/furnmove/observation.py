@@ -72,7 +72,7 @@ class Observer:
 
         Channels: TV allowed, floor now, visited; for each other agent i + 1, i + 2, ... one channel for each heading
         relative to agent i's; TV, stand. `codes` [M] uint8 are all worlds' padded bit maps, flattened, `first_cells`
-        [K] the indices of the rooms' first cells; `cells` [K, N, 2] lie in the unpadded room.
+        [K] the indices of the rooms' first cells; `cells` [K, N, 2] lie in the unpadded room; `headings` are [K, N].
         """
         xp, (count, num_agents) = self._xp, headings.shape
         indices = xp.take_into(self._scratch[:count], self._crop, headings)

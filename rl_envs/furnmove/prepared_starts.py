@@ -43,7 +43,7 @@ class PreparedStarts:
         self._allocate(num_worlds, STEPS_AHEAD + 1)
 
     def take(self, rows: Rows, worlds: Array, episodes: Array) -> Array:
-        """Packed starts of these episodes [B] int64 of `rows` of all worlds, whose numbers are `worlds` [K] int64."""
+        """Packed starts [K, S] of the episodes [B] int64 of `rows` of all worlds, whose numbers are `worlds` [K]."""
         flat = (episodes % self._depth * self._ring.shape[1])[rows] + worlds
         return self._xp.take(self._ring.reshape(-1, self._size), flat, 0)
 

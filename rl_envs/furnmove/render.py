@@ -55,9 +55,9 @@ def draw(
 ) -> NDArray[np.uint8]:
     """Image of one state, north up, [height, width, 3] uint8: (H + 1) x (W + 1) cells plus caption and legend.
 
-    `agent_cells` [N, 2] (row, column), `agent_headings` [N] (clockwise quarter turns from north), `tv` and `stand` [3]
-    (row, column, rotation); `path` [T, 2] holds the cells of the television's centre so far, oldest first. The caption
-    is one line above the image, which is cut if it does not fit.
+    `agent_cells` [N, 2] (row, column), `agent_headings` [N] (clockwise quarter turns from north), `tv` [3] and `stand`
+    [3] (row, column, rotation); `path` [T, 2] holds the cells of the television's centre so far, oldest first. The
+    caption is one line above the image, which is cut if it does not fit.
     """
     agents, headings = np.asarray(agent_cells, int).reshape(-1, 2), np.asarray(agent_headings, int).reshape(-1)
     tv, stand = np.asarray(tv, int), np.asarray(stand, int)
@@ -103,7 +103,7 @@ class Canvas:
             self._outline(kinds.get(kind, []), colour, 0.08)
 
     def draw_goal(self, stand: NDArray[Any]) -> None:
-        """Draw the stand, with a target in the middle."""
+        """Draw the stand [3] (row, column, rotation), with a target in the middle."""
         cells = self._inside(stand[:2] + STAND[stand[2] % 4])
         self._fill(cells, (*GOAL, 90))
         self._outline(cells, GOAL, 0.12)
@@ -112,7 +112,7 @@ class Canvas:
             self._disc(x, y, radius, outline=GOAL, stroke=0.1)
 
     def draw_television(self, tv: NDArray[Any]) -> None:
-        """Draw the television's 13 cells and, in a light colour, the cells from which agents can hold it."""
+        """Draw the 13 cells of the television [3] and, in a light colour, the cells from which agents can hold it."""
         around = np.argwhere(HOLD_MASKS[tv[2] % 4]) - HOLD_REACH
         reach = [(row, column) for row, column in self._inside(tv[:2] + around) if self.drawing[row][column] == FREE]
         self._fill(reach, (*REACH, 60))
@@ -120,14 +120,14 @@ class Canvas:
         self.draw_box(tv[:2] + TV_BODY[tv[2] % 4], tv)
 
     def draw_box(self, cells: NDArray[Any], centre: NDArray[Any]) -> None:
-        """Draw the cells that a television covers, with a dot in the middle."""
+        """Draw the cells [K, 2] that a television covers, with a dot in the middle; `centre` [3] is the television."""
         body = self._inside(cells)
         self._fill(body, (*TELEVISION, 205))
         self._outline(body, TELEVISION, 0.12)
         self._disc(*self._centre(centre), 0.14, fill=PATH)
 
     def draw_path(self, path: NDArray[Any]) -> None:
-        """Draw the path of the television's centre, from a ring at its start to a dot at its end."""
+        """Draw the path [T, 2] of the television's centre, from a ring at its start to a dot at its end."""
         if not len(path):
             return
         moves = np.flatnonzero((path[1:] != path[:-1]).any(1))
@@ -147,7 +147,7 @@ class Canvas:
             self._arrow(x + across / 2, y + down / 2, scale * down, scale * across, colour)
 
     def draw_agent(self, cell: NDArray[Any], heading: int, colour: Colour) -> None:
-        """Draw an agent as a disc with a white arrow in its heading."""
+        """Draw an agent as a disc in its cell [2] with a white arrow in its heading."""
         x, y = self._centre(cell)
         self._disc(x, y, 0.47, fill=colour, outline=BACKGROUND, stroke=0.06)
         down, right = STEPS[heading % 4] * self.cell
@@ -247,7 +247,7 @@ def legend_strip(num_agents: int, width: int, text_pixels: int = _TEXT_PIXELS) -
 def framed(frame: NDArray[np.uint8], agent: int, side_pixels: int) -> NDArray[np.uint8]:
     """An agent's frame [P, P, 3], enlarged without smoothing, with an edge in the agent's colour on the map.
 
-    The side of the result is `side_pixels`, edge included.
+    The result is [side_pixels, side_pixels, 3] uint8, edge included.
     """
     inner = side_pixels - 2 * BORDER_PIXELS
     picture = Image.new("RGB", (side_pixels, side_pixels), AGENT_COLOURS[agent % len(AGENT_COLOURS)])

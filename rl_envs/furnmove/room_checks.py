@@ -47,7 +47,7 @@ class RoomError(ValueError):
 
 
 def validate_room(room: Room) -> None:
-    """Refuse a room that is not playable."""
+    """Refuse (RoomError) a room that is not playable."""
     check_name(room.name)
     check_drawing(ringed(room.drawing))
     _check_masks(room)
@@ -63,7 +63,7 @@ def validate_room(room: Room) -> None:
 
 
 def check_name(name: object) -> None:
-    """Refuse names that are not suitable for tables and file names."""
+    """Refuse (RoomError) names that are not suitable for tables and file names."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = repr(name[:80]) if isinstance(name, str) else f"no text but {type(name).__name__}"
         raise RoomError(f"name is {shown}: use 1 to 64 letters, digits, '_', '-', '.'; begin with a letter or digit")
@@ -94,7 +94,7 @@ def check_drawing(floor: Sequence[str]) -> None:
 
 
 def check_rectangle(rows: Sequence[str], what: str) -> None:
-    """Refuse rows of unequal length and drawings that are too small or too large."""
+    """Refuse (RoomError) rows of unequal length and drawings that are too small or too large."""
     width = len(rows[0]) if rows else 0
     for number, row in enumerate(rows):
         if len(row) != width:
@@ -123,7 +123,7 @@ def _check_masks(room: Room) -> None:
 
 
 def check_furniture(room: Room) -> None:
-    """Refuse a piece of an unknown kind, outside of the room, or not on its cells of the drawing."""
+    """Refuse (RoomError) a piece of an unknown kind, outside of the room, or not on its cells of the drawing."""
     cells, used = characters(room.drawing), np.zeros(room.agent_cells.shape, np.bool_)
     if len(room.furniture) > MAX_PIECES:
         raise RoomError(f"there are {len(room.furniture)} pieces of furniture: at most {MAX_PIECES} are possible")

@@ -36,7 +36,7 @@ _PIECE = ("kind", "row", "column", "rows", "columns", "height")
 
 
 def load_room(path: str | os.PathLike[str]) -> Room:
-    """Read and check a room file."""
+    """Read and check a room file; raises RoomError."""
     try:
         document = read_object(path, MAX_FILE_BYTES, "docs/room_format.md")
         _check_keys(document)

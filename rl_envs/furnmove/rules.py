@@ -40,7 +40,10 @@ class Rules:
         self._worlds = xp.arange(num_worlds)
 
     def play(self, state: Arrays, slots: Array, actions: Array) -> Outcome:
-        """Apply one joint step to all worlds, changing the state in place; `slots` [B] are those of their rooms."""
+        """Apply one joint step, actions [B, N], to all worlds, changing the state in place.
+
+        `state` is name -> [B, ...], and `slots` [B] int64 are those of the rooms in the maps.
+        """
         meanings = self._xp.take(self._meanings, actions * 4 + state["agent_headings"])
         coordinated = agree(meanings, actions)
         joint = coordinated & (meanings[:, 0] != NAVIGATION)

@@ -41,7 +41,7 @@ def split_rooms(split: str, size: str = "full") -> tuple[Room, ...]:
 
 
 def room_by_name(name: str, size: str = "full") -> Room:
-    """One named room, such as `test_room_03` or `floorplan229`."""
+    """One named room, such as `test_room_03` or `floorplan229`; RoomError for an unknown name."""
     if name == FLOORPLAN229:
         return _floorplan229()
     if name.startswith(PREFIX):
@@ -117,7 +117,7 @@ def bounds(rooms: Sequence[Room]) -> tuple[int, int]:
 
 
 def resolve_rooms(rooms: str, size: str = "full") -> Sequence[Room]:
-    """The rooms that a name stands for.
+    """The rooms that a name stands for; RoomError for an unknown name.
 
     Args:
         rooms: a split's named rooms (`train`, `valid`, `test`; the floors of iTHOR: `ithor_train`, `ithor_valid`,

@@ -267,7 +267,7 @@ class FurnMove(World):
         self._load_rooms(state["room"], self._all_rows)
 
     def restore(self, state: Arrays) -> Arrays:
-        """See `World`; in images the path of the TV begins here."""
+        """See `World`, name -> [B, ...] to observations [B, N, ...]; in images the path of the TV begins here."""
         observations = super().restore(state)
         self._path[...] = self.state["tv"][:, None, :2]
         return observations

@@ -64,9 +64,12 @@ class Corpus:
         return self._counts[TEXT_SPLITS.index(split)]
 
     def pick(self, split: str, entities: Array, roles: Array, kinds: Array, uniforms: Array) -> Array:
-        """Choose one sentence each, uniformly: ids of the shape of `entities`, of `id_dtype`.
+        """Choose one sentence each, uniformly: ids [...] of `id_dtype`.
 
-        All arrays have the same shape; kinds are movements or `STILL`.
+        Entities [...], roles [...] and kinds [...] (movements or `STILL`) are int, `uniforms` [...] in [0, 1).
+
+        Raises:
+            CorpusError: no sentence exists for one of them.
         """
         place = (TEXT_SPLITS.index(split), entities, roles, kinds)
         counts = self._counts[place]
@@ -85,7 +88,7 @@ class Corpus:
 
 
 def check_form(document: object, split: str) -> None:
-    """Require exactly the known entities, roles and movements, with lists of sentences."""
+    """Require exactly the known entities, roles and movements, with lists of sentences; raises CorpusError."""
     for entity, roles in _children(document, ENTITIES, split):
         for role, movements in _children(roles, ROLES, f"{split} > {entity}"):
             for movement, cell in _children(movements, MOVEMENTS, f"{split} > {entity} > {role}"):

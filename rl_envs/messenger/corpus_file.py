@@ -45,7 +45,7 @@ def _made(folder: Path | None, repair_quotes: bool, max_per_cell: int | None) ->
 
 
 def load_documents(folder: str | os.PathLike[str], repair_quotes: bool = False) -> dict[str, Document]:
-    """Read the files of all splits of a folder; `Corpus` checks their content.
+    """Read the files of all splits of a folder; `Corpus` checks their content; raises CorpusError.
 
     With `repair_quotes`, mis-decoded quotation marks (three characters each) become ASCII ones.
     """

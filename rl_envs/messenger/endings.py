@@ -24,7 +24,10 @@ ENDINGS = (
 
 
 def endings(state: Arrays, rows: Array, stage: Stage) -> Arrays:
-    """Metrics of the episodes that just ended in worlds `rows` [K], `ENDINGS` and `has_message`, [K] float64 each."""
+    """Metrics of the episodes that just ended in worlds `rows` [K], `ENDINGS` and `has_message`, [K] float64 each.
+
+    `state` is that of all worlds, name -> [B, ...].
+    """
     apart = abs(state["entity_places"][rows][:, None] - state["avatar_places"][rows][:, :, None])
     touch, holds = np.logical_and.reduce(apart < 2, axis=-1), state["has_message"][rows]
     is_decoy = np.arange(len(stage.role_of)) >= stage.first_decoy

@@ -69,7 +69,7 @@ def numbered(games: Iterable[Iterable[str]]) -> Array:
 
 
 def load_games(path: str | os.PathLike[str]) -> Games:
-    """Read and check a file in the authors' format."""
+    """Read and check a file in the authors' format; raises GamesError."""
     try:
         document = read_object(path, MAX_FILE_BYTES, _FORM)
         _check_lists(document)

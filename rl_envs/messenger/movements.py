@@ -50,7 +50,10 @@ class Walk:
 
 
 def nearer_of_two(places: Array, avatars: Array, uniforms: Array) -> Array:
-    """Position of the nearer of two avatars [B, 2, 2] to each entity, [B, E, 2]; if equally far, a random one."""
+    """Position of the nearer of two avatars [B, 2, 2] to each entity [B, E, 2], [B, E, 2] int64.
+
+    If they are equally far, it is a random one by `uniforms` [B, E].
+    """
     apart = abs(places[:, :, None] - avatars[:, None])
     distance = apart[..., 0] + apart[..., 1]
     is_second = distance[..., 1] + uniforms < distance[..., 0] + 0.5

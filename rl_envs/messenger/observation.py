@@ -38,7 +38,10 @@ class Observer:
         }
 
     def moment(self, state: Arrays, has_message: Array, rows: Array | slice = slice(None)) -> Array:
-        """The present step of worlds `rows` in stored form, [K, E + N] uint16; symbols show `has_message` [K, N]."""
+        """The present step of worlds `rows` [K] in stored form, [K, E + N] uint16; symbols show `has_message` [K, N].
+
+        `state` is that of all worlds, name -> [B, ...].
+        """
         entities = _packed(state["entity_places"][rows], state["entity_symbols"][rows], state["entity_here"][rows])
         symbols = np.where(has_message, np.uint16(WITH_MESSAGE), np.uint16(WITHOUT_MESSAGE))
         avatars = _packed(state["avatar_places"][rows], symbols, state["avatar_alive"][rows])

@@ -56,7 +56,7 @@ class Scene:
 
 
 def make_scene(state: Arrays, roles: Sequence[int], manual: Sequence[str]) -> Scene:
-    """The content of the image of one world, with the true role of each entity and the manual's sentences."""
+    """The content of the image of one world's state, name -> [...], with true roles and the manual's sentences."""
     places = [(row / 2, column / 2) for row, column in state["entity_places"].tolist()]
     there = [
         (symbol, Sprite(SYMBOLS[symbol], role, place))

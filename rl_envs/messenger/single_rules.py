@@ -37,7 +37,10 @@ class SingleRules:
         self._stage = stage
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """Apply one step to the state; `entity_moves` returns the entities' actions [B, E] for the present state."""
+        """Apply one step, actions [B, 1], to the state, name -> [B, ...].
+
+        `entity_moves` returns the entities' actions [B, E] for the present state.
+        """
         if self._stage > 1:
             steps = HALF_CELL_STEPS[entity_moves()] * state["entity_here"][..., None]
             state["entity_places"] = moved(state["entity_places"], steps)
@@ -70,5 +73,8 @@ class SingleRules:
 
 
 def moved(places: Array, steps: Array) -> Array:
-    """Positions [..., 2] int64 after steps [..., 2], in half cells; a step out of the grid has no effect."""
+    """Positions [..., 2] int64 after steps [..., 2] from places [..., 2], row and column in half cells.
+
+    A step out of the grid has no effect.
+    """
     return np.clip(places + steps, 0, LAST_PLACE)

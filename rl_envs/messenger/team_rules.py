@@ -50,7 +50,10 @@ class TeamRules:
         self._judge = (self._judge_start, self._judge_pairs, self._judge_delivery)[stage - 1]
 
     def play(self, state: Arrays, actions: Array, entity_moves: Callable[[], Array]) -> Outcome:
-        """Apply one step to the state: agents move and touch, then entities (`entity_moves` gives [B, 5]) do."""
+        """Apply one step, actions [B, 2], to the state, name -> [B, ...].
+
+        Agents move and touch, then entities (`entity_moves` gives their actions [B, 5]) do.
+        """
         entities_first = "one_check" in self._released
         everywhere = np.ones(len(actions), bool)
         if entities_first:

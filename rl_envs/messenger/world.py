@@ -239,7 +239,7 @@ class Messenger(World):
             )
 
     def restore(self, state: Arrays) -> Arrays:
-        """See `World.restore`."""
+        """See `World.restore`, name -> [B, ...] to observations [B, N, ...]; an impossible state changes nothing."""
         before = self.chance, self.state, self._is_running
         try:
             return super().restore(state)
@@ -263,7 +263,7 @@ class Messenger(World):
         return render.draw(self.scene(index))
 
     def entity_names(self, seen: Arrays) -> list[str]:
-        """Names of the entities that an agent sees, from its observation; "" for one that is removed."""
+        """Names of the entities that an agent sees, from its observation, name -> [...]; "" for one that is removed."""
         return [SYMBOLS[symbol] if symbol else "" for symbol in seen["symbols"][-1].tolist()]
 
     def scene(self, index: int = 0) -> Scene:

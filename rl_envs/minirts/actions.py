@@ -23,7 +23,7 @@ def action_spec(form: str) -> dict[str, int]:
 
 
 def action_tables(form: str, actions: Arrays) -> Array:
-    """Actions as commands of units, [B, N, 50, 7] int32; a unit without a flag continues."""
+    """Actions, name -> [B, N], as commands of units, [B, N, 50, 7] int32; a unit without a flag continues."""
     if form == "per_unit":
         columns = [[actions[f"{name}_{number:02}"] for name in UNIT_FACTORS] for number in range(MAX_LISTED)]
         return np.ascontiguousarray(np.moveaxis(np.array(columns, np.int32), (0, 1), (2, 3)))

@@ -76,7 +76,10 @@ def packed(learned: Array) -> Arrays:
 
 
 def unpacked(state: Arrays) -> Arrays:
-    """The reverse of `packed`: `learned_key` and `learned_value` [B, C] with room to grow, C a power of two."""
+    """The reverse of `packed`: `learned_key` and `learned_value` [B, C] with room to grow, C a power of two.
+
+    Of the same names [B, M]; raises ValueError for other shapes or keys out of range.
+    """
     keys, values = (np.asarray(state.get(name, 0)) for name in LEARNED_KEYS)
     if keys.ndim != 2 or keys.shape != values.shape or not ((keys >= 0) & (keys <= MAX_LEARNED)).all():
         raise ValueError(f"restore: learned_key and learned_value must be [B, M], keys in 0 .. {MAX_LEARNED}")
@@ -123,15 +126,21 @@ class Player:
         self._call_kernel(games, row, self.no_tables, self.no_continues, kernels.START)
 
     def play(self, games: Games, row: int, tables: Array, continues: Array) -> None:
-        """Play from one decision to the next (`kernels.play`)."""
+        """Play from one decision to the next (`kernels.play`), by `tables` [N, 50, 7] int32 of commands.
+
+        `continues` [N] int8 is 1 for agents that let their orders continue.
+        """
         self._call_kernel(games, row, tables, continues, kernels.PLAY)
 
     def tick(self, games: Games, row: int, tables: Array, continues: Array) -> None:
-        """Play one tick; commands are given in the tick of a decision. Equal to `play` after a decision's ticks."""
+        """Play one tick, by `tables` [N, 50, 7] and `continues` [N] of `play`, which count in the tick of a decision.
+
+        Equal to `play` after a decision's ticks.
+        """
         self._call_kernel(games, row, tables, continues, kernels.TICK)
 
     def decide(self, records: Array, player: int) -> None:
-        """Run the script of a side in the first of these records, which writes its orders into `scratch`."""
+        """Run the script of a side in the first of these records [K], which writes its orders into `scratch`."""
         self.scratch["give_kind"], self.scratch["num_own"] = 0, 0  # scripts without a hall write nothing
         none = self.no_tables, self.no_continues
         kernels.play(records, 0, self.scratch, self._no_learned, *none, kernels.SCRIPT, player)
@@ -141,7 +150,7 @@ class Player:
         kernels.settle(games.records, row, self.scratch, self.agents, is_new)
 
     def observe(self, games: Games, rows: Array, player: int, true_hp: bool) -> Arrays:
-        """Observations of a side in K games, name -> [K, ...]."""
+        """Observations of a side in the K games `rows` [K], name -> [K, ...]."""
         out = np.zeros(len(rows), OBSERVATION)
         for place, row in enumerate(rows):
             kernels.watch(games.records, row, self.scratch, player, out[place : place + 1], true_hp, False)

@@ -174,13 +174,16 @@ def blank_games(count: int) -> np.ndarray:
 
 
 def fog_map(visible: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """[..., 32] uint32 row masks as states of cells, [..., 32, 32] uint8: visible, seen or unseen."""
+    """Row masks `visible` and `seen`, [..., 32] and [..., 32] uint32, as states of cells, [..., 32, 32] uint8.
+
+    A cell is visible, seen or unseen.
+    """
     columns = np.arange(SIDE, dtype=np.uint32)
     now, once = ((rows[..., None] >> columns) & 1 for rows in (visible, seen))
     return (UNSEEN - once - now).astype(np.uint8)
 
 
 def to_row_masks(states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The reverse of `fog_map`: visible and seen row masks, [..., 32] uint32 each."""
+    """The reverse of `fog_map`: states [..., 32, 32] to visible and seen row masks, [..., 32] uint32 each."""
     bits = np.uint32(1) << np.arange(SIDE, dtype=np.uint32)
     return tuple(((states <= limit) * bits).sum(-1, dtype=np.uint32) for limit in (0, 1))

@@ -37,7 +37,7 @@ class Opponent:
 
 
 def get_opponent(name: str) -> Opponent:
-    """The opponent with a name."""
+    """The opponent with a name; ValueError for an unknown name."""
     plain, towers = name.removesuffix(_TOWERS), name.endswith(_TOWERS)
     kind, _, detail = plain.partition("_")
     known = {UNITS[unit_type]: unit_type for unit_type in ARMY}

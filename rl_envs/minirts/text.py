@@ -49,9 +49,10 @@ class UnreadableStateError(ValueError):
 
 
 def team_view(observations: Arrays, index: int = 0) -> Arrays:
-    """Observation of a whole side in one world: keys of one agent, `owned` and the masks for all agents together.
+    """Observation, name -> [...], of a whole side in one world, from observations name -> [B, N, ...].
 
-    `owner` [50] uint8 is the agent that commands an own unit, 0 beyond the list.
+    It has the keys of one agent; `owned` and the masks hold for all agents together, and `owner` [50] uint8 is the
+    agent that commands an own unit, 0 beyond the list.
     """
     view = {name: value[index, 0] for name, value in observations.items()}
     owned = observations["owned"][index]
@@ -98,7 +99,10 @@ def describe_command(view: View, k: int) -> str:
 
 
 def read(text: str) -> Arrays:
-    """The arrays of a description: keys DESCRIBED, of the types of observations."""
+    """The arrays [...] of a description: keys DESCRIBED, of the types of observations.
+
+    Raises UnreadableStateError for a text that `describe` does not write.
+    """
     found = _blank()
     lines = text.split("\n")
     first = _FIRST.fullmatch(lines[0])

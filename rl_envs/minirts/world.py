@@ -175,11 +175,11 @@ class MiniRts(World):
         return games
 
     def snapshot(self) -> Arrays:
-        """Everything the future depends on; see `World.snapshot`. Learned distances come without empty slots."""
+        """See `World.snapshot`, name -> [B, ...]. Learned distances come without empty slots."""
         return super().snapshot() | packed(self.games.learned)
 
     def restore(self, state: Arrays) -> Arrays:
-        """Put all B worlds into a given state; see `World.restore`."""
+        """See `World.restore`, name -> [B, ...] to observations [B, N, ...]; learned distances as of `snapshot`."""
         self._capacity = MIN_LEARNED
         if any(name in state for name in LEARNED_KEYS):
             state = {**state, **unpacked(state)}

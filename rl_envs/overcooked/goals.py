@@ -47,7 +47,8 @@ class Goal:
 def reached(kitchen: Kitchen, goal: Goal, previous: Arrays, current: Arrays) -> Array:
     """Whether each chef reached the goal in the env step between two states, [B, 2] bool.
 
-    `previous` is a copy of `agent_cells`, `headings`, `held` and `contents` [B, ...] before it.
+    `previous` is a copy of `agent_cells`, `headings`, `held` and `contents` [B, ...] before it, `current` the state [B,
+    ...] after it.
     """
     cells = kitchen.place_cells(goal.place) if goal.place else np.ones(kitchen.size, bool)
     thing, held, holds = THINGS.index(goal.thing), previous["held"], current["held"]

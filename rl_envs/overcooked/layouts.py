@@ -47,7 +47,7 @@ _MAX_SIDE = 32
 
 
 def get_rows(layout: str | Sequence[str]) -> tuple[str, ...]:
-    """Rows of a named layout, or given rows after a check."""
+    """Rows of a named layout, or given rows after a check; raises ValueError."""
     if isinstance(layout, str):
         if layout not in LAYOUTS:
             raise ValueError(

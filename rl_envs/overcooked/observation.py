@@ -136,7 +136,7 @@ class Lossless:
         self._first_chef_state = xp.arange(_AGENTS) * (len(HEADINGS) * len(THINGS))
 
     def observe(self, state: Arrays) -> Array:
-        """Lossless observations of both chefs in K worlds, K at most B, [K, 2, 26, H, W] uint8."""
+        """Lossless observations of both chefs in K worlds, K at most B, [K, 2, 26, H, W] uint8, of a state [K, ...]."""
         xp, contents = self._xp, state["contents"]
         worlds, flat = len(contents), contents.reshape(-1)
         planes = xp.empty((worlds, *self._shape), dtype=xp.uint8)
@@ -198,7 +198,10 @@ class SymbolGrid:
         self._loads = xp.asarray(_table(_LOADS))
 
     def observe(self, state: Arrays, chef_cells: Array) -> Array:
-        """Symbol observations of both chefs in `chef_cells` [K, 2], [K, 2, 3, H, W] uint8; chef 1 hides chef 0."""
+        """Symbol observations [K, 2, 3, H, W] uint8 of a state [K, ...] with both chefs in `chef_cells` [K, 2].
+
+        Of two chefs in one cell chef 1 is shown.
+        """
         xp, (worlds, cells) = self._xp, state["contents"].shape
         grid = xp.zeros((worlds, _AGENTS, LAYERS, cells), dtype=xp.uint8)
         grid[:, :, 0] = self._places

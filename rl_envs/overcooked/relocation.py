@@ -34,16 +34,19 @@ class Relocation:
         self._towards = xp.asarray(np.where(legal, _first_steps(kitchen), STAY).ravel())
 
     def blank(self, shape: tuple[int, int]) -> Arrays:
-        """State of chefs that choose next: `targets`, and env steps `since` the last choice."""
+        """State of chefs that choose next: `targets` [B, 2] int64, and env steps `since` [B, 2] the last choice."""
         xp = self._xp
         return {"targets": xp.zeros(shape, dtype=xp.int64) + NO_TARGET, "since": xp.zeros(shape, dtype=xp.int32)}
 
     def decides(self, state: Arrays) -> Array:
-        """Chefs without a target, [B, 2] bool."""
+        """Chefs without a target, [B, 2] bool, in a state [B, ...]."""
         return state["targets"] == NO_TARGET
 
     def actions(self, state: Arrays, chosen: Array) -> Array:
-        """Actions [B, 2] of this step; chefs without a target take the chosen cell. Changes the state's targets."""
+        """Actions [B, 2] of this step; chefs without a target take the chosen cell [B, 2].
+
+        The state [B, ...] has their targets, which are changed in place.
+        """
         decides = self.decides(state)
         self._xp.copyto(state["targets"], chosen, where=decides)
         self._xp.copyto(state["since"], 0, where=decides)
@@ -53,14 +56,17 @@ class Relocation:
         return self._xp.where(uses, INTERACT, self._towards.take(cells * self._cells + targets))
 
     def settle(self, state: Arrays, actions: Array, cells_before: Array) -> None:
-        """Clear the targets of chefs that have arrived, were blocked or used `max_steps`."""
+        """Clear the targets of chefs that have arrived, were blocked or used `max_steps`, in the state [B, ...].
+
+        `actions` [B, 2] are those of the step and `cells_before` [B, 2] the chefs' cells before it.
+        """
         cells, targets = state["agent_cells"], state["targets"]
         goes_on = (cells != cells_before) & (cells != targets) | self._is_at_hand(state)
         goes_on &= (actions < STAY) & (state["since"] < self._max_steps)
         self._xp.copyto(targets, NO_TARGET, where=~goes_on)
 
     def appearance(self, state: Arrays) -> Array:
-        """Cells in which chefs appear, [B, 2] int64: the object that they use next, else their own cell."""
+        """Cells [B, 2] int64 in which chefs appear in a state [B, ...]: of the object used next, else their own."""
         return self._xp.where(self._is_at_hand(state), state["targets"], state["agent_cells"])
 
     def _is_at_hand(self, state: Arrays) -> Array:

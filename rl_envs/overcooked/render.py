@@ -44,7 +44,7 @@ _STORES = {ONION_STORE: ONION, DISH_STORE: DISH}
 def draw(kitchen: Kitchen, state: Arrays, *, caption: str = "", cell_pixels: int = 56) -> Array:
     """Image of one state, [height, width, 3] uint8; H * cell_pixels high plus the strip, W * cell_pixels wide.
 
-    The caption is below the image, by default the step and the served soups.
+    The state is name -> [...]. The caption is below the image, by default the step and the served soups.
     """
     canvas = _Canvas(kitchen, cell_pixels)
     for cell, contents in enumerate(state["contents"].tolist()):

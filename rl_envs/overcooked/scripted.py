@@ -27,7 +27,8 @@ class ShortestPaths:
     def next_cells(self, at: Array, targets: Array, uniforms: Array) -> Array:
         """Cell that each chef `at` [2] chooses now, [2] int, its own or a neighbouring one.
 
-        `targets` [2, H * W] bool: objects of which each uses the nearest, none for a chef without a target.
+        `targets` [2, H * W] bool: objects of which each uses the nearest, none for a chef without a target. `uniforms`
+        [NUM_UNIFORMS] are in [0, 1).
         """
         here, rests = at.tolist(), np.logical_not(targets.any(1)).tolist()
         ahead = [self._next_cell(chef, at, targets, -1)[0] for chef in range(2)]

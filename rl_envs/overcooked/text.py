@@ -28,7 +28,7 @@ _CHEF = re.compile(rf"Chef (\d{{1,9}}) {_AT} faces (\w+) and holds (.+)\.")
 
 
 def describe(kitchen: Kitchen, state: Arrays, index: int = 0) -> str:
-    """The state of one world as lines of text."""
+    """The state, name -> [B, ...], of world `index` as lines of text."""
     one = {name: value[index] for name, value in state.items()}
     lines = [f"Step {one['episode_length']}, soups served: {one['soups']}."]
     for number, cell in enumerate(kitchen.pots.tolist()):
@@ -54,7 +54,7 @@ def read_states(kitchen: Kitchen, texts: Sequence[str]) -> Arrays:
 
 
 def read_state(kitchen: Kitchen, text: str) -> Arrays:
-    """The state of one world, without the axis of worlds."""
+    """The state of one world, name -> [...], without the axis of worlds."""
     return _Reader(kitchen, text).state()
 
 

@@ -63,7 +63,7 @@ class RockPaperScissors(Arena):
         sight: float | None = None,
         tells_answer: bool = False,
     ) -> None:
-        """Build B worlds; the table above documents the arguments."""
+        """Build B worlds; the table above documents the arguments, and ValueError names one that is out of range."""
         self._games = triples(setting, split)
         super().__init__(
             num_worlds,

@@ -229,8 +229,8 @@ class Observer:
     def observe(self, agents: Array, things: Array, names: Array, carried: Array) -> Arrays:
         """Observations of all agents of K worlds, [K, N, ...] as `spec` declares them.
 
-        `agents` [K, N]: their cells, 0 for the dead; `things`, `names` [K, E]: cells of items and monsters, lowest
-        first, 0 for removed ones, and their names; `carried` [K, N]: names of held items.
+        `agents` [K, N]: their cells, 0 for the dead; `things` [K, E] and `names` [K, E]: cells of items and monsters,
+        lowest first, 0 for removed ones, and their names; `carried` [K, N]: names of held items.
         """
         return {
             "grid": self._names_in_cells(agents, things, names),

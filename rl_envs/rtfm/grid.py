@@ -48,10 +48,10 @@ class Grid:
         self._wander = np.stack([_spread(self.target[cell, self.is_legal[cell]]) for cell in cells])
 
     def walk(self, monsters: Array, prey: Array, draws: Array) -> Array:
-        """Cells that monsters intend to enter: with probability 0.6 toward a prey in sight, else any legal move.
+        """Cells [...] that monsters intend to enter: with probability 0.6 toward a prey in sight, else any legal move.
 
-        A monster for which two moves come closer takes either. A monster in its prey's cell stays there. All arrays are
-        [...] int; `draws` are uniform in 0 .. WALKS - 1.
+        A monster for which two moves come closer takes either. A monster in its prey's cell stays there. `monsters`
+        [...] and `prey` [...] are cells, `draws` [...] uniform in 0 .. WALKS - 1, int each.
         """
         chase = self._chase[monsters, prey, (draws < _FIRST_AXIS).view(np.int8)]
         wander = self._wander[monsters, draws % _WANDERS]

@@ -56,7 +56,7 @@ class Lexicon:
         return self._name_ids[name]
 
     def name_ids(self, names: Sequence[str] | Array) -> Array:
-        """Rows of names, same shape uint8."""
+        """Rows of names [...], [...] uint8."""
         array = np.asarray(names)
         return np.array([self.name_id(str(name)) for name in array.ravel()], np.uint8).reshape(array.shape)
 

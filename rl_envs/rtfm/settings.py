@@ -57,7 +57,7 @@ class StepRules:
 
 
 def check_counts(**counts: int) -> None:
-    """Require whole numbers from 1 to the largest int32."""
+    """Require whole numbers from 1 to the largest int32; raises ValueError."""
     largest = np.iinfo(np.int32).max
     for name, count in counts.items():
         if not isinstance(count, Integral):

@@ -48,7 +48,10 @@ class DocumentWriter:
         self._halves = None if is_natural else (self._joined(self._first_of_element), self._joined(self._first_of_team))
 
     def documents(self, team_ranks: Array, element_ranks: Array, uniforms: Array) -> Array:
-        """One document [K, document_length] int16 word ids, padded with 0, for each assignment's two ranks [K]."""
+        """One document [K, document_length] int16 word ids, padded with 0, for each assignment.
+
+        By the ranks of its teams' partition [K] and its elements' partition [K], and `uniforms` [K, DOCUMENT_DRAWS].
+        """
         if self._halves is not None:
             return np.concatenate([self._halves[0][element_ranks], self._halves[1][team_ranks]], axis=1)
         chosen = np.concatenate([self._first_of_element[element_ranks], self._first_of_team[team_ranks]], axis=1)
@@ -60,7 +63,10 @@ class DocumentWriter:
         return documents
 
     def goals(self, teams: Array, uniforms: Array) -> Array:
-        """One goal for each team [K] (indices into `TEAMS`), [K, goal_length] int16 word ids, padded with 0."""
+        """One goal for each team [K] (indices into `TEAMS`), [K, goal_length] int16 word ids, padded with 0.
+
+        `uniforms` [K] in [0, 1) choose its form.
+        """
         return self._goals[teams * self._num_goals + (uniforms * self._num_goals).astype(np.int64)]
 
     def _joined(self, numbers: Array) -> Array:

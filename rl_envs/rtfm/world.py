@@ -73,7 +73,7 @@ class Rtfm(Arena):
         sight: float | None = None,
         max_episode_steps: int = 1000,
     ) -> None:
-        """Build B worlds; the table above documents the arguments."""
+        """Build B worlds; the table above documents the arguments, and ValueError names one that is out of range."""
         _check(num_agents, split, names, resample_text)
         self._split = split
         self._prepare_texts(NAME_SETS[names], group, nl, num_agents)

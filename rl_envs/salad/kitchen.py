@@ -92,7 +92,7 @@ def usual_kitchen(recipes: Sequence[str]) -> str:
 
 
 def check_recipes(recipes: Sequence[str], kitchen: Kitchen) -> None:
-    """Require recipes that exist and that this kitchen can make."""
+    """Require recipes that exist and that this kitchen can make; raises ValueError."""
     if not recipes or isinstance(recipes, str):
         raise ValueError(f"recipes must be a list of at least one of {', '.join(RECIPES)}, got {recipes!r}")
     for recipe in recipes:

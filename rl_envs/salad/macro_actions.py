@@ -52,7 +52,7 @@ class MacroActions:
         self._board_beside = np.where(beside.any(0) & kitchen.is_floor, kitchen.board_of[cell], NOTHING)
 
     def board_beside(self, at: Array) -> Array:
-        """Number of the board next to each of these cells, or NOTHING, same shape int64."""
+        """Number of the board next to each of these cells [...], or NOTHING, [...] int64."""
         return self._board_beside[at]
 
     def on_boards(self, belief: Belief) -> tuple[Array, Array, Array]:
@@ -95,7 +95,10 @@ class MacroActions:
         return available
 
     def moves(self, macros: Array, available: Array, belief: Belief) -> Array:
-        """The next primitive move of each macro action, [B, N] int64; one that is not `available` stays."""
+        """The next primitive move of each macro action [B, N], [B, N] int64.
+
+        One that is not `available` ([B, N, NUM_MACROS] bool) stays.
+        """
         can = np.take_along_axis(available, macros[..., None], 2)[..., 0]
         targets, at = self._targets(np.where(macros < STEP, macros, WAIT), belief), belief.at
         through = self._first(targets, at, np.zeros_like(at))
@@ -108,10 +111,10 @@ class MacroActions:
         return np.where(can, np.where(macros < STEP, ways, macros - STEP), STAY)
 
     def is_over(self, macros: Array, belief: Belief, had: Array, touched: Array, lost: Array) -> Array:
-        """Macro actions that ended in this step, apart from those that are no longer available, [B, N] bool.
+        """Macro actions [B, N] that ended in this step, apart from those that are no longer available, [B, N] bool.
 
-        `belief` is after the step, `had` [B, N] the thing in hand before it; moves `touched` something or were `lost`
-        to the other agent, [B, N] bool.
+        `belief` is after the step, `had` [B, N] the thing in hand before it; moves `touched` something [B, N] bool, or
+        were `lost` to the other agent, [B, N] bool.
         """
         gets_plate = (macros >= GET + NUM_FOODS) & (macros < TO_BOARD)
         has_filled = gets_plate & (had != NOTHING) & (belief.hand == NOTHING)

@@ -29,7 +29,7 @@ class Belief:
 
 
 def initial_beliefs(num_worlds: int, kitchen: Kitchen) -> Arrays:
-    """State arrays of the beliefs at the start of an episode: everything in its usual cell."""
+    """State arrays of the beliefs, name -> [B, N, ...], at the start of an episode: everything in its usual cell."""
     each = (num_worlds, AGENTS, NUM_FOODS)
     return {
         "believed_cells": np.tile(kitchen.homes, (num_worlds, AGENTS, 1)),
@@ -39,13 +39,16 @@ def initial_beliefs(num_worlds: int, kitchen: Kitchen) -> Arrays:
 
 
 def visible_things(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> Array:
-    """Things that each agent sees, its own load included, [K, N, 5] bool."""
+    """Things that each agent sees, its own load included, [K, N, 5] bool.
+
+    In worlds `rows` [K] of a state, name -> [B, ...].
+    """
     at, cells = state["agent_cells"][rows], state["thing_cells"][rows]
     return kitchen.in_sight[at[:, :, None], cells[:, None]] & kitchen.has
 
 
 def look(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> None:
-    """Update the beliefs of every agent in these worlds with what it sees."""
+    """Update the beliefs of every agent in worlds `rows` [K] of a state [B, ...] with what it sees."""
     seen = visible_things(kitchen, state, rows)
     at, believed = state["agent_cells"][rows][:, :, None], state["believed_cells"][rows]
     is_lost = kitchen.in_sight[at, believed] & ~seen
@@ -64,7 +67,7 @@ def look(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> 
 
 
 def beliefs(kitchen: Kitchen, state: Arrays, rows: Array | slice = slice(None)) -> Belief:
-    """Beliefs of the agents in these worlds, as of the last `look`."""
+    """Beliefs of the agents in worlds `rows` [K] of a state [B, ...], as of the last `look`."""
     at, cells = state["agent_cells"][rows], state["believed_cells"][rows]
     is_gone = kitchen.in_sight[at[:, :, None], cells] & ~visible_things(kitchen, state, rows)
     return Belief(
@@ -95,9 +98,10 @@ class Observer:
         self._fixed = np.append(kitchen.boards, kitchen.delivery)
 
     def observe(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """Vector observations [K, N, 30] uint8 of the agents of worlds `rows`; `knows` [K, N]: who knows the order.
+        """Vector observations [K, N, 30] uint8 of the agents of worlds `rows` [K]; `knows` [K, N]: who knows the order.
 
-        Foods, plates, boards, delivery, the agent, the other agent, one number for each recipe.
+        Foods, plates, boards, delivery, the agent, the other agent, one number for each recipe. The state is that of
+        all worlds, name -> [B, ...].
         """
         kitchen, at = self._kitchen, state["agent_cells"][rows]
         seen = visible_things(kitchen, state, rows)

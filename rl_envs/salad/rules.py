@@ -172,7 +172,7 @@ class Rules:
                 state["chops"][here, thing], state["in_plate"][here, thing] = 0, NOTHING
 
     def carry(self, state: Arrays) -> None:
-        """Move held things to the cells of their agents, and foods on plates to the cells of the plates."""
+        """Move held things to their agents' cells, and foods on plates to the plates' cells, in a state [B, ...]."""
         world, agent = np.nonzero(state["held"] != NOTHING)
         state["thing_cells"][world, state["held"][world, agent]] = state["agent_cells"][world, agent]
         world, food = np.nonzero(state["in_plate"] != NOTHING)

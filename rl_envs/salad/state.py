@@ -19,7 +19,7 @@ from rl_envs.salad.symbols import (
 
 
 def initial_state(num_worlds: int, kitchen: Kitchen) -> Arrays:
-    """State arrays that the rules use at the start of an episode, except `agent_cells`."""
+    """State arrays [B, ...] that the rules use at the start of an episode, except `agent_cells`."""
     lying = np.full(len(kitchen.fixtures), NOTHING)
     lying[kitchen.homes[kitchen.has]] = np.flatnonzero(kitchen.has)
     return {
@@ -34,7 +34,7 @@ def initial_state(num_worlds: int, kitchen: Kitchen) -> Arrays:
 
 
 def lying_things(kitchen: Kitchen, state: Arrays) -> Array:
-    """The thing that lies in each cell, neither held nor on a plate, [B, 49] int64."""
+    """The thing that lies in each cell, neither held nor on a plate, [B, 49] int64, of a state [B, ...]."""
     cells = state["thing_cells"]
     is_open = _is_open(kitchen, state["held"], state["in_plate"]) & np.isin(kitchen.fixtures[cells], (COUNTER, BOARD))
     lying = np.full((len(cells), CELLS), NOTHING)
@@ -60,7 +60,10 @@ def state_bounds(num_macros: int) -> dict[str, tuple[int, int]]:
 
 
 def check_state(kitchen: Kitchen, state: Arrays) -> None:
-    """Require agents on the floor, and no thing in two hands or in a hand and on a plate."""
+    """Require agents on the floor, and no thing in two hands or in a hand and on a plate, in a state [B, ...].
+
+    Raises ValueError where it is not so, or where a state names things that this kitchen lacks.
+    """
     agents = state["agent_cells"]
     if not kitchen.is_floor[agents].all() or (agents[..., :1] == agents[..., 1:]).any():
         raise ValueError("restore: agent_cells must be different cells of the floor in every world")

@@ -45,7 +45,10 @@ class SituationDescriber:
             self._offset[down, right] = number
 
     def describe(self, state: Arrays, knows: Array, rows: Array) -> Array:
-        """The situation of every agent in worlds `rows` [K], [K, N, S] int16, indices into `Grammar.sentences`."""
+        """The situation of every agent in worlds `rows` [K], [K, N, S] int16, indices into `Grammar.sentences`.
+
+        `state` is that of all worlds, name -> [B, ...]; `knows` [K, N] says who knows the order.
+        """
         first, at, lying = self._grammar.first, state["agent_cells"][rows], state["lying"][rows]
         condition = self._condition(state, rows)
         loads = np.concatenate([_FIRST_LOAD + _LOAD_STEP * condition, np.zeros((len(rows), 1), np.int64)], axis=1)
@@ -86,7 +89,7 @@ class SituationDescriber:
     def phrases(self, macros: Array, state: Arrays, belief: Belief, actions: MacroActions, rows: Array) -> Array:
         """Ids of the phrases of actions `macros` [A] in worlds `rows` [K], [K, N, A] int16, of `Grammar.phrases`.
 
-        They name the thing in hand and the thing to chop or fetch.
+        They name the thing in hand and the thing to chop or fetch. `state` is that of all worlds, name -> [B, ...].
         """
         held = np.minimum(belief.hand, NUM_FOODS) + 1
         hand = np.repeat(held[..., None], macro.NUM_MACROS, axis=2)

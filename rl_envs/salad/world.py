@@ -93,7 +93,10 @@ class Salad(World):
         drawing: Sequence[str] | None = None,
         max_episode_steps: int = 200,
     ) -> None:
-        """Build B worlds; the table above documents the arguments."""
+        """Build B worlds; the table above documents the arguments.
+
+        Raises ValueError for an argument out of range, or a recipe that this kitchen cannot make.
+        """
         _check(actions, mask, order_known_by, restore_rule, sight, max_episode_steps)
         rows = get_drawing(layout, kitchen or usual_kitchen(recipes)) if drawing is None else tuple(drawing)
         self.kitchen: Kitchen = make_kitchen(rows, sight)

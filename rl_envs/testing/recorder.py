@@ -47,7 +47,7 @@ def _drawn(part: int | NumbersSpec, uniforms: Array) -> Array:
 
 
 def with_texts(world: World, observations: Arrays) -> Arrays:
-    """The same observations with tokens, `[B, N, *rows, L]` int32, instead of row numbers."""
+    """Observations [B, N, ...] with tokens, `[B, N, *rows, L]` int32, instead of row numbers."""
     texts = {key: world.texts[key].look_up(observations[key]) for key in world.text_spec}
     return observations | texts
 

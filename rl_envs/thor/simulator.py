@@ -38,7 +38,7 @@ class Lattice:
         return self.west + CELL_METRES * float(cell[1]), self.north - CELL_METRES * float(cell[0])
 
     def cells(self, x: Array, z: Array) -> Array:
-        """The nearest cells of points [K] in metres, [K, 2] int64."""
+        """The nearest cells of points x [K] and z [K] in metres, [K, 2] int64."""
         places = np.stack([(self.north - np.asarray(z)) / CELL_METRES, (np.asarray(x) - self.west) / CELL_METRES], -1)
         return places.round().astype(np.int64)
 
@@ -69,7 +69,7 @@ class Simulator:
         self.scene, self._reachable = scene, None
 
     def call(self, action: str, **arguments: Any) -> Metadata:
-        """Do one action; returns the metadata after it."""
+        """Do one action; returns the metadata after it; ThorError where it fails."""
         event = self._asked(f"action {action}", lambda: self._controller.step(action=action, **arguments))
         metadata: Metadata = event.metadata
         if not metadata.get("lastActionSuccess", True):

@@ -61,7 +61,7 @@ class TeamEnv(gymnasium.Env):
         self._began = time.perf_counter()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Arrays, dict[str, Any]]:
-        """Begin an episode; `options` are ignored.
+        """Begin an episode: the observations, name -> [N, ...], and {}; `options` are ignored.
 
         Raises:
             ValueError: the seed is no whole number.
@@ -72,7 +72,9 @@ class TeamEnv(gymnasium.Env):
         return self.single_world.reset(seed), {}
 
     def step(self, action: Actions) -> tuple[Arrays, float, bool, bool, dict[str, Any]]:
-        """One env step of the whole team.
+        """One env step of the whole team: observations [N, ...], the summed reward, terminated, truncated, info.
+
+        The info has `agent_rewards` [N] and `duration` [N], and at the end of an episode its `metrics`.
 
         Raises:
             RuntimeError: the episode is over.
@@ -174,7 +176,9 @@ class TeamVectorEnv(VectorEnv):
         return self._with_texts(observations), {}
 
     def step(self, actions: Actions) -> tuple[Arrays, Array, Array, Array, dict[str, Any]]:
-        """One env step of every world.
+        """One env step of every world; observations are [B, N, ...], rewards summed over agents [B] float64.
+
+        The info has `agent_rewards` [B, N] and `duration` [B, N].
 
         Raises:
             ValueError: actions of the wrong shape, type or range.

@@ -63,7 +63,10 @@ class TeamParallelEnv(ParallelEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Arrays], dict[str, dict[str, Any]]]:
-        """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored."""
+        """Begin an episode; without a seed, the next one of the world's own chance. `options` are ignored.
+
+        Returns agent -> observation, key -> [...], and agent -> {}.
+        """
         observations = self._roster.reset(seed)
         self.agents = list(self._roster.live)
         return observations, {name: {} for name in self.agents}
@@ -72,6 +75,8 @@ class TeamParallelEnv(ParallelEnv):
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """One env step; every returned dict has the agents that were in the game before it.
+
+        Observations are agent -> key -> [...].
 
         Raises:
             RuntimeError: the episode is over.

@@ -78,6 +78,8 @@ class TeamMultiAgentEnv(MultiAgentEnv):
     ) -> tuple[dict[str, Arrays], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """One env step; every returned dict has the agents that were in the game before it.
 
+        Observations are agent -> key -> [...].
+
         Raises:
             RuntimeError: the episode is over.
             ValueError: an action is missing, unexpected or out of range.

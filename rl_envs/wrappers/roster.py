@@ -53,7 +53,7 @@ class Roster:
         return self.single_world.world
 
     def reset(self, seed: int | None) -> dict[str, Arrays]:
-        """Start an episode; returns name -> observation of every agent in it."""
+        """Start an episode; returns name -> observation, key -> [...], of every agent in it."""
         self.observations = self.single_world.reset(seed)
         alive = self._alive()
         self.live = tuple(name for name, lives in zip(self.world.agents, alive, strict=True) if lives)
@@ -80,7 +80,7 @@ class Roster:
         )
 
     def agent_observation(self, name: str) -> Arrays:
-        """Observation of one agent, dict of fresh arrays."""
+        """Observation of one agent, key -> [...], fresh arrays."""
         index = self.world.agents.index(name)
         return {key: np.array(value[index]) for key, value in self.observations.items()}
 

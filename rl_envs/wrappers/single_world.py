@@ -74,7 +74,8 @@ class SingleWorld:
     def reset(self, seed: int | None = None) -> Arrays:
         """Start the first episode of this seed; without a seed, the next episode of the world's own chance.
 
-        Without a seed the first episode takes one from the operating system, so that unseeded copies differ.
+        Without a seed the first episode takes one from the operating system, so that unseeded copies differ. Returns
+        observations, key -> [N, ...].
         """
         if seed is None and self._has_chance:
             observations = self.world.next_episode()

@@ -38,7 +38,7 @@ def observation_space(world: World, lead: tuple[int, ...] = (), text_tokens: boo
 
 
 def with_tokens(world: World, observations: Arrays, text_tokens: bool = False) -> Arrays:
-    """Observations with the tokens of composed texts instead of row numbers.
+    """Observations [B, N, ...] with the tokens of composed texts, [B, N, *rows, L], instead of row numbers.
 
     With `text_tokens`, constant texts are tokens, too, and not ids.
     """

@@ -127,7 +127,10 @@ class ActorCritic(ActorCriticConfig):
         return alive_mask(batch) if valued is None else valued
 
     def steps_of_batch(self, batch: Batch, values: Tensor, last_values: Tensor) -> tuple[pg.Steps, Tensor]:
-        """Steps of the batch, and values [B, T, N] float32; undecided steps get the next decision's, carried back."""
+        """Steps of the batch, and values [B, T, N] float32; undecided steps get the next decision's, carried back.
+
+        Values [B, T, N] and those of the observation after the last step, [B, N], are float32 and constants.
+        """
         ended = (batch["terminated"] | batch["truncated"])[..., None]
         discounts = self.gamma * (~batch["terminated"][..., None]).float().expand_as(values)
         left = leaving_mask(batch)

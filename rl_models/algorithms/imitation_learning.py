@@ -24,7 +24,14 @@ from rl_models.schedule import Progress
 
 @dataclass(frozen=True, kw_only=True)
 class ImitationLearning:
-    """The sum of the extra losses is minimised, with epochs and minibatches like PPO's."""
+    """The sum of the extra losses is minimised, with epochs and minibatches like PPO's.
+
+    Attributes:
+        extra_losses: losses whose sum is minimised.
+        num_epochs: number of epochs over each batch.
+        num_minibatches: number of optimiser steps in an epoch.
+        gradient_accumulation_steps: number of parts of a minibatch whose gradients are summed before a step.
+    """
 
     takes_turns: ClassVar[bool] = True
     needs_values: ClassVar[bool] = False

@@ -65,19 +65,27 @@ class Impala(ImpalaConfig, ActorCritic):
         return loss, statistics | more | {"loss/total": (loss / factor / share.steps).detach()}
 
     def compute_advantages(self, steps: pg.Steps, values: Tensor, log_ratio: Tensor) -> tuple[Tensor, Tensor]:
-        """Advantages and value targets, [B, T, N] float32 each, by default V-trace's."""
+        """Advantages and value targets, [B, T, N] float32 each, by default V-trace's.
+
+        From present values [B, T, N] and the log of the present over the sampling probability [B, T, N], float32 each.
+        """
         targets, advantages = pg.vtrace(steps, values, log_ratio, self.clip_rho, self.clip_c)
         return advantages, targets
 
     def policy_loss(self, log_prob: Tensor, advantages: Tensor, mask: Tensor | None) -> Tensor:
         """Loss of the policy, a scalar: by default the policy gradient's.
 
-        Log-probabilities and advantages are [B, T, M], where M is 1 (joint) or N (per agent).
+        Log-probabilities [B, T, M], advantages [B, T, M] float32 and the mask [B, T, M] bool of the entries that count
+        (None: all), where M is 1 (joint) or N (per agent).
         """
         return pg.policy_gradient_loss(log_prob, advantages, mask)
 
     def value_loss(self, values: Tensor, targets: Tensor, mask: Tensor | None) -> Tensor:
-        """Loss of the values [B, T, N], a scalar: by default the squared error."""
+        """Loss of the values, a scalar: by default the squared error.
+
+        Values [B, T, N] and targets [B, T, N] are float32, the mask [B, T, N] bool has the entries that count (None:
+        all).
+        """
         return pg.value_loss(values, targets, mask)
 
     @property

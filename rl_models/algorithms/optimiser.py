@@ -124,9 +124,9 @@ def clip_gradients(settings: OptimiserSettings, gradients: list[Tensor]) -> tupl
 def step_if_finite(optimiser: torch.optim.Optimizer, is_finite: Tensor) -> None:
     """Make a step unless a gradient is not finite: one bad batch must not end a run (`training/loop.py`).
 
-    On the CPU the step is skipped. On a GPU, to avoid waiting for `is_finite` (of `clip_gradients`), fused Adam skips
-    it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares fall
-    by 1 %.
+    On the CPU the step is skipped. On a GPU, to avoid waiting for `is_finite` ([] bool of `clip_gradients`), fused Adam
+    skips it by itself, and RMSProp steps with gradients of 0: without a momentum no weight moves, and its mean squares
+    fall by 1 %.
     """
     if optimiser.defaults.get("fused") and is_finite.device.type != "cpu":
         optimiser.found_inf = (~is_finite).float()  # type: ignore[attr-defined]
@@ -160,7 +160,10 @@ def optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Load the state of `optimiser_tensors` into an optimiser over the same parameters in the same order."""
+    """Load the state of `optimiser_tensors` into an optimiser over the same parameters in the same order.
+
+    The tensors are `INDEX.NAME` -> moments [...] of the parameter's shape, or `step` [].
+    """
     weights = [weight for group in optimiser.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():

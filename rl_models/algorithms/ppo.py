@@ -48,19 +48,24 @@ class Ppo(PpoConfig, ActorCritic):
         return without_last_observation(batch | {"advantages": joint, "value_targets": targets})
 
     def compute_advantages(self, steps: pg.Steps, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Advantages and value targets, [B, T, N] float32 each: by default GAE."""
+        """Advantages and value targets, [B, T, N] float32 each: by default GAE, from values [B, T, N] float32."""
         advantages = pg.gae(steps, values, self.gae_lambda)
         return advantages, advantages + values
 
     def policy_loss(self, log_ratio: Tensor, advantages: Tensor, mask: Tensor | None) -> Tensor:
         """Loss of the policy, a scalar: by default PPO's clipped surrogate.
 
-        Log-ratios and advantages are [B, T, M], where M is 1 (joint) or N (per agent).
+        Logs of the present over the old probability [B, T, M], advantages [B, T, M] float32 and the mask [B, T, M] bool
+        of the entries that count (None: all), where M is 1 (joint) or N (per agent).
         """
         return pg.ppo_surrogate(log_ratio, advantages, self.clip_range, mask)
 
     def value_loss(self, values: Tensor, targets: Tensor, old_values: Tensor, mask: Tensor | None) -> Tensor:
-        """Loss of the values [B, T, N], a scalar: the squared error, clipped if there is a `value_clip_range`."""
+        """Loss of the values, a scalar: the squared error, clipped if there is a `value_clip_range`.
+
+        Values [B, T, N], targets [B, T, N] and values recorded while acting [B, T, N] are float32, the mask [B, T, N]
+        bool has the entries that count (None: all).
+        """
         if self.value_clip_range:
             return pg.clipped_value_loss(values, targets, old_values, self.value_clip_range, mask)
         return pg.value_loss(values, targets, mask)

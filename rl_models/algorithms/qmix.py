@@ -116,9 +116,10 @@ class Qmix(QmixConfig):
     def loss_with_reward(
         self, output: TeamOutput, batch: Batch, progress: Progress, reward: Tensor
     ) -> tuple[Tensor, Statistics]:
-        """The loss with the team's reward [B, T], not weighted by a share, for methods that shape rewards.
+        """The loss, a scalar not weighted by a share, for a team's reward [B, T]; methods that shape rewards call it.
 
-        The output is that of the policy at all T + 1 observations of a batch of the replay.
+        The output is that of the policy at all T + 1 observations of a batch of the replay. Raises ValueError for a
+        policy that does not act by action values.
         """
         extras = output.extras
         if f"q/{ONLINE}" not in extras:

@@ -38,7 +38,7 @@ class Replay:
         return self._filled
 
     def add(self, batch: Batch) -> None:
-        """Add the fragments of all worlds of a batch."""
+        """Add the fragments of all worlds of a batch; ValueError for more than its capacity."""
         worlds = len(batch["is_first"])
         if worlds > self.capacity:
             raise ValueError(
@@ -75,7 +75,10 @@ class Replay:
         return rows | {NEXT: torch.tensor(self._next)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Load the result of `tensors` from a checkpoint; {} empties the replay."""
+        """Load the result of `tensors`, key -> [R, ...] and `next_row` [] int64; {} empties the replay.
+
+        Raises ValueError where it holds more fragments than this replay can.
+        """
         rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != NEXT}
         filled = len(next(iter(rows.values()))) if rows else 0
         if filled > self.capacity:

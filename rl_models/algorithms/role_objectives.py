@@ -35,14 +35,20 @@ def role_objective(config: RoleTeamConfig, method: RoleMethod, qmix: Qmix) -> Qm
 
 @dataclass(frozen=True, kw_only=True)
 class Maser(Qmix):
-    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards."""
+    """QMIX on rewards that are shaped at each update; the replay buffer holds the original rewards.
+
+    `config` has the constants of the rewards and of the losses that are added.
+    """
 
     config: MaserConfig = field(default_factory=MaserConfig)
 
     def loss(
         self, output: TeamOutput, batch: Batch, progress: Progress, share: Share = WHOLE
     ) -> tuple[Tensor, Statistics]:
-        """QMIX's loss with the proxy reward, and MASER's three losses."""
+        """QMIX's loss with the proxy reward, and MASER's three losses: a scalar weighted by the share, and numbers.
+
+        The policy has a representation, and its output covers all T + 1 observations of a batch of the replay.
+        """
         subgoals = find_subgoals(output, batch, self.config)
         reward = proxy_reward(batch, subgoals, self.config)
         loss, statistics = self.loss_with_reward(output, batch, progress, reward)

@@ -111,12 +111,18 @@ class CollectivePolicy:
     # ------------------------------------------------------------------------------------------------ probabilities
 
     def log_prob(self, actions: dict[str, Tensor], decides: Tensor | None = None) -> Tensor:
-        """Joint log-probability of all agents' actions that count, factor -> [..., N] int64 to [...] float32."""
+        """Joint log-probability of the agents that decide ([..., N] bool; None: all), [...] float32.
+
+        Actions are factor -> [..., N] int64.
+        """
         each = self.agent_log_prob(actions)
         return (each if decides is None else each.masked_fill(~decides, 0.0)).sum(-1)
 
     def component_log_prob(self, actions: dict[str, Tensor], component: Tensor) -> Tensor:
-        """Each agent's log-probability of its own action, [..., N] float32; there is one component."""
+        """Each agent's log-probability of its own action, [..., N] float32; the component [...] is not used.
+
+        Actions are factor -> [..., N] int64.
+        """
         return self.agent_log_prob(actions)
 
     def agent_log_prob(self, actions: dict[str, Tensor]) -> Tensor:
@@ -145,7 +151,7 @@ class CollectivePolicy:
         return self.entropy_given(self._known[0][0] if self._known else self.log_flags.argmax(-1))
 
     def marginal_entropy(self) -> Tensor:
-        """Same as `component_entropy`, since there is one component."""
+        """Same as `component_entropy`, [..., N] float32 in nats, since there is one component."""
         return self.component_entropy()
 
     def entropy_given(self, flags: Tensor) -> Tensor:

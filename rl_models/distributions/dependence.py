@@ -23,7 +23,8 @@ def measure_dependence(
 
     Up to `MAX_JOINT_ACTIONS` joint actions `tvd` is exact. Of more, `tvd_estimate` is a mean over samples; with numbers
     among the actions it is `mutual_information`, in nats (of three agents or more their total correlation). Beside an
-    estimate stands `NAME_interval`, half the width of its 95 % interval. A policy that has neither gives nothing.
+    estimate stands `NAME_interval`, half the width of its 95 % interval. A policy that has neither gives nothing. The
+    policy has batch shape [B, 1], `decides` is [B, 1, N] bool (None: all), the generator is on the CPU.
     """
     if isinstance(policy, WholeJointPolicy) and policy.num_actions**policy.num_agents <= MAX_JOINT_ACTIONS:
         return {"tvd": _exact_tvd(policy, decides)}
@@ -41,13 +42,16 @@ def measure_dependence(
 def tvd_of_samples(log_joint: Tensor, log_product: Tensor) -> Tensor:
     """A value for each sample of Pi whose mean is the total variation distance: max(0, 1 - prod_i pi_i / Pi).
 
-    From log Pi and the log of the product of the marginals' probabilities, [...] float32 each.
+    From log Pi [...] and the log of the product of the marginals' probabilities [...] to [...] float32.
     """
     return (1 - (log_product - log_joint).exp()).clamp(min=0.0)
 
 
 def mutual_information(log_joint: Tensor, log_product: Tensor) -> Tensor:
-    """A value for each sample of Pi whose mean is KL(Pi || product of its marginals), in nats; arguments as above."""
+    """A value for each sample of Pi whose mean is KL(Pi || product of its marginals), in nats.
+
+    From log Pi [...] and the log of the product of the marginals' probabilities [...] to [...] float32.
+    """
     return log_joint - log_product
 
 

@@ -107,7 +107,7 @@ class FactoredMixture(ProductMixture):
         return actions, component
 
     def mode(self) -> tuple[dict[str, Tensor], Tensor]:
-        """The most probable choices and the squashed means of the most probable component, and that component."""
+        """The most probable component's likeliest choices and squashed means, and that component [...] int64."""
         component = self.log_weights.argmax(-1)
         actions = {name: select_component(each, component).argmax(-1) for name, each in self.log_choices.items()}
         if self.gaussian is not None:

@@ -60,7 +60,10 @@ class JointCategorical:
         return self._joint_action(self._flat().argmax(-1))
 
     def log_prob(self, actions: Tensor, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, [...] float32, summed over the actions of agents that do not decide."""
+        """Exact joint log-probability, [...] float32, summed over the actions of agents that do not decide.
+
+        Actions are [..., N] int64, `decides` [..., N] bool (None: all).
+        """
         if decides is None:
             return self.log_joint_at(actions[..., None, :])[..., 0]
         total = self.log_table
@@ -72,10 +75,11 @@ class JointCategorical:
         return total
 
     def component_log_prob(self, actions: Tensor, component: Tensor) -> Tensor:
-        """The joint log-probability for each agent, [..., N] float32.
+        """The joint log-probability for each agent, [..., N] float32, of actions [..., N] int64.
 
         The per-agent form thus gives log Pi the sum of all agents' advantages. One table cannot separate the agents: if
-        some of them do not decide, this form counts their ignored actions, and only the joint form is right.
+        some of them do not decide, this form counts their ignored actions, and only the joint form is right. The
+        component [...] is not used.
         """
         return self.log_prob(actions)[..., None].expand(*actions.shape)
 

@@ -35,7 +35,11 @@ class JointPolicy(Protocol):
         """Exact joint log-probability of actions [..., N] (by factor), [...] float32, of the agents that decide."""
 
     def component_log_prob(self, actions: Any, component: Tensor) -> Tensor:
-        """Each agent's log-probability of (drawn component, own action), [..., N] float32."""
+        """Each agent's log-probability of (drawn component, own action), [..., N] float32.
+
+        Actions are [..., N] int64 (by factor if they are factored), the component [...] int64, or [..., K] for K
+        factors.
+        """
 
     def component_entropy(self) -> Tensor:
         """Entropy of (component, own action) for each agent, [..., N] float32, in nats."""
@@ -94,17 +98,20 @@ def is_possible(log_probabilities: Tensor) -> Tensor:
 
 
 def legal_logits(logits: Tensor, legal: Tensor | None) -> Tensor:
-    """Logits [..., A] with those of illegal actions far below all others; as they are if `legal` is None."""
+    """Logits [..., A] with those of illegal actions far below all others; `legal` is [..., A] bool or None.
+
+    The result is [..., A]; with None it is the logits as they are.
+    """
     return logits if legal is None else logits.masked_fill(~legal, ILLEGAL_LOGIT)
 
 
 def legal_or_all(legal: Tensor | None) -> Tensor | None:
-    """The mask [..., A] bool, and everything where nothing is legal."""
+    """The mask of legal actions, [..., A] bool -> [..., A] bool: everything where nothing is legal; None stays None."""
     return None if legal is None else legal | ~legal.any(-1, keepdim=True)
 
 
 def as_whole_joint(policy: JointPolicy) -> WholeJointPolicy:
-    """The policy itself, checked to have a joint tensor."""
+    """The policy itself, checked to have a joint tensor, else TypeError."""
     if not isinstance(policy, WholeJointPolicy):
         raise TypeError(f"a policy with a joint tensor is needed here, and this policy is a {type(policy).__name__}")
     return policy
@@ -119,7 +126,7 @@ def outer(vectors: Tensor, combine: Callable[[Tensor, Tensor], Tensor]) -> Tenso
 
 
 def l1_to_product(joint: Tensor, marginals: Tensor) -> Tensor:
-    """L1 distance between a joint policy and the product of its marginals, [...] float32 in [0, 2].
+    """L1 distance between Pi [..., A, ..., A] and the product of its marginals [..., N, A]: [...] float32 in [0, 2].
 
     Half of it is the total variation that the authors' code reports (A Cordial Sync, section 6.2). The paper defines
     the distance to the nearest rank-one tensor, and this distance is an upper bound of it.

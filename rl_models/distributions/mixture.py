@@ -20,7 +20,11 @@ _REGISTER = 16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") e
 
 
 class ProductMixture(ABC):
-    """Base class of mixtures of products over N agents with weights log alpha [..., M], normalised."""
+    """Base class of mixtures of products over N agents.
+
+    Attributes:
+        log_weights: [..., M] float, log alpha, normalised over M.
+    """
 
     log_weights: Tensor
 
@@ -48,7 +52,10 @@ class ProductMixture(ABC):
         return self.log_weights.shape[-1] == 1
 
     def log_prob(self, actions: Any, decides: Tensor | None = None) -> Tensor:
-        """Exact joint log-probability, summed over components, [...] float32, of the agents that decide."""
+        """Exact joint log-probability, summed over components, [...] float32, of the agents that decide.
+
+        Actions are [..., N] int64 (by part if they have several), `decides` [..., N] bool (None: all).
+        """
         chosen = self._chosen(actions)
         if decides is not None:
             chosen = chosen.masked_fill(~decides[..., None], 0.0)
@@ -57,7 +64,8 @@ class ProductMixture(ABC):
     def component_log_prob(self, actions: Any, component: Tensor) -> Tensor:
         """Each agent's log alpha_j + log pi^i_j(a_i) for the drawn component j, [..., N] float32.
 
-        The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages.
+        The authors' per-agent form uses it, so alpha receives the sum of all agents' advantages. Actions are [..., N]
+        int64 (by part if they have several), the component [...] int64.
         """
         chosen = self._chosen(actions)
         if self._is_product:
@@ -142,7 +150,10 @@ class MixtureOfMarginals(ProductMixture):
         return MixtureOfMarginals(self.log_weights.expand(-1, times, -1), marginals)
 
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw by inverse CDF with the shared draw of the component and one draw per agent, [..., 1 + N]."""
+        """Draw joint actions [..., N] int64 and the component [...] int64 by inverse CDF.
+
+        `uniforms` [..., 1 + N] in [0, 1) are the shared draw of the component and one draw per agent.
+        """
         component = inverse_cdf(self.log_weights, uniforms[..., 0])
         actions = inverse_cdf(self._select_component(component), uniforms[..., 1:])
         return actions, component
@@ -220,7 +231,7 @@ def _log_softmax_of_few(logits: Tensor) -> Tensor:
 
 
 def as_mixture(policy: JointPolicy) -> MixtureOfMarginals:
-    """The policy itself, checked to be a mixture of marginals."""
+    """The policy itself, checked to be a mixture of marginals, else TypeError."""
     if not isinstance(policy, MixtureOfMarginals):
         raise TypeError(f"a mixture of marginals is needed here, and this policy is a {type(policy).__name__}")
     return policy

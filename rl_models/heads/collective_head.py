@@ -58,7 +58,11 @@ class CollectiveHead(nn.Module):
         )
 
     def later(self, inputs: dict[str, Tensor], flags: Tensor) -> dict[str, Tensor]:
-        """Log-probabilities of the command and of its arguments, factor -> [B, T, N, A], at flags [B, T, N, U]."""
+        """Log-probabilities of the command and of its arguments, factor -> [B, T, N, A] float32.
+
+        `inputs` are the features' extras, name -> [B, T, N, ...], and flags [B, T, N, U] int64 are 1 for selected
+        units.
+        """
         chosen = (flags > 0) & inputs[OWN_MASK]
         number = chosen.sum(-1, keepdim=True).clamp(min=1)
         mean = (inputs[UNITS] * chosen[..., None]).sum(-2) / number

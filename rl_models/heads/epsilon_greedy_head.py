@@ -29,7 +29,10 @@ class EpsilonGreedy(MixtureOfMarginals):
 
     @classmethod
     def from_values(cls, values: Tensor, epsilon: Tensor) -> EpsilonGreedy:
-        """Build the policy from values [..., N, A], minus infinity for illegal actions; some action is legal."""
+        """Build the policy from values [..., N, A] float32, minus infinity for illegal actions; some action is legal.
+
+        `epsilon`, [] in [0, 1], is the probability of a uniformly drawn legal action.
+        """
         is_legal = values > -torch.inf
         best = values.argmax(-1)
         uniform = is_legal / is_legal.sum(-1, keepdim=True)

@@ -23,7 +23,10 @@ class ChannelEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(channels, features))
 
     def shares(self, grid: Tensor) -> Tensor:
-        """The weight of each channel in its cell's mean: [K, C, H, W] of 0 and 1 -> float32, channels last."""
+        """The weight of each channel in its cell's mean, [K, C, H, W] float32, channels last, 0 where it is not active.
+
+        The grid [K, C, H, W] uint8 or float holds 0 and 1.
+        """
         # Cells of bytes are put in this order: to reorder the floats later costs more, and convolutions would do it.
         active = grid.contiguous(memory_format=torch.channels_last).to(self.weight.dtype)
         return active / (active.sum(1, keepdim=True) + _EPSILON)
@@ -39,7 +42,10 @@ into the caches: chunks of 512 frames take 10 % more time in FurnMove's grid and
 
 
 def whole_input_convolution(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
-    """Convolution [F, C, H, W] over a whole input [K, C, H, W] -> [K, F], as one matrix product, in half the time."""
+    """Convolution [F, C, H, W] over a whole input [K, C, H, W] -> [K, F], as one matrix product, in half the time.
+
+    All are float32, input and kernel in channels-last memory order; the bias is [F] or None.
+    """
     flat, weight = (tensor.permute(0, 2, 3, 1).flatten(1) for tensor in (x, kernel))
     return nn.functional.linear(flat, weight, bias)
 
@@ -65,7 +71,10 @@ def grid_convolutions(inputs: int, channels: tuple[int, int, int, int]) -> nn.Se
 
 
 def embed_and_convolve(embedding: ChannelEmbedding, convolutions: nn.Sequential, grid: Tensor) -> Tensor:
-    """`convolutions(embedding(grid))` [K, F] float32, the first of which is computed with the embedding."""
+    """`convolutions(embedding(grid))` [K, F] float32, the first of which is computed with the embedding.
+
+    The grid [K, C, 15, 15] uint8 or float holds 0 and 1, and the convolutions are those of `grid_convolutions`.
+    """
     features = embedded_convolution(embedding, cast(nn.Conv2d, convolutions[0]), grid)
     for layer in list(convolutions)[1:]:
         features = layer(features)
@@ -73,9 +82,10 @@ def embed_and_convolve(embedding: ChannelEmbedding, convolutions: nn.Sequential,
 
 
 def embedded_convolution(embedding: ChannelEmbedding, convolution: nn.Conv2d, grid: Tensor) -> Tensor:
-    """`convolution(embedding(grid))`, computed as one convolution, because both are linear: [K, F, H, W] float32.
+    """`convolution(embedding(grid))`, computed as one convolution, because both are linear.
 
-    The embedded grid is never built, so none of its cells needs a gradient.
+    From a grid [K, C, H, W] uint8 or float of 0 and 1 to [K, F, H, W] float32, channels last. The embedded grid is
+    never built, so none of its cells needs a gradient.
     """
     kernel = torch.einsum("ofhw,cf->ochw", convolution.weight, embedding.weight)
     # The result has the kernel's memory order, and the layers after it are fastest with channels last.

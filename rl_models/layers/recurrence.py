@@ -20,7 +20,11 @@ class SteppedLstm(nn.LSTMCell):
         return nn.functional.linear(inputs, self.weight_ih, self.bias_ih + self.bias_hh)
 
     def step(self, gates: Tensor, output: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Output and cell state [..., hidden_size] after a step, from those before it and gates of `input_gates`."""
+        """Output and cell state [..., hidden_size] after a step.
+
+        From gates [..., 4 * hidden_size] of `input_gates`, and output [..., hidden_size] and cell state [...,
+        hidden_size] of the step before.
+        """
         gates = gates + nn.functional.linear(output, self.weight_hh)
         input_gate, forget_gate, content, output_gate = gates.chunk(4, dim=-1)
         memory = torch.sigmoid(forget_gate) * memory + torch.sigmoid(input_gate) * torch.tanh(content)
@@ -89,5 +93,9 @@ class _GruSteps(torch.autograd.Function):
 
 
 def states_before(states: Tensor, hidden: Tensor, is_first: Tensor) -> Tensor:
-    """Hidden states before each step, [B, T, N, hidden_size], 0 where an episode begins, from those of `run_gru`."""
+    """Hidden states before each step, [B, T, N, hidden_size] float32, 0 where an episode begins.
+
+    From the states of `run_gru` [B, T, N, hidden_size], that before the first step [B, N, hidden_size] and `is_first`
+    [B, T] bool.
+    """
     return torch.cat([hidden[:, None], states[:, :-1]], 1).masked_fill(is_first[:, :, None, None], 0.0)

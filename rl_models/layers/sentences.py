@@ -73,7 +73,10 @@ def score_table(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def scores_in_manual(table: Tensor, queries: Tensor, manual: Tensor) -> Tensor:
-    """Scores [K, T, S, n] of queries [K, T, S] with the sentences of their frame's manual [K, n] (`score_table`)."""
+    """Scores [K, T, S, n] of queries [K, T, S] with the sentences of their frame's manual [K, n] int64.
+
+    The table [V, U] float32 is that of `score_table`.
+    """
     place = queries.long()[..., None] * table.shape[1] + manual[:, None, None]
     return table.flatten().gather(0, place.flatten()).view(place.shape)
 
@@ -81,8 +84,14 @@ def scores_in_manual(table: Tensor, queries: Tensor, manual: Tensor) -> Tensor:
 def attend_to_manual(table: Tensor, symbols: Tensor, shares: Tensor, manual: Tensor) -> Tensor:
     """Attention of sprites over the sentences of their frame's manual, [K, T, S, n] float32.
 
-    It is that of each sprite's cell, by `shares_of_cells`, and sums to 1, also for sprites that are gone. `symbols` [K,
-    T, S] are numbers of the queries in `table`, so each score is computed once for all frames.
+    It is that of each sprite's cell, and sums to 1, also for sprites that are gone. Each score is computed once for all
+    frames.
+
+    Args:
+        table: [V, U] float32, as `score_table` returns it.
+        symbols: [K, T, S] int, which of the V queries each sprite of K frames with T moments has; mostly its symbol.
+        shares: [K, T, S, S] float32, as `shares_of_cells` returns it.
+        manual: [K, n] int64, the manual's sentences among the U.
     """
     # The mean of the queries of a cell gives the mean of their scores.
     return torch.matmul(shares, scores_in_manual(table, symbols, manual)).softmax(-1)

@@ -24,8 +24,8 @@ def tracks(symbols: Tensor, cells: Tensor, side: int) -> Tensor:
     """The index in the newest time step of each sprite of every time step.
 
     Sprites with the same symbol are matched from step to step, nearest pairs first, each with at most one other.
-    Symbols [K, T, S], oldest moment first, 0 for a sprite that is gone, and cells row * side + column -> [K, T, S]
-    int64; S for a sprite that is gone in that step or in the newest one.
+    Symbols [K, T, S], oldest moment first, 0 for a sprite that is gone, and cells [K, T, S], row * side + column -> [K,
+    T, S] int64; S for a sprite that is gone in that step or in the newest one.
     """
     positions = row_and_column(cells, side)
     sprites = symbols.shape[-1]
@@ -43,9 +43,9 @@ def tracks(symbols: Tensor, cells: Tensor, side: int) -> Tensor:
 def movements(symbols: Tensor, cells: Tensor, agent_cells: Tensor, side: int) -> Tensor:
     """How each sprite moves: the sum over all steps of the change of its distance from where the agent was before.
 
-    From the inputs of `tracks` and the agent's cells [K, T] to [K, T, S] int64: NEARER, SAME or FARTHER, the same in
-    all time steps of a sprite; 0 for one that is gone in that step or in the newest one. Distances are sums of rows and
-    columns.
+    From symbols [K, T, S] and cells [K, T, S] as in `tracks` and the agent's cells [K, T] to [K, T, S] int64: NEARER,
+    SAME or FARTHER, the same in all time steps of a sprite; 0 for one that is gone in that step or in the newest one.
+    Distances are sums of rows and columns.
     """
     track, positions = tracks(symbols, cells, side), row_and_column(cells, side)
     frames, moments, sprites = symbols.shape

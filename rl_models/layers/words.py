@@ -77,7 +77,10 @@ def attend(states: Tensor, padding: Tensor, queries: Tensor) -> tuple[Tensor, Te
 
 
 def padding_scores(states: Tensor, lengths: Tensor) -> Tensor:
-    """Scores [D, 1, L] float32 to add to attention scores: 0 on words, minus infinity on padding after lengths [D]."""
+    """Scores [D, 1, L] float32 to add to attention scores: 0 on words, minus infinity on padding after lengths [D].
+
+    Of the states [D, L, F] only shape, type and device matter.
+    """
     is_padding = torch.arange(states.shape[1], device=lengths.device) >= lengths[:, None]
     return states.new_zeros(is_padding.shape).masked_fill_(is_padding, -torch.inf)[:, None]
 

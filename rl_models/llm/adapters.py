@@ -41,7 +41,11 @@ _NORM_TOLERANCE = 0.02
 class AdaptedModel(nn.Module):
     """One base, two adapters.
 
-    `message` and `action` are the adapters' weights, which peft's layers compute with.
+    Attributes:
+        tokens: the tokenizer.
+        message, action: the adapters' weights, which peft's layers compute with.
+        trains: the adapter that is trained.
+        scorer: function that scores candidates.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class FrozenLayers:
         self._kept: OrderedDict[Key, Tensor] = OrderedDict()
 
     def __call__(self, model: Any, packed: Packed, mask: Tensor, keys: Sequence[Key]) -> Tensor:
-        """States of the last layer, [R, S, F]; `rl_models.llm.scoring.Encode`."""
+        """States of the last layer, [R, S, F], under a mask [R, 1, S, S]; `rl_models.llm.scoring.Encode`."""
         lower, upper = _parts(inner_model(model), self.last_layers)
         inputs = self._lower_states(lower, packed, mask, keys)
         states: Tensor = upper(

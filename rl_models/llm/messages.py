@@ -163,5 +163,5 @@ class Writer:
 
 
 def to_message(row: Array) -> Ids:
-    """The token ids of one row of a table."""
+    """The token ids of one row [L] of a table, without padding."""
     return tuple(row[row != PADDING].tolist())

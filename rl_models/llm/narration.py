@@ -70,7 +70,7 @@ class TokenTable:
         return self._table
 
     def keep(self, rows: Array) -> Array:
-        """Keep only these rows, renumbered by text; returns the new numbers, in `rows`' shape, int32."""
+        """Keep only these rows [...] int, renumbered by text; returns the new numbers, [...] int32."""
         texts = list(self._rows)
         used, which = np.unique(rows, return_inverse=True)
         kept = [texts[row] for row in used]

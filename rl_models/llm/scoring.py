@@ -75,7 +75,7 @@ def score_alone(model: Any, prompts: Sequence[Ids], candidates: Sequence[Candida
 
 
 def normalise(log_probs: Tensor, lengths: Tensor) -> Tensor:
-    """Divide each candidate's score [R, K] by its length [R, K] in tokens or words, or by 1."""
+    """Divide each candidate's score [R, K] by its length [R, K] in tokens or words, or by 1, -> [R, K]."""
     return log_probs / lengths.to(log_probs)
 
 

@@ -25,7 +25,7 @@ class SharedPrefix:
         self._cache: Any = None
 
     def __call__(self, model: Any, packed: Packed, mask: Tensor, keys: Sequence[tuple[Ids, Candidates]]) -> Tensor:
-        """States of the last layer, [R, S, F]; 0 at the tokens of the prefix."""
+        """States of the last layer, [R, S, F], 0 at the tokens of the prefix, under a mask [R, 1, S, S]."""
         length = len(self._tokens)
         if not length:
             return encode(model, packed, mask, keys)

@@ -69,13 +69,17 @@ class CoordinationSet(nn.Module):
         return policy.log_joint_at(self.actions[matrix.long()])
 
     def possible(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool."""
+        """Whether an entry is a coordinated joint action of legal actions, and no padding: [..., E] bool.
+
+        From `log_probabilities` [..., E] and the number of the coordination matrix [...] int.
+        """
         return self.present[matrix.long()] & is_possible(log_probabilities)
 
     def cordial(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
         """CORDIAL without beta (eq. 1) over legal joint actions, [...] float32; 0 where no coordinated one is legal.
 
-        It is near log A**N for an untrained policy. Log-probabilities [..., E] are those of `log_probabilities`.
+        It is near log A**N for an untrained policy. From `log_probabilities` [..., E] and the number of the
+        coordination matrix [...] int.
         """
         possible, weights = self.possible(log_probabilities, matrix), self.weights[matrix.long()]
         left = 1.0 - (weights * ~possible).sum(-1, keepdim=True)  # exactly 1 where nothing is left out
@@ -83,7 +87,10 @@ class CoordinationSet(nn.Module):
         return -(weights.to(log_probabilities.dtype) * torch.where(possible, log_probabilities, 0.0)).sum(-1)
 
     def invalid_probability(self, log_probabilities: Tensor, matrix: Tensor) -> Tensor:
-        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1]."""
+        """Probability of all uncoordinated joint actions together, [...] float32 in [0, 1].
+
+        From `log_probabilities` [..., E] and the number of the coordination matrix [...] int.
+        """
         possible = self.possible(log_probabilities, matrix)
         # Probabilities may sum to a little more than 1 by rounding.
         return (1.0 - (log_probabilities.exp() * possible).sum(-1)).clamp(0.0, 1.0)
@@ -147,7 +154,10 @@ def _tvd(policy: WholeJointPolicy) -> Statistics:
 
 @dataclass(frozen=True)
 class CoordinationProbe:
-    """Invalid probability and TVD of every step, as in the tables of A Cordial Sync (section 6.2)."""
+    """Invalid probability and TVD of every step, as in the tables of A Cordial Sync (section 6.2).
+
+    `coordination` has the worlds' coordination sets.
+    """
 
     coordination: CoordinationSet
 

@@ -26,7 +26,11 @@ _MIN_PROBABILITY = 1e-12
 
 
 def number_gap(mask: Tensor, entities: Tensor, num_agents: int) -> Tensor:
-    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32, of a mask [..., E]."""
+    """Regulariser EnDi(num): | |e_i| - |e_-i| / (N - 1) | (section 5.2), [...] float32.
+
+    The mask [..., E] float32 is 1 for an agent's own entities, 0 for others' and for no entity; `entities` [..., E]
+    bool says where there is one.
+    """
     own = mask.sum(-1)
     return (own - (entities.sum(-1) - own) / (num_agents - 1)).abs()
 
@@ -35,8 +39,8 @@ def distance_sum(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
     """Regulariser EnDi(dis), [...] float32: summed Manhattan distances of all entities to those who should reach them.
 
     An agent's own entities count with their distance to the agent, the others' with their distance to the nearest other
-    agent (section 5.2, whose second term has a misprint). Arguments are parts of a `Division`; the unit is the width
-    plus the height of the grid.
+    agent (section 5.2, whose second term has a misprint). The mask [..., E] float32, entities [..., E] bool and offsets
+    [..., E, 2, 2] float32 are those of a `Division`; the unit is the width plus the height of the grid.
     """
     own, others = _summed_by_side(mask, entities, offsets.abs().sum(-1) / 2)
     return own + others
@@ -45,7 +49,8 @@ def distance_sum(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
 def distance_gap(mask: Tensor, entities: Tensor, offsets: Tensor) -> Tensor:
     """EnDi(dis) in the released code, [...] float32: (own - others)**2 of the summed squared Euclidean distances.
 
-    It makes the distances of both sides equal instead of small.
+    It makes the distances of both sides equal instead of small. The mask [..., E] float32, entities [..., E] bool and
+    offsets [..., E, 2, 2] float32 are those of a `Division`.
     """
     own, others = _summed_by_side(mask, entities, (offsets**2).sum(-1))
     return (own - others) ** 2
@@ -56,7 +61,8 @@ def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, dev
 
     Section 4.1 gives the divergence, the mean and a small variance, but not the distribution rho. Here rho is the
     distribution of the number of own entities, each drawn independently; p* is a normal density on 0 .. |E| with this
-    standard deviation in entities, scaled to sum to 1.
+    standard deviation in entities, scaled to sum to 1. `probability` [..., E] float32 is that an entity is the agent's
+    own, 0 where `entities` [..., E] bool has none.
     """
     rho = count_distribution(probability, entities)
     total, count = entities.sum(-1, keepdim=True), torch.arange(rho.shape[-1], device=rho.device)
@@ -67,9 +73,11 @@ def count_divergence(probability: Tensor, entities: Tensor, num_agents: int, dev
 
 
 def count_distribution(probability: Tensor, entities: Tensor) -> Tensor:
-    """Probability of every number of own entities, each drawn independently: [..., E] -> [..., C + 1] float32.
+    """Probability of every number of own entities, each drawn independently: [..., C + 1] float32.
 
-    C is the largest number of entities in the batch; on an accelerator it is E, and what is too many has probability 0.
+    From the probability [..., E] float32 that an entity is the agent's own, and where there is an entity, [..., E]
+    bool. C is the largest number of entities in the batch; on an accelerator it is E, and what is too many has
+    probability 0.
     """
     largest = longest(entities.sum(-1), entities.shape[-1]) if entities.numel() else 0
     present = torch.take_along_dim(probability, entities.int().topk(largest, -1).indices, -1)
@@ -93,7 +101,11 @@ def coverage(mask: Tensor, entities: Tensor) -> Tensor:
 
 
 def has_conflict(mask: Tensor, offsets: Tensor) -> Tensor:
-    """Whether two agents' nearest own entities, their sub-goals, are the same: masks [..., N, E] -> [...] bool."""
+    """Whether two agents' nearest own entities, their sub-goals, are the same: [...] bool.
+
+    From masks [..., N, E] and offsets [..., N, E, 2, 2] of a `Division`, with the same order of entities for every
+    agent.
+    """
     distance = offsets[..., 0, :].abs().sum(-1).masked_fill(mask == 0, torch.inf)
     goal = distance.argmin(-1).where(mask.any(-1), -1)
     same = (goal[..., :, None] == goal[..., None, :]) & (goal >= 0)[..., None]
@@ -112,7 +124,7 @@ Regulariser = Literal["num", "dis", "dis_balance", "kl", "none"]
 
 @dataclass(frozen=True)
 class AgentModellingLoss:
-    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2)."""
+    """Cross-entropy of each agent's prediction of the others' actions (EnDi, section 4.2), times `weight`."""
 
     weight: float = 1.0
 
@@ -147,7 +159,7 @@ class DivisionLoss:
     deviation: float = 0.5
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the network's extras hold the parts of a division."""
+        """See `ExtraLoss`; the network's extras hold the parts of a division, [B, T or T + 1, N, E, ...]."""
         divided, alive = TeamDivision.from_output(output, batch["reward"].shape[1]), alive_mask(batch)
         logged: Statistics = {f"division/{name}": value.mean() for name, value in divided.metrics(alive).items()}
         if self.regulariser == "none":
@@ -169,7 +181,7 @@ class DivisionLoss:
 
 @dataclass(frozen=True)
 class TeamDivision(Division):
-    """How a team divides its entities, with [B, T, N] in place of K frames."""
+    """How a team divides its entities: the parts of a `Division`, with [B, T, N] in place of K frames."""
 
     @classmethod
     def from_output(cls, output: TeamOutput, steps: int | None = None) -> TeamDivision:
@@ -188,6 +200,7 @@ class TeamDivision(Division):
         `own_entities_i` is the number of entities that agent i takes. `overlap` is the share of the taken entities that
         several agents take. `coverage` is the share of the entities that an agent takes, averaged over agents. `taken`
         is the share that at least one agent takes. `conflicts` is 1 if two agents have the same nearest entity.
+        `is_here` is [B, T, N] bool, None for all.
         """
         here = torch.ones_like(self.mask[..., 0]) if is_here is None else is_here.to(self.mask.dtype)
         mask, entities = self.mask * here[..., None], self.entities & (here > 0)[..., None]
@@ -201,7 +214,10 @@ class TeamDivision(Division):
 
 
 def division_probe(output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Metrics of one step for an evaluation, name -> [B, 1] float32; `alive` is observed if agents can leave."""
+    """Metrics of one step for an evaluation, name -> [B, 1] float32.
+
+    Output and observations have batch shape [B, 1]; `alive` [B, 1, N] is observed if agents can leave.
+    """
     alive = obs.get("alive")
     return TeamDivision.from_output(output).metrics(None if alive is None else alive.bool())
 
@@ -221,5 +237,8 @@ def modelling_loss(logits: Tensor, actions: Tensor) -> Tensor:
 
 
 def modelling_hits(logits: Tensor, actions: Tensor) -> Tensor:
-    """Whether the other agent took the action with the largest predicted probability, [..., N, N - 1] bool."""
+    """Whether the other agent took the action with the largest predicted probability, [..., N, N - 1] bool.
+
+    From logits [..., N, N - 1, A] as for `modelling_loss` and the actions of all agents [..., N] int64.
+    """
     return logits.argmax(-1) == values_of_others(actions)

@@ -33,7 +33,7 @@ class ExtraLoss(Protocol):
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """A loss that stays a mean over steps where the algorithm sums its own loss over them (`ImpalaConfig`)."""
+    """A `loss` that stays a mean over steps where the algorithm sums its own loss over them (`ImpalaConfig`)."""
 
     loss: ExtraLoss
 

@@ -44,9 +44,13 @@ def contrastive_loss(
 ) -> tuple[Tensor, Tensor]:
     """Mean cross-entropy of the table of match scores of all frames, over its rows and its columns, a scalar.
 
-    `matches` [V, M] are those of each distinct set of sprites and manual, `sprites` and `manuals` [K] int64 the ones of
-    each frame, `counts` [K] bool the frames that count. Also returns the share of the frames whose sprites match no
-    other manual better.
+    Also returns the share of the frames whose sprites match no other manual better, a scalar.
+
+    Args:
+        matches: [V, M] float32, match score of each distinct set of sprites and each distinct manual.
+        sprites: [K] int64, set of sprites of each frame.
+        manuals: [K] int64, manual of each frame.
+        counts: [K] bool, frames that count; None for all.
     """
     # A set that n frames share counts n times in the sum over frames.
     of_sets = count_rows(sprites, matches.shape[0], counts).log()
@@ -66,7 +70,10 @@ class GroundingLoss:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the network has the extras of `networks/emma.py`."""
+        """See `ExtraLoss`; the network has the extras of `networks/emma.py`, [B, T or T + 1, N, ...].
+
+        Raises ValueError where they are missing and the weight is not 0.
+        """
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):
             return output.values.new_zeros(()), {"schedule/grounding": 0.0}
@@ -86,7 +93,8 @@ class GroundingLoss:
 def agent_loss(scores: Tensor, manual: Tensor, symbols: Tensor) -> tuple[Tensor, Tensor]:
     """Loss of one agent, and share of the steps whose sprites match no other manual better; two scalars.
 
-    Scores [B, T, E, U], manuals [B, T, n] and numbers of the sprites' queries [B, T, E], 0 for one that is gone.
+    Scores [B, T, E, U] float32, manuals [B, T, n] int64 and numbers of the sprites' queries [B, T, E] int, 0 for one
+    that is gone.
     """
     symbols, manual = symbols.flatten(0, 1), manual.flatten(0, 1)
     is_shown = (symbols != 0).any(-1)

@@ -23,7 +23,11 @@ OBSERVATION = "expert"
 
 
 def imitation_loss(log_prob: Tensor, is_advised: Tensor) -> Tensor:
-    """Minus the mean log-probability [...] of the expert's joint actions where it advises, a scalar; 0 if nowhere."""
+    """Minus the mean log-probability of the expert's joint actions where it advises, a scalar in nats; 0 if nowhere.
+
+    `log_prob` [...] float32 are those of its actions and `is_advised` [...] bool says where there are some. Steps at
+    which an action of the expert is illegal are left out.
+    """
     counts = is_advised & is_possible(log_prob)
     return -masked_mean(log_prob.masked_fill(~counts, 0.0), counts)
 
@@ -35,7 +39,7 @@ class Imitation:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the world shows `expert` [B, T, N] int."""
+        """See `ExtraLoss`; the world shows `expert` [B, T, N] int, else it raises ValueError."""
         if f"obs/{OBSERVATION}" not in batch:
             raise ValueError(f"imitation needs {OBSERVATION!r} of the world: make training worlds that show the expert")
         expert = batch[f"obs/{OBSERVATION}"][:, : batch["reward"].shape[1]].long()

@@ -42,7 +42,7 @@ class Subgoals:
 
 
 def best_values(online: Tensor, target: Tensor) -> Tensor:
-    """Target values of the actions that are best by the online values: [..., N, A] each -> [..., N] float32."""
+    """Target values [..., N, A] of the actions best by the online values [..., N, A]: [..., N] float32."""
     return chosen_values(target, online.argmax(-1))
 
 
@@ -50,7 +50,7 @@ def subgoal_steps(own: Tensor, team: Tensor, is_first: Tensor, own_value_share: 
     """The step of each agent's best observation in the same episode, [B, T, N] int64; the first of several.
 
     Best is by the agent's value [B, T, N] with weight `own_value_share`, and the team's value [B, T] over N with the
-    rest.
+    rest. `is_first` [B, T] bool says where an episode begins.
     """
     score = own_value_share * own + (1 - own_value_share) * (team / own.shape[-1])[..., None]
     episode = is_first.cumsum(1)[..., None].expand_as(score)
@@ -68,7 +68,7 @@ def at_subgoals(values: Tensor, step: Tensor) -> Tensor:
 
 
 def actionable_distance(values: Tensor, others: Tensor) -> Tensor:
-    """One minus the cosine of two rows of action values, [..., A] each -> [...] float32; illegal actions count as 0."""
+    """One minus the cosine of action values [..., A] and [..., A], [...] float32; illegal actions count as 0."""
     values, others = (torch.where(one.isfinite(), one, 0.0) for one in (values, others))
     return 1 - torch.nn.functional.cosine_similarity(values, others, dim=-1, eps=_SMALL)
 
@@ -132,7 +132,10 @@ def individual_error(output: TeamOutput, batch: Batch, subgoals: Subgoals, confi
 
 
 def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:
-    """Mean divergence of `online` or `target` policies from uniform at and after the sub-goals, a scalar."""
+    """Mean divergence of `online` or `target` policies from uniform at and after the sub-goals, a scalar in nats.
+
+    The output is that of the policy at all T + 1 observations.
+    """
     divergences = divergence_from_uniform(output.extras[f"q/{who}"][:, :-1])
     steps = torch.arange(divergences.shape[1], device=divergences.device)
     return masked_mean(divergences, steps[:, None] >= subgoals.step)

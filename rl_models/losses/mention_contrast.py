@@ -22,7 +22,7 @@ from rl_models.schedule import Progress, Schedule
 def document_contrast(scores: Tensor, documents: Tensor) -> Tensor:
     """Mean cross-entropy over rows and columns of the table of one frame for each document, a scalar.
 
-    Scores [K, U] say how well a frame fits each document; `documents` [K] int64 is a frame's own, U for none.
+    Scores [K, U] float32 say how well a frame fits each document; `documents` [K] int64 is a frame's own, U for none.
     """
     count = scores.shape[1]
     numbers = torch.arange(len(scores), device=scores.device)
@@ -39,7 +39,7 @@ class MentionContrast:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the network's `contrasts` are on."""
+        """See `ExtraLoss`; the network's `contrasts` are on, else it raises ValueError."""
         if SCORES not in output.extras:
             raise ValueError("the contrastive loss needs a matching reader with contrasts=True")
         weight = self.weight.coefficient(progress)

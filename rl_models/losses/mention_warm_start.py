@@ -26,7 +26,11 @@ _NEVER = -1e9
 
 
 def mention_target(vectors: Tensor, tokens: Tensor, words: Tensor, sharpness: float) -> Tensor:
-    """Attention [K, L] float32 to the words that mention each thing e [K, F], among documents [K, L], 0 for padding."""
+    """Attention [K, L] float32 to the words that mention each thing e [K, F], among documents [K, L], 0 for padding.
+
+    `words` [V, F] float32 is the table of words, and the softmax of the matches has the inverse temperature
+    `sharpness`.
+    """
     matches = (vectors @ words.T).gather(1, tokens)
     return (sharpness * matches).masked_fill(tokens == 0, _NEVER).softmax(-1)
 
@@ -54,7 +58,10 @@ class MentionWarmStart:
     seed: int = 0
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the network has the extra `attention/grid`, the world shows `grid` and `document`."""
+        """See `ExtraLoss`; the network has the extra `attention/grid`, [B, T or T + 1, N, layers, L].
+
+        The batch has `obs/grid`, `obs/document` and `texts/document`. Raises ValueError without that extra.
+        """
         if ATTENTION not in output.extras:
             raise ValueError(f"a warm start of attention needs {ATTENTION!r}: set `shows_attention` of the network")
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]

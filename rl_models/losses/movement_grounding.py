@@ -30,8 +30,8 @@ _LEFT_OUT = -1
 def movement_contrast(fits: Tensor, moved: Tensor) -> Tensor:
     """Mean cross-entropy over the sprites of all moments in which something moved, a scalar; 0 if nothing did.
 
-    `fits` [K, E, 3] are s(e, m), `moved` [K, E] seen movements from 1 to 3 (`layers/tracks.py`), 0 for one that is
-    gone.
+    `fits` [K, E, 3] float32 are s(e, m), `moved` [K, E] int seen movements from 1 to 3 (`layers/tracks.py`), 0 for one
+    that is gone.
     """
     is_here = moved > 0
     is_seen = is_here & (is_here & (moved != SAME)).any(-1, keepdim=True)
@@ -47,7 +47,10 @@ class MovementGroundingLoss:
     weight: Schedule
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the network has the extras of `networks/emma.py`."""
+        """See `ExtraLoss`; the network has the extras of `networks/emma.py`, [B, T or T + 1, N, ...].
+
+        Raises ValueError where no movements are among them and the weight is not 0.
+        """
         weight, steps = self.weight.coefficient(progress), batch["reward"].shape[1]
         if self.weight.is_zero(progress):
             return output.values.new_zeros(()), {"schedule/movement_grounding": 0.0}

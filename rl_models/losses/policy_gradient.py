@@ -44,20 +44,24 @@ class Steps:
 
 
 def following_values(values: Tensor, last_values: Tensor, final_values: Tensor, truncated: Tensor) -> Tensor:
-    """Values of the observations that follow each step, [B, T, ...] float32: final ones [B, T, ...] where truncated.
+    """Values of the observations that follow each step, [B, T, ...] float32.
 
-    `last_values` [B, ...] are those of the observation after the last step.
+    Args:
+        values: [B, T, ...] float32, values of the observations before each step.
+        last_values: [B, ...] float32, values of the observation after the last step.
+        final_values: [B, T, ...] float32, values of final observations, used where `truncated`.
+        truncated: [B, T, ...] bool.
     """
     shifted = torch.cat([values[:, 1:], last_values[:, None]], dim=1)
     return torch.where(truncated, final_values, shifted)
 
 
 def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor], Tensor]) -> tuple[Steps, Tensor]:
-    """Replace values between decisions by reward + discount * next value, computed backwards from the next decision.
+    """Replace values [B, T, ...] between decisions by reward + discount * next value, computed backwards.
 
     The value of a decision that lasts d steps is the sum of its d discounted rewards and gamma ** d times the value
-    after it. `follow` gives the values after each step (`following_values`). Returns the steps with new `next_values`
-    and the new values [B, T, ...]; both unchanged if all steps decide.
+    after it. `follow` gives the values [B, T, ...] after each step (`following_values`). Returns the steps with new
+    `next_values` and the new values [B, T, ...]; both unchanged if all steps decide.
     """
     if steps.decides is None:
         return steps, values
@@ -68,7 +72,10 @@ def values_of_decisions(steps: Steps, values: Tensor, follow: Callable[[Tensor],
 
 
 def gae(steps: Steps, values: Tensor, gae_lambda: float) -> Tensor:
-    """Generalised advantage estimates (Schulman et al. 2016, eq. 16), [B, T, ...]; plus `values`, value targets."""
+    """Generalised advantage estimates (Schulman et al. 2016, eq. 16), [B, T, ...] float32, of values [B, T, ...].
+
+    The targets of the values are these advantages plus `values`; `gae_lambda` is in [0, 1].
+    """
     weight = gae_lambda if steps.decides is None else torch.where(steps.decides, gae_lambda, 1.0)
     return accumulate(_errors(steps, values), steps.discounts * steps.continues * weight)
 
@@ -78,8 +85,9 @@ def vtrace(
 ) -> tuple[Tensor, Tensor]:
     """V-trace targets and advantages for steps sampled by an older policy (Espeholt et al. 2018, eq. 1).
 
-    Values and log-ratios of present over sampling probability, [B, T, ...], are constants; `clip_rho` (rho-bar) and
-    `clip_c` (c-bar) bound the weights of errors and trace. Advantages are already weighted by rho.
+    Values [B, T, ...] and logs of the present over the sampling probability [B, T, ...] are float32 constants;
+    `clip_rho` (rho-bar) and `clip_c` (c-bar) bound the weights of errors and trace. Both results are [B, T, ...]
+    float32, the advantages already weighted by rho.
     """
     values, ratios = values.detach(), log_ratios.detach().exp()
     rho = ratios.clamp(max=clip_rho)
@@ -98,7 +106,10 @@ def _errors(steps: Steps, values: Tensor) -> Tensor:
 
 
 def accumulate(errors: Tensor, carry: Tensor) -> Tensor:
-    """[B, T, ...], x_t = errors_t + carry_t * x_{t+1}, computed from the last step backwards."""
+    """x_t = errors_t + carry_t * x_{t+1}, computed from the last step backwards, [B, T, ...].
+
+    From errors [B, T, ...] and factors [B, T, ...].
+    """
     out = torch.empty_like(errors)
     total = torch.zeros_like(errors[:, 0])
     for step in range(errors.shape[1] - 1, -1, -1):
@@ -108,21 +119,28 @@ def accumulate(errors: Tensor, carry: Tensor) -> Tensor:
 
 
 def masked_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Mean over the entries that count ([...] bool; None for all), a scalar; 0 if no entry counts."""
+    """Mean of x [...] float32 over the entries that count ([...] bool; None: all), a scalar; 0 if no entry counts."""
     if mask is None:
         return x.mean()
     return (x * mask).sum() / mask.sum().clamp(min=1)
 
 
 def team_mean(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Sum over agents of [B, T, M] and mean over the steps at which at least one agent counts, a scalar."""
+    """Sum over agents of x [B, T, M] float32 and mean over the steps at which at least one counts, a scalar.
+
+    The mask [B, T, M] bool has the entries that count; None for all.
+    """
     if mask is None:
         return x.sum(-1).mean()
     return (x * mask).sum() / mask.any(-1).sum().clamp(min=1)
 
 
 def standardise(x: Tensor, mask: Tensor | None, over_learners: OverLearners = alone) -> Tensor:
-    """Subtract the mean and divide by the deviation of the entries that count in all learners, [...] float32."""
+    """Subtract the mean and divide by the standard deviation of the entries that count, [...] float32.
+
+    The mask [...] bool has the entries of x [...] that count, None for all; `over_learners` sums over all learners,
+    whose entries then share mean and deviation.
+    """
     mean = _mean_over_learners(x, mask, over_learners)
     return (x - mean) / (_mean_over_learners((x - mean) ** 2, mask, over_learners).sqrt() + 1e-8)
 
@@ -135,19 +153,31 @@ def _mean_over_learners(x: Tensor, mask: Tensor | None, over_learners: OverLearn
 
 
 def ppo_surrogate(log_ratio: Tensor, advantages: Tensor, clip: float, mask: Tensor | None = None) -> Tensor:
-    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), a scalar, of log-ratios and advantages [B, T, M]."""
+    """Clipped surrogate loss of PPO (Schulman et al. 2017, eq. 7), a scalar; `clip` is its epsilon.
+
+    From logs of the present over the old probability [B, T, M] float32, advantages [B, T, M] float32, which are
+    constants, and the entries that count, [B, T, M] bool, None for all.
+    """
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
     return -team_mean(torch.minimum(ratio * advantages, clipped * advantages), mask)
 
 
 def policy_gradient_loss(log_prob: Tensor, advantages: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Policy gradient loss -log pi(a) * advantage, a scalar; advantages [B, T, M] are constants."""
+    """Policy gradient loss -log pi(a) * advantage, a scalar.
+
+    From log-probabilities [B, T, M] float32, advantages [B, T, M] float32, which are constants, and the entries that
+    count, [B, T, M] bool, None for all.
+    """
     return -team_mean(log_prob * advantages.detach(), mask)
 
 
 def value_loss(values: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Squared error of the values [B, T, M] without a factor of one half, a scalar; targets are constants."""
+    """Squared error of the values without a factor of one half, a scalar.
+
+    From values [B, T, M] float32, targets [B, T, M] float32, which are constants, and the entries that count, [B, T, M]
+    bool, None for all.
+    """
     return team_mean((values - targets.detach()) ** 2, mask)
 
 
@@ -158,6 +188,13 @@ def clipped_value_loss(
 
     Verco's eq. 5 takes the smaller error, which would reward values that move away; the code of its base method takes
     the larger error.
+
+    Args:
+        values: [B, T, M] float32.
+        targets: [B, T, M] float32, taken as constants.
+        old_values: [B, T, M] float32, values at the time of acting.
+        clip: largest distance of the clipped value from the old one.
+        mask: [B, T, M] bool, entries that count; None for all.
     """
     clipped = old_values + (values - old_values).clamp(-clip, clip)
     targets = targets.detach()
@@ -165,5 +202,9 @@ def clipped_value_loss(
 
 
 def approximate_kl(log_ratio: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Mean of r - 1 - log r, a scalar: it is never negative, and its expectation is KL(old || new), in nats."""
+    """Mean of r - 1 - log r, a scalar: it is never negative, and its expectation is KL(old || new), in nats.
+
+    From log r [B, T, M] float32, where r is the present over the old probability, and the entries that count, [B, T, M]
+    bool, None for all.
+    """
     return masked_mean(log_ratio.exp() - 1 - log_ratio, mask)

@@ -30,9 +30,17 @@ def double_q_targets(
     """Targets of the joint value, [B, T] float32 without gradient: G = r + gamma ((1 - lambda) Q' + lambda G').
 
     Q' is Q_tot'(s', argmax of online values), and G' the target of the next step. A mixer is monotonic in each agent's
-    value, so each agent's best action is its part of the best joint action. Values [B, T, N, A] and the mixer are those
-    of the next observation, minus infinity for illegal actions. `trace` is lambda [B, T - 1], 0 where the next step's
-    target is not known or not wanted; None is 0 everywhere.
+    value, so each agent's best action is its part of the best joint action.
+
+    Args:
+        reward: [B, T] float32, reward of the team.
+        discounts: [B, T] float32, gamma, or 0 if the game is over.
+        online: [B, T, N, A] float32, the network's values at the next observation, minus infinity for illegal actions;
+            they select the actions.
+        target: [B, T, N, A] float32, the target network's values at the next observation; they evaluate the actions.
+        mix: the target mixer at the next observation, [B, T, N] -> [B, T].
+        trace: lambda, [B, T - 1] float32, 0 where the next step's target is not known or not wanted; None: 0
+            everywhere.
     """
     following = mix(chosen_values(target, online.argmax(-1))).detach()
     one_step = reward + discounts * following
@@ -44,6 +52,9 @@ def double_q_targets(
 
 
 def squared_td_error(joint_values: Tensor, targets: Tensor, counts: Tensor) -> Tensor:
-    """Mean squared error over all B * T steps, a scalar; the error of a step that does not count is 0."""
+    """Mean squared error over all B * T steps, a scalar; the error of a step that does not count is 0.
+
+    From joint values [B, T] float32 of the actions taken, targets [B, T] float32 and the steps that count, [B, T] bool.
+    """
     error = (joint_values - targets).masked_fill(~counts, 0.0)
     return error.square().mean()

@@ -32,7 +32,10 @@ def entropy(variance: Tensor) -> Tensor:
 
 
 def divergence(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    """KL divergence in nats of normal distributions from others: [..., d] each -> [...] float32."""
+    """KL divergence [...] float32 in nats of normal distributions from others.
+
+    From mean [..., d] and variance [..., d] of the ones, and mean [..., d] and variance [..., d] of the others.
+    """
     ratio = variance / other_variance
     return 0.5 * (ratio - 1 - ratio.log() + (mean - other_mean).square() / other_variance).sum(-1)
 
@@ -42,7 +45,8 @@ def identifiability(
 ) -> Tensor:
     """Loss of roles that memories do not predict: mean over steps of the softplus of the mean over worlds and agents.
 
-    `role` and `inferred` (from memory) are means and variances, [B, T, N, d] float32 each.
+    `role` and `inferred` (from memory) are mean [B, T, N, d] and variance [B, T, N, d], float32; the coefficients weigh
+    the roles' entropy and their divergence from what the memory implies. Returns a scalar, [].
     """
     by_agent = entropy_coef * entropy(role[1]) + divergence_coef * divergence(*role, *inferred)
     return torch.nn.functional.softplus(by_agent.mean((0, 2)).clamp(max=_MAX_VALUE)).mean()
@@ -52,7 +56,8 @@ def specialisation(mean: Tensor, variance: Tensor, sample: Tensor, dissimilarity
     """Loss of agents with different roles and similar behaviour, a scalar: the mean over steps of L_D with weight 1.
 
     All ordered pairs count, an agent with itself too, and both measures of pairs are scaled to [0, 1] over the pairs of
-    a world at a step. Roles are [B, T, N, d] float32, dissimilarities [B, T, N, N], not negative.
+    a world at a step. Mean, variance and sample of the roles are [B, T, N, d] float32, dissimilarities [B, T, N, N]
+    float32, not negative.
     """
     agents = sample.shape[-2]
     offset = sample.unsqueeze(-3) - mean.unsqueeze(-2)
@@ -72,7 +77,7 @@ def _scaled(pairs: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class RoleLoss:
-    """Both regularisers as an addition to QMIX's loss."""
+    """Both regularisers, with the weights in `config`, as an addition to QMIX's loss."""
 
     config: RoleLossConfig = field(default_factory=RoleLossConfig)
 

@@ -31,7 +31,10 @@ def mean_squared_distance(table: Tensor) -> Tensor:
 
 
 def change_of_choice(logits: Tensor, is_first: Tensor) -> Tensor:
-    """Mean cross entropy in nats of the next step's choice under this step's, a scalar; logits [B, T, N, k]."""
+    """Mean cross entropy in nats of the next step's choice under this step's, a scalar; 0 without such pairs of steps.
+
+    Logits are [B, T, N, k] float32, and `is_first` [B, T] bool says where an episode begins.
+    """
     now, following = logits[:, :-1].softmax(-1).detach(), logits[:, 1:].softmax(-1)
     crossed = -(now * (following + _EPSILON).log()).sum(-1).mean(-1)
     return masked_mean(crossed, ~is_first[:, 1:])
@@ -46,12 +49,12 @@ def usage_entropy(logits: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SubtaskLoss:
-    """Both regularisers as an addition to QMIX's loss."""
+    """Both regularisers, with the weights in `config`, as an addition to QMIX's loss."""
 
     config: SubtaskLossConfig = field(default_factory=SubtaskLossConfig)
 
     def __call__(self, output: TeamOutput, batch: Batch, progress: Progress) -> tuple[Tensor, Statistics]:
-        """See `ExtraLoss`; the network is a `SubtaskQNetwork`."""
+        """See `ExtraLoss`; the network is a `SubtaskQNetwork`, and the batch has `is_first` [B, T + 1] bool."""
         logits = output.extras[LOGITS]
         distance = mean_squared_distance(output.extras[TABLE][0, 0])
         change = change_of_choice(logits, batch["is_first"])

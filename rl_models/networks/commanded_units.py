@@ -109,7 +109,7 @@ class CommandedUnits(Stateless):
         return config.unit_features if name == self._spec.commanded.name else config.other_features
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32, and as extras what the head of a collective action needs."""
+        """Features [B, T, N, F] float32 of `obs` [B, T, N, ...]; extras are what a collective action's head needs."""
         spec, team = self._spec, is_first.shape
         frames = {key: value[:, :, 0].flatten(0, 1) for key, value in obs.items() if value.ndim > 2}
         found = self.map(frames)

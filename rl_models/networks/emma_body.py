@@ -84,7 +84,11 @@ class EmmaBody(nn.Module):
     def forward(
         self, entities: tuple[Tensor, Tensor], agents: tuple[Tensor, Tensor], more: Tensor | None = None
     ) -> Tensor:
-        """Features of K frames, [K, 2 * hidden_size] float32; `more` [K, more_inputs] are inputs beside `grid`."""
+        """Features of K frames, [K, 2 * hidden_size] float32; `more` [K, more_inputs] are inputs beside `grid`.
+
+        Shares in the convolution and cells are those of the entities, [K, T, S, window * C] and [K, T, S], and of the
+        agents, [K, T, N, window * C] and [K, T, N].
+        """
         grid = self.grid(entities, agents)
         hidden = nn.functional.leaky_relu(self.first(grid if more is None else torch.cat([grid, more], -1)))
         towers = hidden.chunk(2, -1)
@@ -104,6 +108,11 @@ class EntityNetwork(Stateless):
     """Base class of networks over lists of sprites. Agents share all weights and differ in their observations.
 
     Observations stack the last time steps, so the networks are not recurrent.
+
+    Attributes:
+        body: the layers above an entity's feature.
+        features: F, width of the features.
+        shows_attention: whether the extras hold attention maps, if the network attends.
     """
 
     def __init__(self, body: EmmaBody, num_agents: int) -> None:
@@ -113,7 +122,7 @@ class EntityNetwork(Stateless):
         self.shows_attention = False
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step."""
+        """Features [B, T, N, F] float32 of every step, of observations name -> [B, T, N, ...]."""
         features, extras = self._forward_frames(obs)
         lead = obs["symbols"].shape[:3]
         return Features(

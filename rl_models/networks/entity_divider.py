@@ -30,7 +30,7 @@ agents i + 1, i + 2, ... modulo N."""
 
 @runtime_checkable
 class DividesEntities(Protocol):
-    """A network whose extras hold the parts of a `Division`."""
+    """A network whose extras hold the parts of a `Division`, where `divides_entities` is True."""
 
     divides_entities: bool
 
@@ -63,7 +63,11 @@ class Division:
 
 
 def divide(logits: Tensor, entities: Tensor, offsets: Tensor, uniforms: Tensor | None) -> Division:
-    """Draw the masks of K frames from logits [K, E, 2] for the agent and for the others (`choose_first`)."""
+    """Draw the masks of K frames from logits [K, E, 2] float32 for the agent and for the others (`choose_first`).
+
+    `entities` [K, E] bool says where there is one, offsets [K, E, 2, 2] are as in a `Division`, and uniforms [K, E] are
+    in [0, 1); None takes the more probable side.
+    """
     mask = choose_first(logits, uniforms) * entities
     return Division(mask, logits.softmax(-1)[..., 0] * entities, entities, offsets)
 
@@ -90,7 +94,7 @@ def own_first(values: Tensor) -> Tensor:
 
 
 def check_team(num_agents: int) -> None:
-    """Check the number of agents of a divided team."""
+    """Check the number of agents of a divided team; raises ValueError."""
     if num_agents < 2:
         raise ValueError("an entity divider needs at least 2 agents: make a world with num_agents=2 or more")
 

@@ -108,7 +108,7 @@ class DividedParts(TowersOfParts):
         return shape[:1] if self._has_numbers else shape[-1:] if self._has_moments else shape
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 with two halves, and the parts of a `Division` among the extras."""
+        """Features [B, T, N, F] float32 with two halves, and as extras the parts of a `Division`, [B, T, N, E, ...]."""
         division = self._divide(obs)
         own, others = (self._weights(obs, weights) for weights in division.own_and_others())
         found, lead = self._towers(obs, is_first, own), (*is_first.shape, self.num_agents)

@@ -34,7 +34,10 @@ class Film2(nn.Module):
         self.projections = nn.Linear(text_features, channels * (3 if modulates_text else 2))
 
     def forward(self, visual: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
-        """V [K, H, W, C] float32 (eq. 7) and its maximum over the grid, s [K, C] float32 (eq. 8)."""
+        """V [K, H, W, C] float32 (eq. 7) and its maximum over the grid, s [K, C] float32 (eq. 8).
+
+        From X_vis [K, H, W, inputs] and x_text [K, text features], float32 both.
+        """
         images = _convolve(self.convolutions, visual).split(self.channels, -1)
         vectors = self.projections(text)[:, None, None].split(self.channels, -1)
         output = _modulated(images[0], vectors[0], vectors[1])
@@ -181,6 +184,9 @@ class ConvolutionStack(GridStack):
 
 
 def layer_input(outputs: list[Tensor], layers: int) -> Tensor:
-    """Input [K, H, W, F] of the next layer: the last output; for the last of three or more the last two's sum."""
+    """Input [K, H, W, F] of the next layer of so many, from the outputs [K, H, W, F] so far.
+
+    It is the last output; for the last of three or more layers the sum of the last two.
+    """
     is_last = len(outputs) == layers
     return outputs[-1] + outputs[-2] if is_last and layers > 2 else outputs[-1]

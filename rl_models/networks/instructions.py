@@ -41,7 +41,10 @@ class InstructionReader(nn.Module):
         return states.gather(1, last).squeeze(1).masked_fill(is_empty, 0.0)
 
     def forward(self, rows: Tensor, ages: Tensor) -> Tensor:
-        """Vectors [..., S, features] of the latest instructions, newest first; rows (0: none) and ages [..., S]."""
+        """Vectors [..., S, features] float32 of the latest instructions, newest first.
+
+        `rows` [..., S] int are those of the texts, 0 for none, and `ages` [..., S] int how long ago each was given.
+        """
         used, which = distinct(rows.long(), len(self.texts))
         sentences = self.read(self.texts[used])[which]
         positions = self.positions.weight.expand(*rows.shape, -1)

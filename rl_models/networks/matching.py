@@ -129,7 +129,7 @@ class MatchingReader(Stateless, NodeStates):
         return {"vector": self.mentions.vectors(tokens)}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step; inputs as for `ReadingNetwork.forward`."""
+        """Features [B, T, N, F] float32 of every step; inputs [B, T, N, ...] as for `ReadingNetwork.forward`."""
         lead = obs["grid"].shape[:3]
         document = encode_texts(obs, DOCUMENT, self.encode_text)
         frames = self._frames(obs, document)

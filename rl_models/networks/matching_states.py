@@ -55,9 +55,15 @@ def make_nodes(
 ) -> Nodes:
     """Nodes of K frames.
 
-    From names in cells [K, H, W, P] uint8, the agent's row and column [K, 2], names of held items [K, N], the row of
-    the goal among `num_goals` [K], and the kind of each name, of which 0 is no node. Offsets are told apart up to
-    `reach` cells, and a frame has at most `most` nodes of cells.
+    Args:
+        grid: [K, H, W, P] uint8, names in each cell.
+        position: [K, 2] int64, row and column of the agent.
+        inventory: [K, N] int64, names of held items.
+        goals: [K] int64, row of the goal among the distinct goals.
+        num_goals: number of rows of goals.
+        kinds: [names] int64, kind of each name; names of kind 0 are no nodes of cells.
+        reach: cells up to which offsets are told apart.
+        most: number of nodes of cells that a frame has at most.
     """
     width, names = grid.shape[2:]
     flat = grid.flatten(1).long()

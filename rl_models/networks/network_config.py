@@ -36,7 +36,7 @@ FRAME_LAYERS = ((5, 2), (5, 1), (4, 1), (3, 1), (3, 1))
 
 
 def pixels_left(num_layers: int, pixels: int) -> int:
-    """Side of the image after so many layers."""
+    """Side of the image after so many layers; raises ValueError where nothing is left."""
     if not 1 <= num_layers <= len(FRAME_LAYERS):
         raise ValueError(
             f"frames go through 1 to {len(FRAME_LAYERS)} convolutions, got {num_layers}: correct the channels"
@@ -227,7 +227,7 @@ FirstSummary = Literal["linear_of_max", "max_of_linear"]
 
 
 def check_channels(channels: tuple[int, ...]) -> None:
-    """Check the channels of a stack."""
+    """Check the channels of a stack; raises ValueError."""
     if not channels:
         raise ValueError("a stack needs at least one layer: give the channels of each layer")
     if len(channels) > 2 and channels[-2] != channels[-3]:

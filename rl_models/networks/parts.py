@@ -80,7 +80,7 @@ class Part:
 
 
 class PartsEncoder(nn.Module):
-    """Arrays of one agent -> one vector."""
+    """Arrays of one agent -> one vector of width `features`."""
 
     def __init__(self, config: PartsConfig, parts: Sequence[Part]) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class PartsEncoder(nn.Module):
             self.features += self.reader.features
 
     def forward(self, obs: dict[str, Tensor], weights: Mapping[str, Tensor] | None = None) -> Tensor:
-        """Vectors of agents, [B, T, N, F] float32.
+        """Vectors of agents, [B, T, N, F] float32, of observations name -> [B, T, N, ...].
 
         `weights` are factors of numbers, names and kinds, key -> [B, T, N, ...], of which the array has the shape and
         perhaps further axes; keys that are left out have weight 1.
@@ -129,7 +129,10 @@ class PartsEncoder(nn.Module):
         return seen if self.reader is None else torch.cat([seen, self.reader(self.with_texts(obs), seen)], -1)
 
     def entries(self, obs: dict[str, Tensor], key: str, weights: Mapping[str, Tensor] | None = None) -> Tensor:
-        """Features of an array's entries: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F]."""
+        """Features of an array's entries: numbers [B, T, N, ...], or vectors of kinds and names [B, T, N, ..., F].
+
+        Observations and weights are those of `forward`, name -> [B, T, N, ...].
+        """
         if key in self._kind_keys:
             values = self.kinds[self._kind_keys.index(key)](obs[key].long())
         elif key in self._name_keys:
@@ -142,7 +145,7 @@ class PartsEncoder(nn.Module):
         return values * weight.reshape(*weight.shape, *[1] * (values.ndim - weight.ndim))
 
     def with_texts(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Observations with the texts that the encoder stores."""
+        """Observations, name -> [B, T, N, ...], with the texts that the encoder stores, `texts/KEY` -> [D, L]."""
         return obs | {f"{TEXTS}{key}": getattr(self, name) for key, name in self._tables.items()}
 
     @staticmethod
@@ -195,7 +198,7 @@ class Scaling(nn.Module):
         self._is_free = nn.Buffer(is_free, persistent=False)
 
     def forward(self, numbers: Tensor) -> Tensor:
-        """Numbers [..., V] float32 -> the same shape."""
+        """Numbers [..., V] float32 -> [..., V] float32."""
         divided = numbers / self._divisor if self._has_divisors else numbers
         if not self._has_free:
             return divided
@@ -273,7 +276,7 @@ class TowersOfParts(Stateless):
         self.features = self.actor.features + self.critic.features
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 with two halves."""
+        """Features [B, T, N, F] float32 with two halves, of observations name -> [B, T, N, ...]."""
         return self._towers(obs, is_first)
 
     def _towers(

@@ -21,7 +21,12 @@ _SHARED = TEXTS, ENCODED
 
 
 class PrivateNetworks(Stateless):
-    """N networks side by side, each for the observations of one agent."""
+    """N networks side by side, each for the observations of one agent.
+
+    Attributes:
+        features: F, width of each member's features.
+        own_texts: observation key -> table of the texts that the members store.
+    """
 
     def __init__(self, members: Sequence[FeatureNetwork]) -> None:
         super().__init__()
@@ -51,7 +56,7 @@ class PrivateNetworks(Stateless):
         return {name: torch.stack([one[name] for one in encodings], 1) for name in encodings[0]}
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step."""
+        """Features [B, T, N, F] float32 of every step, an agent's by its own network from `obs` [B, T, 1, ...]."""
         obs = self._with_encodings(obs)
         outputs = [member(self._select_agent(obs, agent), {}, is_first) for agent, member in enumerate(self.members)]
         extras = {name: torch.cat([one.extras[name] for one in outputs], 2) for name in outputs[0].extras}

@@ -20,7 +20,7 @@ ENCODED = "q/encoded"
 
 
 class Encoder(Protocol):
-    """Turns the observations of each step into vectors."""
+    """Turns the observations of each step into vectors of width `features`."""
 
     features: int
 
@@ -55,7 +55,11 @@ class QNetwork(QValues):
         self.output = nn.Linear(hidden_size, num_actions)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32, as features."""
+        """Action values [B, T, N, A] float32, as features.
+
+        The encoder reads the observations, [B, T, N, ...]; the state's `hidden` [B, N, hidden_size] is cleared where
+        `is_first` [B, T] bool. Optionally `legal` [B, T, N, A] bool is among the observations.
+        """
         encoded = self.encoder(obs)
         inputs = torch.relu(self.input(with_agent_index(encoded)))
         states = run_gru(self.memory, inputs, state["hidden"], is_first)

@@ -71,7 +71,7 @@ class Symbols(nn.Module):
         return nn.functional.embedding(numbers.long(), self.words(self.names).sum(1))
 
     def carried(self, obs: dict[str, Tensor]) -> Tensor:
-        """Inventories and the goal, if the encoder gets it, of K = B * T * N frames, [K, features] float32."""
+        """Inventories [B, T, N, N] uint8 of K = B * T * N frames, and the goal if it is seen, [K, features] float32."""
         inventories = self.embed_names(obs["inventory"].flatten(0, 2)).flatten(1)
         return torch.cat([inventories, self._goal(obs)], -1) if self._sees_goal else inventories
 
@@ -104,7 +104,7 @@ class GridSymbolsEncoder(nn.Module):
         self._side = side
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
-        """Encoded grids, [B, T, N, F] float32, of the inputs of `ReadingNetwork` without a document."""
+        """Encoded grids [B, T, N, F] float32 of the inputs [B, T, N, ...] of `ReadingNetwork` without a document."""
         lead, grid = obs["grid"].shape[:3], obs["grid"].flatten(0, 2)
         row, column = obs["position"].flatten(0, 2)[:, 0].long().unbind(-1)
         rows, columns = self.rows(self._offsets(row, grid.shape[1])), self.columns(self._offsets(column, grid.shape[2]))

@@ -56,7 +56,10 @@ class QmixPolicy(TeamPolicy):
         self.target_mixer = None if mixer is None else copy.deepcopy(mixer).requires_grad_(False)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Joint policy, values [B, T, N], and while gradients are enabled the extras of this file's header."""
+        """Joint policy, values [B, T, N], and while gradients are enabled the extras of this file's header.
+
+        Observations are [B, T, N, ...], the state before the first step [B, N, ...], and `is_first` is [B, T] bool.
+        """
         features = self.network(obs, state, is_first)
         extras = self._joint_values(features, obs, state, is_first) if torch.is_grad_enabled() else {}
         return TeamOutput(self.policy_head(features), self.value_head(features), features.state, extras)

@@ -21,7 +21,10 @@ DOCUMENT, GOAL, INVENTORY = "document", "goal", "inventory"
 
 
 class DocumentAttention:
-    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, last term)."""
+    """Attention of K frames to their documents, with visual summaries as queries (RTFM, eq. 18, last term).
+
+    `weights` has those of each call so far, [K, L] float32 each.
+    """
 
     def __init__(self, groups: TextGroups, states: Tensor, padding: Tensor) -> None:
         self._groups, self._states, self._padding = groups, states, padding
@@ -131,7 +134,7 @@ class Txt2PiReader(nn.Module):
         self.features = goal + num_agents * self.inventory_reader.features + summary
 
     def encode_text(self, key: str, tokens: Tensor) -> Encoded:
-        """See `DocumentReader.encode_text`."""
+        """See `DocumentReader.encode_text`: tokens [D, L] int, 0 for padding -> name -> [D, ...]."""
         words, lengths = self.words(tokens.long()), text_lengths(tokens)
         if key == GOAL:
             return {"summary": self.goal_summary(self.goal_reader(words, lengths), lengths)}
@@ -148,7 +151,7 @@ class Txt2PiReader(nn.Module):
         return encoded | {"summary": self.document_summary(states, lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`."""
+        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
         parts, goal_attention = [inventories], None
         if self._has_goal:
             parts.append(goal.of_frames("summary"))
@@ -177,7 +180,10 @@ def _goal_conditioned(document: EncodedTexts, goal: EncodedTexts) -> tuple[Tenso
 
 
 class SummaryReader(nn.Module):
-    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C)."""
+    """Summarises every text separately by self-attention (the FiLM and CNN baselines; RTFM, appendix C).
+
+    `features` is F; `context_features` is 0, because the layers over the grid do not attend to the document.
+    """
 
     context_features = 0
 
@@ -196,5 +202,5 @@ class SummaryReader(nn.Module):
         return {"summary": self.summaries[key](self.readers[key](words, lengths), lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`."""
+        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
         return TextFeatures(torch.cat([document.of_frames("summary"), goal.of_frames("summary"), inventories], -1))

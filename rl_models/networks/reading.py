@@ -51,7 +51,7 @@ class ReadingSizes:
 
 
 class ProjectedStates(nn.Module):
-    """Frozen states of words, projected to the width of a learned word."""
+    """Frozen states of words, projected to the width of a learned word, `embedding_dim`."""
 
     def __init__(self, states: nn.Module, features: int) -> None:
         super().__init__()
@@ -130,7 +130,10 @@ class ReadingNetwork(Stateless):
         return self.reader(document, goal, summaries)
 
     def cells(self, grid: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Bags of words of all cells, [K, H, W, F] float32: the weighted sum of the words of names [K, H, W, P]."""
+        """Bags of words of all cells, [K, H, W, F] float32: the sum of the words of names [K, H, W, P] uint8.
+
+        `weights` [K, H, W, P] float32 are those of the names; None is weight 1.
+        """
         bags = nn.functional.embedding(grid.long(), self.words(self.names).sum(1))
         return (bags if weights is None else bags * weights[..., None]).sum(-2)
 
@@ -185,7 +188,10 @@ class ReadingNetwork(Stateless):
 
 
 def offsets_to(position: Tensor, cells: Tensor) -> Tensor:
-    """Offsets of all cells from a row and column [K, 2] (X_pos), [K, H, W, 2] float32: in grid widths and heights."""
+    """Offsets of all cells from a row and column [K, 2] (X_pos), [K, H, W, 2] float32: in grid widths and heights.
+
+    Of the cells [K, H, W, F] only shape, type and device matter.
+    """
     height, width = cells.shape[1:3]
     row, column = position.to(cells.dtype)[:, None, None].unbind(-1)
     across = (torch.arange(width, device=cells.device) - column) / width

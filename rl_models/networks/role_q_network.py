@@ -52,7 +52,11 @@ class RoleQNetwork(QValues):
         return (self._config.role_size,)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file."""
+        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file.
+
+        The encoder reads the observations, with `noise` [B, T, N, role_size] for a drawn role. The state's `hidden` [B,
+        N, hidden_size] is cleared where `is_first` [B, T] bool.
+        """
         encoded = self.encoder(obs)
         inputs = with_agent_index(encoded)
         mean, variance = self._normal(self.role_encoder(inputs))
@@ -68,7 +72,10 @@ class RoleQNetwork(QValues):
         return Features(values, {"hidden": states[:, -1]}, extras=extras, legal=legal_actions(obs))
 
     def values(self, states: Tensor, role: Tensor) -> Tensor:
-        """Action values by the last layer that roles write, h W(role) + b(role), without building any W."""
+        """Action values [..., A] by the last layer that roles write, h W(role) + b(role), without building any W.
+
+        From states h [..., hidden_size] and roles [..., role_size], float32.
+        """
         decoded = self.role_decoder(role)
         shape = self.memory.hidden_size, self.features
         weight = self.last_weights.weight.unflatten(0, shape)  # [hidden_size, A, width]

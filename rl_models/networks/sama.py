@@ -74,7 +74,7 @@ class Sama(Stateless):
             self.symbols.weight[0] = 0
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, 2 * hidden_size] float32 of every step."""
+        """Features [B, T, N, 2 * hidden_size] float32 of every step, of observations name -> [B, T, N, ...]."""
         commands = obs["commands"].flatten(0, 2).long()
         table, command_vectors = self._tables.get(self.parameters(), self.compute_tables)
         grid = self._encode_grid(table, obs["symbols"].flatten(0, 2).long(), commands[:, 0])

@@ -57,7 +57,7 @@ class SilgEntities(Stateless):
         self.reading.shows_attention = value
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Features [B, T, N, F] float32 of every step."""
+        """Features [B, T, N, F] float32 of every step, of observations name -> [B, T, N, ...]."""
         cells, symbols = (obs[f"agent_{name}"][..., -1, :].long() for name in ("cells", "symbols"))
         agents = self._agent_names(symbols)
         inputs = {

@@ -55,7 +55,11 @@ class SubtaskQNetwork(QValues):
         return (self._config.num_subtasks,)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file."""
+        """Action values [B, T, N, A] float32 as features, and while gradients are enabled the extras of this file.
+
+        The encoder reads the observations, with `noise` [B, T, N, k] for a drawn sub-task. The state's `hidden` and
+        `ability`, [B, N, hidden_size] each, are cleared where `is_first` [B, T] bool.
+        """
         encoded = self.encoder(obs)
         inputs = with_agent_index(encoded)
         abilities = run_gru(self.ability_memory, torch.relu(self.ability_input(inputs)), state["ability"], is_first)
@@ -76,7 +80,10 @@ class SubtaskQNetwork(QValues):
         return vectors
 
     def values(self, states: Tensor, table: Tensor) -> Tensor:
-        """Action values in every sub-task, [..., k, A] float32; no gradient goes into the table [k, e]."""
+        """Action values in every sub-task, [..., k, A] float32, of states [..., hidden_size].
+
+        No gradient goes into the table [k, e].
+        """
         vectors = table.detach()
         weights = self.last_weights(vectors).unflatten(-1, (self.memory.hidden_size, self.features))
         return torch.einsum("...h,kha->...ka", states, weights) + self.last_biases(vectors)

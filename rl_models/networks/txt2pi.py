@@ -58,7 +58,7 @@ class SilgReader(nn.Module):
         return {"summary": self.summaries[key](states, lengths)}
 
     def forward(self, document: EncodedTexts, goal: EncodedTexts, inventories: Tensor) -> TextFeatures:
-        """See `DocumentReader.__call__`."""
+        """See `DocumentReader.__call__`; inventories are [K, N * F] float32."""
         fields = torch.stack([goal.of_frames("summary"), *inventories.split(self.context_features, -1)], 1)
         of_texts = document.encoded["visual_states"]
         groups = TextGroups(document.rows, len(of_texts))

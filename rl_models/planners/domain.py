@@ -23,7 +23,7 @@ class StateTextError(ValueError):
 
 @dataclass(frozen=True)
 class Skill:
-    """A node of Plan4MC's graph: a goal, its preconditions and its effects."""
+    """A node of Plan4MC's graph: a goal, its preconditions (`needs`) and its effects (`gives`)."""
 
     goal: str
     needs: frozenset[str]

@@ -76,7 +76,7 @@ class MixtureDistribution(TeamDistribution):
 
     @staticmethod
     def to_inputs(policy: JointPolicy) -> Tensor:
-        """Log weights, then log marginals."""
+        """Log weights, then log marginals, [..., M + N * M * A]."""
         mixture = as_mixture(policy)
         return torch.cat([mixture.log_weights, mixture.log_marginals.flatten(-3)], dim=-1)
 
@@ -92,7 +92,7 @@ class CentralDistribution(TeamDistribution):
 
     @staticmethod
     def to_inputs(policy: JointPolicy) -> Tensor:
-        """Log of the joint tensor, joint actions in row-major order."""
+        """Log of the joint tensor, joint actions in row-major order, [..., A ** N]."""
         whole = as_whole_joint(policy)
         return whole.log_joint().flatten(-whole.num_agents)
 

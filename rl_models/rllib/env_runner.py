@@ -200,7 +200,7 @@ class FragmentEnvRunner(PrivateEnvRunner, SingleAgentEnvRunner):
         return self.metrics.reduce()
 
     def assert_healthy(self) -> None:
-        """Fail unless worlds and team exist."""
+        """Fail unless worlds and team exist; raises RuntimeError."""
         if self.env is None or self.module is None:
             raise RuntimeError("this env runner has no worlds or no team")
 

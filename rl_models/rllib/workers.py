@@ -114,7 +114,14 @@ class Workers:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPlan:
-    """Plan of training; `make_world` takes `(num_worlds, first_world)`, the team gets its initial weights."""
+    """Plan of training.
+
+    Attributes:
+        make_world: takes `(num_worlds, first_world)`, for training.
+        build_policy: builds the team with its initial weights.
+        objective, optimiser, workers: loss, optimiser settings and numbers of processes.
+        seed: seed of worlds and action sampling.
+    """
 
     make_world: MakeWorld
     build_policy: Callable[[], TeamPolicy]

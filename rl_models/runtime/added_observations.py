@@ -47,7 +47,10 @@ def with_noise(
     obs: Mapping[str, Array],
     worlds: slice | NDArray[np.integer] = slice(None),
 ) -> dict[str, Array]:
-    """Observations [K, N, ...] of these worlds with the noise that a network needs; unchanged if it needs none."""
+    """Observations [K, N, ...] of these worlds with the noise that a network needs; unchanged if it needs none.
+
+    `obs`, name -> [K, N, ...], are those of the K `worlds`, a slice or [K] int among those of `chance`.
+    """
     shape = noise_shape(network, obs)
     if shape is None:
         return dict(obs)
@@ -85,7 +88,7 @@ class Speech(Protocol):
         """The same texts as a network reads them, `texts/KEY` -> [D, L] int32 on the CPU."""
 
     def keep(self, obs: dict[str, Array]) -> dict[str, Array]:
-        """Drop all texts that do not occur in these observations; the rows' new numbers, key -> [B, T, N, ...]."""
+        """Drop all texts that do not occur in `obs` [B, N, ...]; the rows' new numbers, key -> [B, N, ...]."""
 
 
 @runtime_checkable
@@ -106,8 +109,8 @@ def make_speech(network: TeamNetwork) -> Speech | None:
 def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
     """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
-    `beside` are first observations of the next episodes of these worlds. Their messages come from other worlds of the
-    batch, so they are valid for the final observations too.
+    `obs` [K, N, ...] are the final observations of K worlds, and `beside` [K, N, ...] the first ones of their next
+    episodes. Their messages come from other worlds of the batch, so they are valid for the final observations too.
     """
     if not speech.hears_another_world:
         return obs
@@ -115,6 +118,9 @@ def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str,
 
 
 def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Observations with all texts and messages that a network reads, name -> [B, T, N, ...]; no words are drawn."""
+    """Observations [B, T, N, ...] with all texts and messages that a network reads; no words are drawn.
+
+    The result is name -> [B, T, N, ...], and `texts/KEY` -> [D, L].
+    """
     speech = make_speech(network)
     return obs if speech is None else obs | speech.narrate(obs) | speech.inputs()

@@ -129,7 +129,7 @@ def release_memory() -> None:
 
 
 def to_device(arrays: Mapping[str, Array], device: torch.device | str) -> dict[str, Tensor]:
-    """Tensors of the same names, shapes and types as the arrays.
+    """Tensors [...] of the same names, shapes and types as the arrays, name -> [...].
 
     On the CPU they share the arrays' memory; elsewhere they are views of one buffer of bytes, copied asynchronously.
     """
@@ -220,9 +220,10 @@ _BITS = 62
 
 
 def distinct(rows: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """Distinct row numbers in order, and which of them each entry is, as `unique(return_inverse=True)`.
+    """Distinct row numbers [U] in order, and which of them each entry is, [...] int64 (`unique(return_inverse=True)`).
 
-    There are at most `number` different ones, from 0; on the CPU [U] is exact, elsewhere the largest possible.
+    Rows [...] int are from 0 to `number` - 1; U is the number of distinct ones on the CPU, elsewhere the largest
+    possible.
     """
     if rows.device.type == "cpu":
         return rows.unique(return_inverse=True)  # type: ignore[no-untyped-call, no-any-return]

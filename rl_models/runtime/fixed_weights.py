@@ -34,7 +34,7 @@ class WeightChangeDetector:
     def has_changed(self, weights: Iterable[Tensor]) -> bool:
         """Whether a value, shape, type or device differs from the last call; True at the first call.
 
-        Within one `fixed_weights` the weights are read once.
+        Weights [...] are of any shapes, always of the same module; within one `fixed_weights` they are read once.
         """
         scope = FIXED_WEIGHTS.get()
         if scope is not None and scope is self._scope:
@@ -59,7 +59,7 @@ class CachedByWeights(Generic[_Value]):
     def get(self, weights: Iterable[Tensor], compute: Callable[[], _Value]) -> _Value:
         """The value, which is computed again if gradients are enabled or weights have changed.
 
-        In a CUDA graph it is computed at every replay.
+        Pass all weights [...] that the function uses. In a CUDA graph it is computed at every replay.
         """
         if torch.is_grad_enabled() or is_capturing():
             return compute()
@@ -100,7 +100,10 @@ class LRUCache(Generic[_Key, _Value]):
     def get(
         self, keys: Sequence[_Key], weights: Iterable[Tensor], compute: Callable[[list[_Key]], Sequence[_Value]]
     ) -> list[_Value]:
-        """The values of some keys; missing ones are computed together, each once."""
+        """The values of some keys; missing ones are computed together, each once.
+
+        All are computed again after one of the weights [...], which may be empty, has changed.
+        """
         if self._watch.has_changed(weights):
             self._values = {}
         new = [key for key in dict.fromkeys(keys) if key not in self._values]

@@ -55,7 +55,9 @@ class EncodedTexts:
 def encode_texts(obs: dict[str, Tensor], key: str, encode: Callable[[str, Tensor], Encoded]) -> EncodedTexts:
     """Encode the distinct texts under an observation key, for K = B * T * N frames.
 
-    Raises MissingTextsError where `obs` holds row numbers, but not the texts of these rows.
+    `obs`, name -> [B, T, N, ...], holds texts or encodings as the header of this file describes; `encode` turns the key
+    and tokens [D, L] into encodings, name -> [D, ...]. Raises MissingTextsError where `obs` holds row numbers, but not
+    the texts of these rows.
     """
     known = {name.removeprefix(f"{ENCODED}{key}/"): v for name, v in obs.items() if name.startswith(f"{ENCODED}{key}/")}
     if known:
@@ -151,7 +153,7 @@ class TextCache:
         self._encoded: dict[str, Tensor] = {}
 
     def look_up(self, rows: Array) -> tuple[Array, dict[str, Tensor]]:
-        """Slots of the encodings of these rows, of `rows`' shape int64, and all encodings, name -> [S, ...]."""
+        """Slots of the encodings of these rows [...], [...] int64, and all encodings, name -> [S, ...]."""
         shown, place = np.unique(rows, return_inverse=True)
         new = np.array([row for row in shown.tolist() if row not in self._slot_of], rows.dtype)
         if new.size:

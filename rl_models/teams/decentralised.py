@@ -42,7 +42,10 @@ class SeparableNetwork(TeamNetwork, Protocol):
 
 @runtime_checkable
 class SeparableHead(Protocol):
-    """A policy head whose output for one agent is the same with that agent's features (and all messages) alone."""
+    """A policy head whose output for one agent is the same with that agent's features (and all messages) alone.
+
+    `reads_messages` says whether it needs all agents' messages beside the features.
+    """
 
     reads_messages: bool
 
@@ -51,7 +54,13 @@ class SeparableHead(Protocol):
 
 
 class AgentPolicy:
-    """The policy of one agent of a team in B worlds, with its own memory."""
+    """The policy of one agent of a team in B worlds, with its own memory.
+
+    Attributes:
+        agent: index of the agent, from 0 to N - 1.
+        num_agents: N.
+        observation_keys: observation keys that the agent reads.
+    """
 
     def __init__(self, policy: TeamPolicy, agent: int) -> None:
         """Use the weights of a team for one of its agents."""
@@ -81,8 +90,8 @@ class AgentPolicy:
     def act(self, obs: dict[str, Tensor], is_first: Tensor, uniforms: Tensor) -> Dialogue[Tensor]:
         """Draw the component, which is the same for all agents, and then this agent's action, [B] int64.
 
-        `uniforms` [B, 1 + N] in [0, 1) are the shared stream at this step: one draw of the component, then one draw an
-        agent.
+        `obs` is the agent's, name -> [B, ...], `is_first` [B] bool, and `uniforms` [B, 1 + N] in [0, 1) are the shared
+        stream at this step: one draw of the component, then one draw an agent.
         """
         own_policy = yield from self.forward(obs, is_first)
         actions, _ = own_policy.sample(uniforms[:, None, [0, 1 + self.agent]])
@@ -117,8 +126,8 @@ def run_dialogue(dialogue: Dialogue[Result], exchange: Callable[[Tensor], Tensor
 def message_sizes(policy: TeamPolicy, obs: dict[str, Tensor], is_first: Tensor) -> list[int]:
     """Size in bytes of each message that an agent sends in one step.
 
-    The first agent, whose observation is given, gets its own messages in place of the others', which have the same
-    size.
+    The first agent, whose observation, name -> [B, ...], and `is_first` [B] bool are given, gets its own messages in
+    place of the others', which have the same size.
     """
     sizes: list[int] = []
 

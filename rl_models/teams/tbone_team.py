@@ -47,7 +47,7 @@ def tbone_team(
 
 
 class TalkingNetwork(FeatureNetwork, Protocol):
-    """A network whose agents exchange messages of this width, 0 for none."""
+    """A network whose agents exchange messages of width `message_features`, 0 for none."""
 
     message_features: int
 

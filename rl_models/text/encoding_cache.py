@@ -69,9 +69,10 @@ class EncodingCache:
         self.asked = self.found = 0
 
     def get(self, texts: Iterable[_Text], encode: Callable[[Sequence[_Text]], Sequence[Tensor]]) -> dict[_Text, Tensor]:
-        """Encodings [L, F] of some texts; those that are not on disk are computed, by one process at a time.
+        """Encodings [L, F] float32 of some texts; those not on disk are computed by one process at a time.
 
-        Raises EncodingCacheError where a file cannot be read, or the folder cannot be written to.
+        `encode` computes the encodings [L, F] of a few texts. Raises EncodingCacheError where a file cannot be read, or
+        the folder cannot be written to.
         """
         wanted = list(dict.fromkeys(texts))
         known = self._read(wanted)

@@ -150,7 +150,10 @@ class PretrainedEncoder:
 
 
 def encoder_folder(name: str, may_download: bool = True) -> Path:
-    """The folder of a model of the catalog (`concord models`), a folder, or a hub id, which may be downloaded."""
+    """The folder of a model of the catalog (`concord models`), a folder, or a hub id, which may be downloaded.
+
+    Raises PretrainedError where there is no such encoder here, nor on the hub if it may be downloaded.
+    """
     if name in CATALOG:
         if not CATALOG[name].is_present:
             raise PretrainedError(f"{name} is not on this machine: run `concord models fetch {name}`")

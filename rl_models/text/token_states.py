@@ -57,7 +57,7 @@ class ModelTokens:
         return self._rows[text, length]
 
     def decode(self, tokens: NDArray[np.int32]) -> str:
-        """The text that had these tokens; an empty one for tokens never seen."""
+        """The text that had these tokens, [L] int32; an empty one for tokens never seen."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 
 
@@ -114,7 +114,10 @@ class WordStates(_FrozenStates):
     """States of a world's words; each sentence is encoded by itself."""
 
     def __init__(self, name: str, vocabulary: Sequence[str]) -> None:
-        """Find the encoder; numbers are indices into the vocabulary, whose first word is the padding."""
+        """Find the encoder, or raise PretrainedError.
+
+        Numbers are indices into the vocabulary, whose first word is the padding.
+        """
         super().__init__(name, "words")
         self._vocabulary = tuple(vocabulary)
 

@@ -34,7 +34,13 @@ _HIDDEN_PREFIX = ".unfinished_checkpoint_"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Contents of a checkpoint: step, group -> name -> array [...] (NumPy or torch, on the CPU), and JSON state."""
+    """Contents of a checkpoint.
+
+    Attributes:
+        step: counter that orders the checkpoints, at least 0.
+        tensors: group -> name -> array [...] (NumPy or torch, on the CPU).
+        state: JSON state.
+    """
 
     step: int
     tensors: dict[str, dict[str, np.ndarray | torch.Tensor]]
@@ -46,9 +52,9 @@ def save_checkpoint(
 ) -> Path:
     """Write `folder/checkpoint_<step>`; a damaged checkpoint of the same step gets a hidden name.
 
-    Tensors are group -> name -> array of any shape, type and layout, on any device; the state has JSON values with text
-    keys, also whole numbers of any size and non-finite floats. Raises CheckpointError for something that cannot be
-    saved, a write error, or a step that has a checkpoint; earlier checkpoints are untouched.
+    Tensors are group -> name -> array [...] of any shape, type and layout, on any device; the state has JSON values
+    with text keys, also whole numbers of any size and non-finite floats. Raises CheckpointError for something that
+    cannot be saved, a write error, or a step that has a checkpoint; earlier checkpoints are untouched.
     """
     with new_checkpoint(folder, step) as hidden:
         entries = dict(files.write_group(hidden, group, arrays) for group, arrays in tensors.items())

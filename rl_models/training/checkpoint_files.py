@@ -43,7 +43,8 @@ def write_group(
 ) -> tuple[str, dict[str, Any]]:
     """Write `folder/<group>.safetensors`: its name, and its entry (digest, bytes, names of NumPy arrays) of state.json.
 
-    Raises CheckpointError for a group that is no file name, or an array of objects or text.
+    Arrays are name -> [...]. Raises CheckpointError for a group that is no file name, or an array of objects or text,
+    and OSError where the file cannot be written.
     """
     if not _GROUP_NAME.fullmatch(group):
         raise CheckpointError(f"group {group!r} cannot be a file name; use letters, digits, '_', '-' and '.'")
@@ -58,7 +59,7 @@ def write_group(
 
 
 def write_state(folder: Path, step: int, state: Mapping[str, Any], entries: Mapping[str, dict[str, Any]]) -> None:
-    """Write `folder/state.json`; raises CheckpointError for a state that JSON cannot represent."""
+    """Write `folder/state.json`; raises CheckpointError for a state that JSON cannot represent, and OSError."""
     _check_keys(state, "state")
     body = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "step": int(step), "state": state, "files": entries}
     try:

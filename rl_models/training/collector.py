@@ -47,7 +47,12 @@ class _PendingActions:
 
 
 class Collector:
-    """Plays B worlds with one team policy, T steps at a time; CUDA graphs are captured where the device can."""
+    """Plays B worlds with one team policy, T steps at a time; CUDA graphs are captured where the device can.
+
+    Attributes:
+        episodes: for each step since `pop_episodes` with K episodes that ended, metric name -> [K] or [K, N].
+        graphed: CUDA graphs of the policy's steps; None until the device can capture any.
+    """
 
     def __init__(self, world: TeamWorld, policy: TeamPolicy, fragment_length: int, needs_values: bool = True) -> None:
         """Prepare fragments of T steps; with `needs_values` (PPO) they record V of the last observation."""
@@ -131,7 +136,7 @@ class Collector:
         )
 
     def restore(self, snapshot: dict[str, Array]) -> None:
-        """Continue exactly where `snapshot` was taken, with its arrays of the same names and shapes."""
+        """Continue exactly where `snapshot`, name -> [B, ...], was taken, with arrays of the same names and shapes."""
         parts = {"world/": {}, "state/": {}}  # type: dict[str, dict[str, Array]]
         for name, value in snapshot.items():
             for prefix, part in parts.items():
@@ -324,7 +329,7 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
 
 
 def all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
-    """Observations in which all agents decide, for computing values."""
+    """Observations, name -> [B, N, ...] -> name -> [B, N, ...], in which all agents decide, for computing values."""
     return {key: value for key, value in obs.items() if key != "decides"}
 
 
@@ -369,7 +374,7 @@ def _flat(actions: JointActions) -> dict[str, Tensor]:
 
 
 def world_actions(flat: dict[str, Array]) -> Array | dict[str, Array]:
-    """Actions of `_flat` at one step, [B, 1, N] each, as a world takes them."""
+    """Actions of `_flat` at one step, [B, 1, N] each, as a world takes them: [B, N], or one such array a factor."""
     if "actions" in flat:
         return flat["actions"][:, 0]
     named = {name.removeprefix("actions/"): value[:, 0] for name, value in flat.items()}

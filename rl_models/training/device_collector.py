@@ -38,7 +38,13 @@ _STEP, _OBS, _EPISODE, _ENDED, _STOPS = "step", "obs/", "episode/", "ended", "st
 
 
 class DeviceRollout:
-    """Plays a world of tensors for a collector, whose policy acts; its attributes are the present step's."""
+    """Plays a world of tensors for a collector, whose policy acts; its attributes are the present step's.
+
+    Attributes:
+        obs: observation key -> [B, N, ...].
+        is_first: [B] bool, worlds in which an episode begins.
+        state: the policy's recurrent state, name -> [B, ...].
+    """
 
     def __init__(self, collector: Collector, obs: Tensors, is_first: Any, state: State) -> None:
         """Begin with copies of these observations, which the rollout then changes in place.

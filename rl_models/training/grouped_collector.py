@@ -66,7 +66,7 @@ class GroupedCollector:
         return {name: np.concatenate([each[name] for each in ended]) for name in ended[0]} if ended else {}
 
     def snapshot(self) -> dict[str, Array]:
-        """Everything that the next fragment depends on besides the weights: `group_G/NAME` of each group."""
+        """All that the next fragment depends on besides the weights, `group_G/NAME` -> [B_g, ...] of each group."""
         return {
             f"group_{number}/{name}": value
             for number, group in enumerate(self.groups)
@@ -74,7 +74,7 @@ class GroupedCollector:
         }
 
     def restore(self, snapshot: dict[str, Array]) -> None:
-        """Continue exactly where `snapshot` was taken, with the same groups."""
+        """Continue exactly where `snapshot`, `group_G/NAME` -> [B_g, ...], was taken, with the same groups."""
         for number, group in enumerate(self.groups):
             prefix = f"group_{number}/"
             own = {name.removeprefix(prefix): value for name, value in snapshot.items() if name.startswith(prefix)}

@@ -57,7 +57,16 @@ _SHARES = ("share/steps", "share/decisions", "share/values")
 
 @dataclass
 class Learner:
-    """Updates a policy from fragments, with the progress and weights of all learners of the group."""
+    """Updates a policy from fragments, with the progress and weights of all learners of the group.
+
+    Attributes:
+        policy: policy that is trained.
+        objective: training objective.
+        settings: optimiser settings.
+        progress: counts of training, with the work of all learners; `counted_progress` adds skipped updates.
+        seed: seed of the shuffles of minibatches.
+        learners: group of learners that make each update together; each has a policy of its own with equal weights.
+    """
 
     policy: TeamPolicy
     objective: Objective
@@ -211,7 +220,7 @@ class Divergence:
     """Mean approximate KL of the policy at the present minibatch to the sampling policy, over all parts and learners.
 
     Each part reports its mean and its number of entries. Both are summed and divided once, so the mean does not depend
-    on how the minibatch is cut.
+    on how the minibatch is cut. `is_too_large` says that the update ends without this step.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -318,7 +327,7 @@ class SkippedUpdates:
         return {"recent": recent} if recent.any() else {}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take the last steps from a checkpoint (of `tensors`), and count from 0 again."""
+        """Take the last steps from a checkpoint (`recent` [K] bool of `tensors`, or {}), and count from 0 again."""
         self._total = torch.zeros_like(self._total)
         self._recent.clear()
         if tensors:

@@ -50,7 +50,7 @@ class WeightTransfer:
 
 
 def transfer_weights(there: Mapping[str, Tensor], here: Mapping[str, Tensor]) -> WeightTransfer:
-    """Load the old team's weights that fit the new one, as built; raises ValueError where nothing fits."""
+    """Load the old team's weights [...] that fit the new one, as built; raises ValueError where nothing fits."""
     taken: dict[str, Tensor] = {}
     other_shape = {}
     common = [name for name in here if name in there]
@@ -105,7 +105,7 @@ def matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class FrozenBuild:
-    """Builds a team and freezes the parameters whose names fit patterns."""
+    """Builds a team by `build_policy` and freezes the parameters whose names fit `patterns`."""
 
     build_policy: Callable[[], TeamPolicy]
     patterns: tuple[str, ...]

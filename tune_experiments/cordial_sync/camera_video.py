@@ -104,7 +104,7 @@ def _tall(picture: np.ndarray, height: int) -> np.ndarray:
 
 
 def hertz(weight: np.ndarray) -> np.ndarray:
-    """Pitch of a weight in [0, 1], any shape."""
+    """Pitch [...] of a weight [...] in [0, 1]."""
     return LOWEST_HERTZ * 2 ** (OCTAVES * np.clip(weight, 0, 1))
 
 

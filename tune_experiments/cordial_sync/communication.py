@@ -107,7 +107,7 @@ def maximum_likelihood(columns: Array, outcome: Array, counts: Array, start: Arr
 
 
 def log_likelihood(columns: Array, outcome: Array, weights: Array) -> float:
-    """Log-likelihood of all rows, in nats."""
+    """Log-likelihood, in nats, of all rows: columns [R, F], outcomes [R] of 0 and 1, weights [1 + F]."""
     line = weights[0] + columns @ weights[1:]
     return float((outcome * line - np.logaddexp(0, line)).sum())
 

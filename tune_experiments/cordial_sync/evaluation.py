@@ -233,7 +233,7 @@ class Listener(Evaluation):
         return record
 
     def data(self) -> dict[str, np.ndarray]:
-        """All rows, by the names of `DATA`; those of an episode in order."""
+        """All rows, [R, ...] by the names of `DATA`; those of an episode in order."""
         columns = [np.concatenate(column) for column in zip(*self._rows, strict=True)]
         order = np.lexsort((columns[1], columns[0]))
         return {name: column[order] for name, column in zip(DATA, columns, strict=True)}

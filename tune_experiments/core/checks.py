@@ -32,7 +32,10 @@ def _ranged_fields(cls: type) -> dict[str, Any]:
 
 
 def check_ranges(config: DataclassInstance, path: str = "", also_types: bool = False) -> None:
-    """Check that values are within the annotated ranges of fields, also nested ones, whose names begin with `path`."""
+    """Check that values are within the annotated ranges of fields, also nested ones, whose names begin with `path`.
+
+    UserError names the flag, and what it must be.
+    """
     hints = typing.get_type_hints(type(config), include_extras=True) if also_types else _ranged_fields(type(config))
     for name in config.__dataclass_fields__:
         value = getattr(config, name)

@@ -57,7 +57,7 @@ def config_from_json(
     has_all: bool = True,
     name_path: Callable[[str], str] | None = None,
 ) -> Config:
-    """Build a dataclass from JSON; an error names a missing, unknown or ill-typed field by its dotted path.
+    """Build a dataclass from JSON; UserError names a missing, unknown or ill-typed field by its dotted path.
 
     Errors call the data `where`, or a field by `name_path`. Unless `has_all`, a field with a default may be missing.
     """

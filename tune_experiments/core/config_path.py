@@ -37,6 +37,7 @@ def with_overrides(config: Config, overrides: Mapping[str, Any]) -> Config:
     """Copy of a configuration with other values by dotted path, each checked against its field's type.
 
     A group of fields may be given as a mapping of some of them, or by its name if it has one; JSON text as a mapping.
+    Raises UserError for an unknown field (with the nearest one), or a value that it cannot have.
     """
     data = config_to_json(config)
     for path, value in _one_by_one(config, overrides):
@@ -79,7 +80,7 @@ def with_flags(sentence: str, config: object) -> str:
 
 
 def checked_path(config: object, name: str) -> str:
-    """Dotted path of a field, which may be given as a flag; an error suggests the nearest field."""
+    """Dotted path of a field, which may be given as a flag; UserError suggests the nearest field for an unknown one."""
     path = name.removeprefix("--").replace("-", "_")
     known = [leaf for leaf, _ in leaves(config)]
     if path not in known and not any(leaf.startswith(f"{path}.") for leaf in known):

@@ -36,7 +36,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 
 def check_for_other_files(out: Path, own: Collection[str] = ()) -> None:
-    """Check that a folder holds no files with other names than `own`; a missing folder is accepted."""
+    """Raise UserError where a folder holds files with other names than `own`; a missing folder is accepted."""
     if others := sorted(path.name for path in out.glob("*") if path.name not in own):
         raise UserError(f"{out} holds other files ({others[0]}, ...); use a new --out folder")
 
@@ -58,7 +58,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of an `.npz` file, never pickled objects; UserError if it holds anything else."""
+    """Arrays [...] of an `.npz` file, never pickled objects; UserError if it holds anything else."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)

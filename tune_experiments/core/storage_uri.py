@@ -34,7 +34,7 @@ def join_path(place: str, path: str) -> str:
 
 
 def check_folders(command: object) -> None:
-    """Check that a command on local folders got no URI, and no impossible file name."""
+    """Raise UserError where a command on local folders got a URI, or an impossible file name."""
     for field in dataclasses.fields(command):  # type: ignore[arg-type]
         value = getattr(command, field.name)
         for place in value if isinstance(value, tuple) else (value,):

@@ -41,9 +41,10 @@ def ringed(
     cell_pixels: int,
     colours: Sequence[Colour],
 ) -> np.ndarray:
-    """The image [H, W, 3] uint8 of a grid, which begins in the upper left corner, with rings in the agents' colours.
+    """The image [H, W, 3] uint8 of a grid, with rings in the agents' colours, [H, W, 3] uint8.
 
-    `owners` are row and column of each entity, and the agents that take it.
+    The grid begins in the upper left corner, with cells of `cell_pixels`. `owners` are row and column of each entity,
+    and the agents that take it.
     """
     image = Image.fromarray(picture)
     for (row, column), agents in owners:
@@ -100,13 +101,13 @@ class DivisionSpectator(Spectator):
         self._look = look
 
     def picture(self, world: Any, index: int) -> np.ndarray:
-        """The present frame of `video`, without a caption."""
+        """The present frame of `video`, [H, W, 3] uint8, without a caption."""
         look = self._look
         owners = _owners(self.loaded, index, look.cells(_seen(world, index)))
         return ringed(self.last_picture(world, index), owners, look.cell_pixels, look.colours)
 
     def last_picture(self, world: Any, index: int) -> np.ndarray:
-        """Without rings."""
+        """Image [H, W, 3] uint8 without rings."""
         picture: np.ndarray = world.picture(index)
         return picture
 

@@ -124,5 +124,5 @@ class EndiRtfmExperiment(Experiment[EndiRtfmConfig]):
         return episode_video.DivisionSpectator(loaded, episode_video.RTFM)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with all agents' entities."""
+        """An episode with all agents' entities, [H, W, 3] uint8 a frame."""
         return episode_video.video(loaded, episode_video.RTFM, seed)

@@ -105,8 +105,8 @@ def parse(
     """Read a command line; `--help` prints the most used flags, `--help-all` all, and both end the process.
 
     A preset is a frozen (nested) dataclass; `laptop` is the default, else the first. The help begins with
-    `description`, and names the program `prog`, by default the script. A configuration file of another experiment is
-    refused.
+    `description`, and names the program `prog`, by default the script. Raises UserError for an invalid value, or a
+    configuration file of another experiment.
     """
     file = _config_file(arguments, experiment)
     preset = _preset(experiment_presets, arguments, file)
@@ -121,7 +121,7 @@ def parse(
 
 
 def check_options(options: RunOptions) -> None:
-    """Check the ranges and combinations of options; an error names the flag, and what it must be."""
+    """Check the ranges and combinations of options; UserError names the flag, and what it must be."""
     check_ranges(options, also_types=True)
     check_distinct(options, "seeds")
     if options.out is not None:

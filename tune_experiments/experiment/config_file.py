@@ -117,7 +117,7 @@ def write_config_file(path: Path, experiment: str, config: DataclassInstance, op
 
 
 def check_for_secrets(config: DataclassInstance) -> None:
-    """Check that the configuration, which is written into files, holds no key or token."""
+    """Raise UserError where the configuration, which is written into files, holds a key or token."""
     for path, value in leaves(config):
         named = [(path.rpartition(".")[2], value), *_IN_JSON.findall(str(value))]
         if any(isinstance(text, str) and text and _SECRET.search(name) for name, text in named):

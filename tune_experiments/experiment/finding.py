@@ -36,7 +36,10 @@ def known_experiments() -> list[str]:
 
 
 def find_experiment(name: str) -> BaseExperiment:
-    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module."""
+    """The experiment of `tune_experiments/NAME.py`, or of `package.module:NAME`; importing its module.
+
+    Raises UserError where there is no such experiment.
+    """
     known = known_experiments()
     if isinstance(name, str) and (found := ENTRY_POINT.fullmatch(name)) is not None:
         return _import_experiment(*found.groups())

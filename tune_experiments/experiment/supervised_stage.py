@@ -32,11 +32,11 @@ class SupervisedStage(ABC):
         return self._policy.eval()
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """All weights of the policy."""
+        """All weights [...] of the policy, as the group `weights`, and the progress."""
         return {"weights": self.weights()}, self.progress()
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Load weights and progress."""
+        """Load weights [...] of `checkpoint` and progress."""
         self._policy.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
         self._progress = progress
 
@@ -44,7 +44,7 @@ class SupervisedStage(ABC):
         """No-op: there are no processes."""
 
     def weights(self) -> dict[str, Tensor]:
-        """A copy of all weights, on the CPU."""
+        """A copy of all weights, name -> [...], on the CPU."""
         return {name: value.detach().cpu().clone() for name, value in self._policy.state_dict().items()}
 
 

@@ -66,7 +66,10 @@ class Run(Generic[Config]):
         return trial_folders(self.experiment, self.config, self.folder)
 
     def load_policy(self, method: str | None = None, seed: int | None = None) -> LoadedPolicy:
-        """A trained policy: by default of the first trained method with its lowest seed."""
+        """A trained policy: by default of the first trained method with its lowest seed.
+
+        Raises UserError where there is no such trial.
+        """
         there = self.trials
         row = method or next(iter(there), None)
         seeds = there.get(row, {}) if row is not None else {}

@@ -61,7 +61,11 @@ DEFAULT_OUT = "runs"
 def launch(
     experiment: BaseExperiment[Config], config: Config, options: RunOptions, callbacks: Sequence[Callback] = ()
 ) -> Run[Config]:
-    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search."""
+    """Train every method with every seed, evaluate it, and write tables, figures and videos; or search.
+
+    Raises UserError, mostly before training, and KeyboardInterrupt where the run was stopped; the same call continues
+    it.
+    """
     # Before the folder is claimed: otherwise the folder of a mistaken command would refuse the corrected one.
     one_slice = None if options.slice_seconds is None else Slice(options.slice_seconds)
     kind = "_search" if options.is_search else ""

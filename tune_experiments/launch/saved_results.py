@@ -77,7 +77,10 @@ def save(
     path: Path,
     untested: Sequence[str] = (),
 ) -> None:
-    """Write the saved file of a run, in which trials named in `untested` have no results."""
+    """Write the saved file of a run, in which trials named in `untested` have no results.
+
+    Raises UserError for a custom experiment, a wrong name, another file of that name, or too many bytes.
+    """
     from tune_experiments.run.run_folder import with_announcement_times
 
     check_save_path(path)
@@ -107,7 +110,10 @@ def save(
 
 
 def check_save_path(path: Path) -> None:
-    """Check the name of a saved file, before its run is read; a file that is not from `save` is not replaced."""
+    """Check the name of a saved file, before its run is read.
+
+    Raises UserError for a wrong name, or a file of this name that is not from `save`.
+    """
     if not path.name.endswith(SUFFIX):
         raise UserError(f"--save must end in {SUFFIX}, not {path.name!r}")
     if path.exists():
@@ -136,7 +142,10 @@ def read_saved(path: Path) -> SavedRun:
 
 
 def update_document(document: Path, only_check: bool) -> str:
-    """Rewrite the marked tables of a document, or only compare them, where a stale one is an error; a message."""
+    """Rewrite the marked tables of a document, or only compare them, where a stale one is an error; a message.
+
+    Raises UserError for that, for a missing document, and as `render_document` does.
+    """
     if not document.is_file():
         raise UserError(f"{document} does not exist; name a document with --document")
     text = render_document(document)
@@ -152,7 +161,8 @@ def render_document(document: Path) -> str:
     """The text of a document with every marked table made again.
 
     A marker may choose tables, columns and rows: `<!-- table: NAME; tables 1 3; columns METRIC ...; rows METHOD ...
-    -->`. A table's title becomes a caption; docs/results.md explains ranges over seeds.
+    -->`. A table's title becomes a caption; docs/results.md explains ranges over seeds. Raises UserError for a marker
+    without its end, or without its saved file.
     """
     text = document.read_text(encoding="utf-8")
     if text.count(_BEGIN) != len(_BLOCK.findall(text)):

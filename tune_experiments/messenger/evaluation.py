@@ -81,7 +81,7 @@ class ReadingEvaluation(WithRandomMoves):
         self._about = about
 
     def run(self, seed: int, episodes_per_world: int = 1) -> dict[str, Array]:
-        """See `Evaluation.run`; an episode in which a sprite never counts is left out of its metric."""
+        """See `Evaluation.run`; a reading's metric is [K], without the episodes in which its sprite never counts."""
         network: Any = self.policy.network
         before, network.shows_attention = network.shows_attention, True
         try:
@@ -95,7 +95,10 @@ class ReadingEvaluation(WithRandomMoves):
         }
 
     def readings(self, output: TeamOutput, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Whether each entity's sprite counts, and attends most to its own sentence, [B, 1, E] bool each."""
+        """Whether each entity's sprite counts, and attends most to its own sentence, [B, 1, E] bool each.
+
+        `obs` is name -> [B, 1, N, ...].
+        """
         state = self.world.state
         attended = output.extras["attention/manual"][:, 0, 0].argmax(-1).cpu().numpy()
         symbols, cells = (obs[name][:, 0, 0, -1].cpu().numpy() for name in ("symbols", "cells"))

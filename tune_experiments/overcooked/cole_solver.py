@@ -46,7 +46,7 @@ def coalition_value(payoffs: Array) -> float:
 def shapley_values(payoffs: Array) -> Array:
     """Graphic Shapley values, [n] float64: mean over all orders of a member's gain for those before it.
 
-    Negative gains count as 0, so their sum is not the value of all.
+    Payoffs [n, n] are at least 0. Negative gains count as 0, so the values' sum is not the value of all.
     """
     count = len(payoffs)
     value_by_coalition = {
@@ -64,7 +64,7 @@ def shapley_values(payoffs: Array) -> Array:
 
 
 def partner_weights(payoffs: Array) -> Array:
-    """Probability of each member as partner before any visit, [n] float64, their sum is 1."""
+    """Probability of each member as partner before any visit, [n] float64, their sum is 1, from payoffs [n, n]."""
     values = shapley_values(payoffs)
     length = np.linalg.norm(values)
     return softmax(-SHARPNESS * values / (length if length > 0 else 1.0))
@@ -81,13 +81,19 @@ def add_visit_weights(weights: Array, visits: Array, visit_weight: float) -> Arr
 
 
 def preferred(payoffs: Array) -> Array:
-    """Best partner of each member in the mean of both orders, perhaps itself; of several the last, [n] int."""
+    """Best partner of each member in the mean of both orders, perhaps itself, [n] int, from payoffs [n, n].
+
+    Of several it is the last.
+    """
     mean = (payoffs + payoffs.T) / 2
     return len(mean) - 1 - mean[:, ::-1].argmax(1)
 
 
 def unpopularity(payoffs: Array) -> Array:
-    """1 minus the share of the others who prefer a member; below 0 where it prefers itself as well, [n] float64."""
+    """1 minus the share of the others who prefer a member, [n] float64, from payoffs [n, n].
+
+    It is below 0 where a member prefers itself as well.
+    """
     count = len(payoffs)
     return 1 - np.bincount(preferred(payoffs), minlength=count) / max(count - 1, 1)
 
@@ -103,6 +109,6 @@ def is_accepted(payoffs: Array, refusals: int, generation: int) -> bool:
 
 
 def softmax(logits: Array) -> Array:
-    """exp, divided by its sum, [n] float64."""
+    """exp, divided by its sum: [n] -> [n] float64."""
     raised = np.exp(logits - logits.max())
     return np.asarray(raised / raised.sum())

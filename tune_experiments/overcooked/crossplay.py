@@ -52,9 +52,10 @@ Meet = Callable[[LoadedPolicy, LoadedPolicy, int], Episodes]
 
 @dataclass(frozen=True)
 class Matrix:
-    """Results of all pairs of K teams in a kitchen: rows with intervals, and means over episodes.
+    """Results of all pairs of the K teams `names` in a kitchen `layout`.
 
-    `values` are metric -> [K, K] float64; rows are chef 0's teams, columns chef 1's.
+    `values` are means over episodes, metric -> [K, K] float64; rows are chef 0's teams, columns chef 1's. `results` are
+    the same as rows with intervals.
     """
 
     layout: str
@@ -230,7 +231,10 @@ class MixedTeam(TeamPolicy):
         self._unknown = unknown or [()] * len(teams)
 
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> TeamOutput:
-        """Row i of team i's policy and values; a ValueError for a team whose agents are not independent."""
+        """Row i of team i's policy and values [B, T, N], from observations [B, T, N, ...] and `is_first` [B, T] bool.
+
+        Raises ValueError for a team whose agents are not independent.
+        """
         outputs = [
             team({key: value for key, value in obs.items() if key not in unknown}, state, is_first)
             for team, unknown in zip(self.teams, self._unknown, strict=True)

@@ -31,7 +31,10 @@ class AttentionMap:
 
 
 def get_texts(world: Any, obs: Arrays, agent: int) -> dict[str, str]:
-    """Texts that an agent reads: observation key -> text; several texts under one key stand on lines of their own."""
+    """Texts that an agent reads in one world's `obs`, name -> [N, ...]: observation key -> text.
+
+    Several texts under one key stand on lines of their own.
+    """
     found = {key: [" ".join(text) for text in texts] for key, texts in _get_words(world, obs, agent).items()}
     return {key: "\n".join(filter(None, lines)) for key, lines in found.items() if any(lines)}
 
@@ -61,7 +64,10 @@ def attention_maps(
 def own_entities(
     world: Any, obs: Arrays, extras: Mapping[str, Tensor], index: int, agent: int
 ) -> tuple[str, ...] | None:
-    """Names of the entities that an agent's mask keeps; None for a network without an entity divider."""
+    """Names of the entities that an agent's mask keeps; None for a network without an entity divider.
+
+    `obs` is that of world `index`, name -> [N, ...], `extras` name -> [B, 1, N, ...].
+    """
     if MASK not in extras:
         return None
     is_own = (extras[MASK] > 0.5)[index, 0, agent].cpu().numpy() & extras[ENTITIES][index, 0, agent].cpu().numpy()

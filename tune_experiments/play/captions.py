@@ -45,7 +45,7 @@ def agent_captions(world: Any, actions: Sequence[str] = (), messages: Sequence[s
 
 
 def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Array:
-    """A frame with K lines above or below it, `[H + 24 K, W, 3]` uint8."""
+    """A frame `[H, W, 3]` uint8 with K lines above or below it, `[H + 24 K, W, 3]` uint8."""
     band = Image.new("RGB", (frame.shape[1], _LINE * len(lines)), BACKGROUND)
     pen, font = ImageDraw.Draw(band), ImageFont.load_default(_TEXT)
     for row, line in enumerate(lines):
@@ -59,7 +59,11 @@ def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Arra
 
 
 def with_captions(frames: Sequence[Array], captions: Sequence[Sequence[Caption]]) -> list[Array]:
-    """Frames, [H, W, 3] uint8, with a line for each agent below, and its message if any agent writes in the episode."""
+    """Frames `[H, W, 3]` uint8 with lines below, `[H', W', 3]` uint8 each; narrow ones are enlarged.
+
+    There is a line for each agent, and its message if any agent writes in the episode. `captions` has one for each
+    agent, for each frame.
+    """
     writes = any(one.message for agents in captions for one in agents)
     found = []
     for frame, agents in zip(frames, captions, strict=True):

@@ -43,7 +43,8 @@ _CONNECTION_LOST = 3
 class PlayedEpisode:
     """Arguments of the agents' processes, each of which loads the checkpoint.
 
-    `seed` and `world` (its index) fix the random stream that all agents share; several agents may share a GPU.
+    `seed` and `world` (its index) fix the random stream that all agents share; several agents may share the GPU
+    `device`. Modules in `allow` may be imported if the checkpoint names them; `timeout_seconds` is that of each wait.
     """
 
     checkpoint: Path
@@ -128,14 +129,17 @@ class SeparateAgents:
         self._env_steps = 0
 
     def act(self, obs: dict[str, np.ndarray]) -> np.ndarray:
-        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64."""
+        """One step of all agents: observations of one world, name -> [1, N, ...], to actions [1, N] int64.
+
+        Raises UserError where an agent failed, died or does not answer.
+        """
         self._send_all([{key: obs[key][:, agent] for key in self._keys} for agent in range(len(self.pipes))])
         actions = self._collect()
         self._env_steps += 1
         return np.array([actions], np.int64)
 
     def end_episode(self) -> MessageStats:
-        """End the episode and return the statistics of all messages."""
+        """End the episode and return the statistics of all messages; raises as `act` does."""
         self._send_all([None] * len(self.pipes))
         return sum(self._collect(), MessageStats())
 

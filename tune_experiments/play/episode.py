@@ -35,7 +35,8 @@ class AgentStep:
     """Record of one agent at one step: its action, "" while it is busy with an earlier one.
 
     `likely` has its most probable actions with their probabilities, and is empty if the policy has no marginals;
-    `entities` has names of those that its mask keeps, and is None without an entity divider.
+    `message` is the text that it wrote to the others, "" for none; `attention` has maps over what it reads; `entities`
+    has names of those that its mask keeps, and is None without an entity divider.
     """
 
     action: str

@@ -37,7 +37,7 @@ _ACTION_SEED, _ACTION_STEPS = 7, 24
 
 
 def read_card(name: str) -> dict[str, Any]:
-    """The card of a team in the package."""
+    """The card of a team in the package; UserError where it is no JSON."""
     return read_json(PRETRAINED / name / CARD)
 
 

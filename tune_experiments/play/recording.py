@@ -176,7 +176,7 @@ def _of_middle_length(length: np.ndarray, among: np.ndarray) -> int:
 
 
 def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Length and success of each world's first episode."""
+    """Length [B] in env steps and success [B] bool of each world's first episode."""
     length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
     obs, first = world.reset(seed), None
     policy.reset(seed, world.texts)
@@ -240,7 +240,10 @@ def _continue(act: Callable[[Any], Any], world: World, obs: Any, index: int) -> 
 
 
 def record_states(policy: LoadedPolicy, world: World, seed: int) -> tuple[list[dict[str, np.ndarray]], dict[str, Any]]:
-    """The world's `state` at the start of world 0's first episode and after each of T env steps, and its metrics."""
+    """The states, name -> [...], of world 0's first episode and its metrics.
+
+    There are T + 1 of them: the world's `state` at the start and after each of the T env steps.
+    """
     steps = steps_of_episode(policy, world, seed, 0)
     info: dict[str, Any] = {}
     states = [{name: values[0].copy() for name, values in world.state.items()}]

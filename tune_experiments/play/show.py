@@ -80,7 +80,7 @@ def unique_names(teams: Sequence[LoadedPolicy]) -> list[str]:
 
 
 def check_page_path(out: Path) -> None:
-    """Refuse to overwrite a file that is not a page of episodes."""
+    """Refuse (UserError) to overwrite a file that is not a page of episodes."""
     if out.exists() and not (out.is_file() and GENERATOR in out.read_bytes()[:4096]):
         raise UserError(f"{out} already exists and is not a page of episodes: name another file with --out")
 

@@ -35,11 +35,11 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
         return picture
 
     def last_picture(self, world: Any, index: int) -> Array | None:
-        """Image at the end of the episode."""
+        """Image at the end of the episode, [H, W, 3] uint8 or None as of `picture`."""
         return self.picture(world, index)
 
     def picture_for(self, world: Any, index: int, agent: int) -> Array | None:
-        """Image for the human player of one of the agents; by default it shows everything."""
+        """Image [H, W, 3] uint8 for the human player of one of the agents; by default it shows everything."""
         return self.last_picture(world, index)
 
     def notes(self, world: Any, index: int) -> tuple[Note, ...]:
@@ -52,6 +52,9 @@ class Spectator(contextlib.AbstractContextManager["Spectator"]):
 
 
 def checked_drawing(draw: Callable[..., Array | None], *where: Any) -> Array | None:
-    """Image that a drawing method of a spectator draws, checked; None for a world that is not drawn."""
+    """Image [H, W, 3] uint8 that a spectator's drawing method draws, checked; None for a world that is not drawn.
+
+    Raises ValueError for what is no image.
+    """
     picture = draw(*where)
     return None if picture is None else checked_picture(picture)

@@ -15,7 +15,10 @@ def pretrained_names() -> list[str]:
 
 
 def in_package(path: Path) -> Path:
-    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path."""
+    """Path of a team of the package, for `pretrained/NAME` where the current folder has no such path.
+
+    Raises UserError where the package has no such team.
+    """
     if path.parts[:1] != (PRETRAINED.name,) or len(path.parts) != 2 or path.exists():
         return path
     if path.name not in pretrained_names():

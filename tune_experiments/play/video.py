@@ -24,7 +24,10 @@ FRAME_SECONDS = 0.15
 
 
 def write_video(frames: Sequence[np.ndarray], path: Path, frame_seconds: float = FRAME_SECONDS, scale: int = 1) -> Path:
-    """Write frames as GIF or MP4, by the suffix of the path, with each pixel repeated `scale` times both ways."""
+    """Write frames `[H, W, 3] uint8` as GIF or MP4, by the suffix of the path, each pixel `scale` times both ways.
+
+    Raises UserError where ffmpeg's package is missing, and ValueError for no frames, or frames of different shapes.
+    """
     large = [enlarged(frame, scale) for frame in frames]
     write = write_mp4 if path.suffix.lower() == ".mp4" else write_gif
     return write(large, path, frame_seconds)
@@ -62,6 +65,7 @@ def write_mp4(
     """Write `[T][H, W, 3] uint8` frames as H.264, and sound as AAC, by ffmpeg; UserError if that is not installed.
 
     Odd sides get a row or column more, since the codec needs even ones. Sound is [S, C] int16 samples of C channels.
+    Raises ValueError as `check_frames` does.
     """
     try:
         from imageio_ffmpeg import write_frames
@@ -91,7 +95,7 @@ def write_mp4(
 
 
 def check_frames(frames: Sequence[np.ndarray]) -> None:
-    """Refuse what cannot be a video: no frames, what is no image, or images of different shapes."""
+    """Refuse (ValueError) no frames, what is no image [H, W, 3] uint8, or images of different shapes."""
     if len({checked_picture(frame).shape for frame in frames}) != 1:
         raise ValueError(f"a video needs frames of one shape, not {sorted({frame.shape for frame in frames})}")
 

@@ -85,7 +85,7 @@ def ground_codes(planes: Array) -> Array:
 
 
 def read_by_network(seen: Arrays) -> Arrays:
-    """Part of the world's observations that the network reads, name -> [B, N, ...]; without instructions."""
+    """The part of observations [B, N, ...] that the network reads, name -> [B, N, ...]; without instructions."""
     return {name: seen[name] for name in KEYS} | {GROUND: ground_codes(seen["map"])}
 
 

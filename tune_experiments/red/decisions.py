@@ -239,12 +239,12 @@ class Cloning(SupervisedStage):
         return self._policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
-        """Weights now and at the stage's start, and the optimiser's state."""
+        """Weights [...] now and at the stage's start, the optimiser's state, and the progress."""
         optimiser = optimiser_tensors(self._optimiser)
         return {"weights": self.weights(), "optimizer": optimiser, _START: self._start}, self._progress
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Resume a stage, or begin one with the weights of the stage before."""
+        """Resume a stage from the tensors [...] of `checkpoint`, or begin one with the weights of the stage before."""
         self._policy.load_state_dict(_tensors(tensors["weights"]))
         self._start = _tensors(tensors[_START]) if progress.env_steps else self.weights()
         if progress.env_steps:

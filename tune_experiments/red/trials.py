@@ -66,7 +66,10 @@ def play_scripted(config: RedConfig, commander: str, episodes: int, seed: int) -
 
 
 def unit_commands(phrase: str, view: Arrays) -> Array:
-    """Commands of an agent's units for a phrase or "", [50, 7] int32 as `commands_for` gives them."""
+    """Commands of an agent's units for a phrase or "", [50, 7] int32 as `commands_for` gives them.
+
+    `view` is the agent's observation, name -> [...].
+    """
     table = commands_for(phrase, view)
     fighters = int((view["owned"] & np.isin(view["own_type"], ARMY)).sum())
     for beside in (MINE, ATTACK) if fighters >= FIGHTERS else (MINE,):

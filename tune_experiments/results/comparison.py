@@ -27,11 +27,11 @@ _NEARLY_EQUAL = 1.05
 
 @dataclass(frozen=True)
 class Row:
-    """One method, with for each task one number per seed, or one number of a baseline without seeds.
+    """One method: for each task its `scores`, one number per seed, or one number of a baseline without seeds.
 
-    `seeds` is the smallest number of seeds of a task. One task has no median over tasks, and several have no
-    difference. The difference (with Welch's interval) and the probability of improvement are over the first row, which
-    has none.
+    `seeds` is the smallest number of seeds of a task, `mean` that over tasks and seeds, `median` that over tasks of the
+    means over seeds, `iqm` the interquartile mean. One task has no median over tasks, and several have no difference.
+    The difference (with Welch's interval) and the probability of improvement are over the first row, which has none.
     """
 
     method: str
@@ -85,7 +85,8 @@ class Comparison:
 def compare(runs: Runs, metrics: Collection[str] = ()) -> list[Comparison]:
     """Every metric (or those named) of every environment and condition with at least two methods, then across tasks.
 
-    Baselines without seeds, such as random play, come last: the others are compared with a trained method.
+    Baselines without seeds, such as random play, come last: the others are compared with a trained method. Raises
+    UserError for an unknown metric.
     """
     runs = _with_run_names(runs)
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}

@@ -31,7 +31,7 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval, by one of this file's rules (`kind`); `NONE` without one.
+    """A value with its 95 % interval, `low` to `high`, by one of this file's rules (`kind`); `NONE` without one.
 
     If seeds give no interval, `seeds` has each seed with its interval over episodes.
     """
@@ -112,7 +112,7 @@ def _within(one: Interval, limits: tuple[float, float]) -> Interval:
 
 
 def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of `a` minus mean of `b`, one number per seed, with Welch's t interval.
+    """Mean of `a` [n] minus mean of `b` [m], one number per seed, with Welch's t interval.
 
     There is none where a method has one seed, or where neither method's seeds differ among themselves.
     """

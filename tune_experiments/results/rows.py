@@ -81,7 +81,7 @@ class Result:
 
 
 def read(path: Path) -> list[Result]:
-    """All lines, in order; an error names a missing file, or the line that is no result."""
+    """All lines, in order; UserError names a missing file, or the line that is no result."""
     if not path.is_file():
         raise UserError(f"{path} does not exist; run the experiment first")
     # Split at newlines alone: a text may hold the other characters that splitlines takes for line ends.
@@ -105,7 +105,7 @@ def replace_rows(path: Path, results: Sequence[Result]) -> None:
 
 
 def remove_rows(path: Path, results: Sequence[Result]) -> None:
-    """Take out every line of the trials of these lines."""
+    """Take out every line of the trials of these lines; raises as `read` does."""
     trials = {result.trial for result in results}
     write(path, [old for old in _read_existing(path) if old.trial not in trials])
 

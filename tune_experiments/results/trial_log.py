@@ -54,7 +54,10 @@ def find_logs(trials: Mapping[str, Mapping[int, Path]]) -> dict[str, list[Path]]
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:
-    """The complete rows of a metrics.jsonl, in order; a truncated last line (after a crash) is left out."""
+    """The complete rows of a metrics.jsonl, in order; a truncated last line (after a crash) is left out.
+
+    Raises UserError for a missing file, or a damaged line that is not the last.
+    """
     return [row for _, row in _lines_and_rows(path)]
 
 

@@ -111,7 +111,10 @@ def all_bags() -> list[Bag]:
 
 
 def bags_after(bags: list[Bag], items: np.ndarray, places: int) -> np.ndarray:
-    """[K, bags, places] int64, the bag after a step onto a cell: a second item destroys the first."""
+    """The bag after a step onto a cell, [K, bags, places] int64: a second item destroys the first.
+
+    `items` [K, items] int are the cells of the items.
+    """
     after = np.tile(np.arange(len(bags))[None, :, None], (len(items), 1, places))
     for number, (_, floor) in enumerate(bags):
         for item in range(_ITEMS):

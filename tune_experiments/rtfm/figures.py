@@ -148,7 +148,7 @@ _HEAD_LINES = 3
 
 
 def video(policy: LoadedPolicy, seed: int) -> list[np.ndarray]:
-    """Frames of one episode with the network's attention."""
+    """Frames of one episode with the network's attention, [H, W, 3] uint8 each."""
     return draw_frames(watch_reading(policy, seed))
 
 

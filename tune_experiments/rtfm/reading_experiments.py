@@ -98,7 +98,7 @@ class ReadingExperiment(Experiment[Run]):
         return figures.draw(run_folder, trials)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """An episode with the network's attention."""
+        """An episode with the network's attention, [H, W, 3] uint8 a frame."""
         return figures.video(loaded, seed)
 
 

@@ -146,7 +146,7 @@ def is_tested_with(folder: Path, budgets: Mapping[str, Any]) -> bool:
 
 
 def read_test_results(folder: Path) -> list[Result] | None:
-    """Test results of a finished trial (an empty list if it has no test), else None."""
+    """Test results of a finished trial (an empty list if it has no test), else None; UserError for a damaged file."""
     path = folder / TEST_RESULTS_FILE
     if not path.exists():
         return None

@@ -128,7 +128,10 @@ def _check_cpus(cpus: int, has_cpus: int, place: str) -> None:
 
 
 def check_this_machine(cpus: int, device: DeviceChoice = "auto") -> None:
-    """Check, before Ray starts, that a cluster on this machine could run one trial, if RAY_ADDRESS names none."""
+    """Raise UserError, before Ray starts, where a cluster on this machine could not run one trial.
+
+    It checks nothing if RAY_ADDRESS names another one.
+    """
     if not _address():
         _check_cpus(cpus, os.cpu_count() or 1, "this machine")
         checked_device(device)

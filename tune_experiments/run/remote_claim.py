@@ -43,7 +43,7 @@ class Claim:
         self.beats = threading.Thread(target=self._renew, name="claim", daemon=True)
 
     def check(self) -> None:
-        """Check that no other run has replaced the claim."""
+        """Raise UserError if another run has replaced the claim."""
         if self._lost is not None:
             raise self._lost
 

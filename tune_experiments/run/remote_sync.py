@@ -50,7 +50,7 @@ def open_run(
     """`RunFolder.open` for a folder or a URI, with the `RemoteSync` of a URI.
 
     Trials upload their own files; Ray's bookkeeping is not uploaded. A store that is in use, cannot be written or is of
-    another run is refused, with nothing written to it.
+    another run is refused (UserError), with nothing written to it.
     """
     uri = parse_uri(out)
     if uri is None:
@@ -140,7 +140,10 @@ class RemoteSync:
             yield
 
     def check(self, config_json: Mapping[str, Any], experiment: str, rules: Rules) -> None:
-        """Check that the store is empty or of this run; only its config.json is downloaded."""
+        """Check that the store is empty or of this run (UserError); only its config.json is downloaded.
+
+        Raises StoreUnavailableError where the store does not answer.
+        """
         with self._store_errors("read"):
             names = self.names(recursive=False)
             if CONFIG_FILE in names:
@@ -151,7 +154,10 @@ class RemoteSync:
             check_no_other_files(self.uri, names)
 
     def pull(self, only: str = "") -> None:
-        """Download the store; of a trial's checkpoints only the newest complete one and those that it needs."""
+        """Download the store; of a trial's checkpoints only the newest complete one and those that it needs.
+
+        Raises StoreUnavailableError where the store does not answer.
+        """
         checkpoints: dict[str, dict[int, list[str]]] = {}
         with self._store_errors("read"):
             for name in self.names():
@@ -176,7 +182,10 @@ class RemoteSync:
                 return
 
     def push(self) -> bool:
-        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries."""
+        """Upload new files; False, with a warning, if the store is unavailable, and the next call retries.
+
+        Raises FileNotFoundError if the folder itself is gone, and UserError if another run has replaced the claim.
+        """
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.uri} cannot be updated, because its folder on this machine is missing")
         if self.claim is not None:

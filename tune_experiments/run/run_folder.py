@@ -129,7 +129,7 @@ def read_config(out: Path) -> tuple[str, dict[str, Any]]:
 
 
 def check_version(written_by: Mapping[str, Any], path: Path) -> None:
-    """Check the schema version of files; an error names the version that wrote them."""
+    """Check the schema version of files; UserError names the version that wrote them."""
     schema = written_by.get("schema_version")
     if schema != SCHEMA_VERSION:
         version = written_by.get("concord_version", "of an unknown version")
@@ -140,7 +140,7 @@ def check_version(written_by: Mapping[str, Any], path: Path) -> None:
 
 
 def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
-    """Check that a folder is a run folder or holds no visible files."""
+    """Raise UserError unless a folder is a run folder or holds no visible files."""
     foreign = sorted(name for name in names if not name.startswith("."))
     if foreign:
         raise UserError(f"{out} is not a run folder and holds other files ({foreign[0]}, ...); use a new --out folder")
@@ -149,7 +149,10 @@ def check_no_other_files(out: Path | str, names: Iterable[str]) -> None:
 def check_config(
     out: Path, config_json: Mapping[str, Any], experiment: str, rules: Rules, is_trained: bool = True
 ) -> list[Difference]:
-    """Differences to the stored configuration, if the run can be continued with them."""
+    """Differences to the stored configuration, if the run can be continued with them.
+
+    Raises UserError for a damaged file, one of another experiment, or a change that is not allowed.
+    """
     old_experiment, old_config = read_config(out)
     if old_experiment != experiment:
         raise UserError(f"{out} belongs to experiment {old_experiment}, not {experiment}; use another --out folder")
@@ -184,7 +187,10 @@ def with_announcement_times(
 
 
 def read_sessions(out: Path, may_be_missing: bool = False) -> list[dict[str, Any]]:
-    """Sessions of a run from manifest.json, the oldest first; with `may_be_missing` none of them needs provenance."""
+    """Sessions of a run from manifest.json, the oldest first; with `may_be_missing` none of them needs provenance.
+
+    Raises UserError for a damaged file, and a missing one unless it `may_be_missing`.
+    """
     path = out / MANIFEST_FILE
     if not path.exists():
         if may_be_missing:

@@ -142,7 +142,10 @@ def game_code(source: Path) -> CodeIndex:
 
 
 def check_planner(config: PlannerConfig) -> None:
-    """Check the package and key of the endpoint, the record, the paper, or the model, without calling it."""
+    """Check the package and key of the endpoint, the record, the paper, or the model, without calling it.
+
+    Raises InputError where one is missing.
+    """
     if config.manual:
         _read_paper(config)
     if config.planner == "openai":

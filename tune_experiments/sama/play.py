@@ -58,7 +58,10 @@ class PlayAdapter(ABC, Generic[Env]):
         """Give agents the commands of their next rounds, by environment."""
 
     def reached(self, is_playing: Array) -> Array:
-        """Agents that have reached their sub-goals within their rounds, [B, N] bool."""
+        """Agents that have reached their sub-goals within their rounds, [B, N] bool.
+
+        `is_playing` [B] bool are the environments whose episodes are not over.
+        """
         return np.asarray(self.world.state["reached"])
 
     def has_changed(self, worlds: Sequence[int]) -> Array:
@@ -73,12 +76,15 @@ class PlayAdapter(ABC, Generic[Env]):
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
         """Environments whose episodes end with the last env step, [B] bool.
 
-        `done`: terminated or truncated; `is_playing`: not over before; `played`: env steps, with undone ones; [B] each.
+        Args:
+            done: [B] bool, terminated or truncated.
+            is_playing: [B] bool, environments whose episodes had not ended before.
+            played: [B] int, env steps of the episodes so far, undone ones included.
         """
 
     @abstractmethod
     def outcome(self, played: Array) -> Arrays:
-        """Metrics of the episodes so far, name -> [B]."""
+        """Metrics of the episodes so far, name -> [B], after `played` [B] env steps, undone ones included."""
 
     def save(self, worlds: Sequence[int]) -> None:
         """Save the states in which the rounds of these environments begin."""

@@ -55,7 +55,10 @@ Ranking = Mapping[str, Sequence[Ranked]]
 
 
 def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
-    """Record a new search, or check that the folder holds the same one."""
+    """Record a new search, or check that the folder holds the same one.
+
+    Raises UserError where it is that of a run, or of another search.
+    """
     path = out / SEARCH_FILE
     if path.exists():
         before = read_json(path)
@@ -70,7 +73,7 @@ def claim_for_search(out: Path, search: Mapping[str, Any]) -> None:
 
 
 def check_not_search_folder(out: Path) -> None:
-    """Check that a folder is not of a search."""
+    """Raise UserError where a folder is of a search."""
     if (out / SEARCH_FILE).exists():
         raise UserError(f"{out} holds a search; repeat its --search to continue it or use another --out folder")
 

@@ -115,7 +115,7 @@ class Search:
                 check_this_machine(cpus)
 
     def claim(self, out: Path) -> None:
-        """Record the search in its folder, or check that the folder is of this search."""
+        """Record the search in its folder; UserError where the folder is of another one."""
         options, document = self._options, dict[str, Any]()
         domains = {path: _words(domain) for path, domain in self.space.domains.items()}
         # The configuration as well: scores are kept when trials without a checkpoint are reset.

@@ -53,7 +53,10 @@ def draw_settings(space: SearchSpace, config: Config, method: str, count: int, s
 
 
 def all_settings(space: SearchSpace, config: Config, method: str) -> list[Setting[Config]]:
-    """The configuration itself and every combination of the values of a finite space, each once."""
+    """The configuration itself and every combination of the values of a finite space, each once.
+
+    Raises UserError for a continuous range, or a combination that is invalid for the configuration.
+    """
     configs = [config]
     for combination in itertools.product(*(_finite_values(path, domain) for path, domain in space.domains.items())):
         changed = config
@@ -110,7 +113,10 @@ KINDS = "grid:a,b,c  choice:a,b,c  uniform:low:high  loguniform:low:high  intege
 def parse_search_space(
     words: Sequence[str], config: DataclassInstance, declared: SearchSpace | None, objective: str = DEFAULT_OBJECTIVE
 ) -> SearchSpace:
-    """Search space from the command line, with objective and `uses` of the declared one."""
+    """Search space from the command line, with objective and `uses` of the declared one.
+
+    Raises UserError for an unknown field or kind, or a value that the field cannot take.
+    """
     domains = dict(_domain(word, config) for word in words)
     if len(domains) < len(words):
         raise UserError("--search-over names a field twice; give each field one domain")

@@ -176,7 +176,7 @@ class Config(
         return found
 
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the environment, from a JSON object."""
+        """Keyword arguments of the environment, from a JSON object; UserError where it is none."""
         try:
             arguments = json.loads(self.env_arguments)
         except ValueError as error:

@@ -30,7 +30,7 @@ class EnvironmentName(NamedTuple):
 
 
 def find_name(env: Any) -> EnvironmentName:
-    """Name of an environment that is given as a text, a module, a class or a function."""
+    """Name of an environment that is given as a text, a module, a class or a function; UserError for another type."""
     if isinstance(env, str):
         return EnvironmentName(env, {})
     if isinstance(env, ModuleType):
@@ -80,7 +80,7 @@ def _remember(name: str, env: Callable[..., Any]) -> str:
 
 
 def unnamed_callable(name: str) -> Callable[..., Any]:
-    """The function of a temporary name of this process."""
+    """The function of a temporary name of this process; UserError for a name of another one."""
     if name not in _CALLABLES:
         raise UserError(f"the environment {name!r} only existed in the process that trained it: {how_to_name()}")
     return _CALLABLES[name]

@@ -11,7 +11,10 @@ from tune_experiments.teams.worlds import make_world, takes_argument
 
 
 def probe_environment(config: Config) -> Probe:
-    """Random play in the environment of a configuration, with all checks; once for all methods."""
+    """Random play in the environment of a configuration, with all checks; once for all methods.
+
+    Raises CustomEnvError where the environment violates its spaces.
+    """
     fields = ("env", "env_arguments", "max_episode_steps", "max_words", "max_sentences")
     plain = Config(agents_leave=True)
     network = dataclasses.replace(plain.network, text_encoder=config.network.text_encoder)
@@ -25,7 +28,10 @@ def _probed(config: Config) -> Probe:
 
 
 def inspect_environment(config: Config, print_fn: Callable[[str], None], agents_left_before: bool) -> Config:
-    """Print what an episode of random play shows; the configuration, in which agents may leave if they ever did."""
+    """Print what an episode of random play shows; the configuration, in which agents may leave if they ever did.
+
+    Raises CustomEnvError where the environment violates its spaces.
+    """
     print_fn(f"an episode of random play in {config.env}:")
     is_team = (
         DIVIDED_METHOD in config.methods

@@ -41,7 +41,10 @@ _FIRST_WORLD, _SEED, _TIMES = 10_000, 0, 6
 
 
 def language_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
-    """The team of `lora` or `lora_blind` with its initial weights."""
+    """The team of `lora` or `lora_blind` with its initial weights.
+
+    Raises UserError where the game has no texts or no names of actions, or the model cannot be loaded.
+    """
     with contextlib.closing(make_world(config, method=method)) as world:
         game = text_game(config, world, method == BLIND)
     row = config.language
@@ -80,7 +83,10 @@ def corpus(config: Config) -> tuple[Pair, ...]:
 
 
 def check_lengths(config: Config, method: str) -> None:
-    """Check that a language model can read the texts of random play; later texts may be longer."""
+    """Check that a language model can read the texts of random play; later texts may be longer.
+
+    Raises UserError for a prompt longer than the model's context, or a model that cannot be loaded.
+    """
     language = config.language.team.language
     try:
         if language.model:
@@ -113,7 +119,7 @@ def _situations(config: Config, method: str, draws: np.random.Generator) -> Iter
 
 
 def save_model(config: Config, method: str, folder: Path) -> None:
-    """Copy the small model into a trial's folder."""
+    """Copy the small model into a trial's folder; UserError where it cannot be trained or written."""
     if method not in LANGUAGE_METHODS or config.language.team.language.model:
         return
     small = config.language.team.language.small

@@ -43,7 +43,8 @@ def make_world(
     """Worlds for one method: texts are characters for a language model, else words or an encoder's tokens.
 
     An environment of another package gets `render_mode`, and `more` options of `from_pettingzoo`; worlds of `rl_envs`
-    can always render. CustomEnvError if there is no such environment, or it cannot be built.
+    can always render. CustomEnvError if there is no such environment, or it cannot be built; UserError if a world of
+    `rl_envs` has no such argument.
     """
     arguments = config.arguments()
     if entry_point := find_entry_point(config.env):

@@ -35,7 +35,10 @@ class AnsweringNetwork(Stateless, ABC):
 
     @torch.no_grad()
     def forward(self, obs: dict[str, Tensor], state: State, is_first: Tensor) -> Features:
-        """Scores [B, T, N, A], 0 for the answer; only for cooks that decide."""
+        """Scores [B, T, N, A], 0 for the answer; only for cooks that decide.
+
+        `obs` has `legal` [B, T, N, A] and `situation` [B, T, N, F], and `decides` [B, T, N] if cooks can wait.
+        """
         legal, codes = obs["legal"].bool().cpu(), obs["situation"].cpu().numpy()
         deciding = obs["decides"].bool().cpu() if "decides" in obs else torch.ones(legal.shape[:-1], dtype=torch.bool)
         places = deciding.nonzero().tolist()

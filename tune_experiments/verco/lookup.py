@@ -73,7 +73,7 @@ class LookupNetwork(AnsweringNetwork):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """See `AnsweringNetwork.answers`; each cook receives the looked-up message of the other one."""
+        """See `AnsweringNetwork.answers`, situations [N, F] each; cooks receive each other's looked-up message."""
         return [
             self._chosen(team[agent], some, [self.messages.answer(self._narrator.message_prompt(team[1 - agent]))])
             for team, agent, some in zip(situations, agents, choices, strict=True)

@@ -115,7 +115,7 @@ class PromptedNetwork(AnsweringNetwork):
     def answers(
         self, situations: Sequence[Array], agents: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> list[int]:
-        """See `AnsweringNetwork.answers`; repeated questions are cached."""
+        """See `AnsweringNetwork.answers`, situations [N, F] each; repeated questions are cached."""
         codes = [team[agent] for team, agent in zip(situations, agents, strict=True)]
         questions = [
             (self._narrator.action_prompt(code), tuple(self._narrator.actions(code)[a] for a in some))

@@ -58,7 +58,7 @@ class Episode:
     metrics: dict[str, float]
 
     def frames(self) -> list[np.ndarray]:
-        """All frames, the last one included."""
+        """All frames, the last one included, [H, W, 3] uint8 each."""
         return [*(moment.frame for moment in self.moments), self.last_frame]
 
 
@@ -66,7 +66,7 @@ class KitchenSpectator(Spectator):
     """Notes with each cook's observation as text."""
 
     def picture_for(self, world: Any, index: int, agent: int) -> np.ndarray:
-        """The room, with the order if this cook observes it."""
+        """The room, [H, W, 3] uint8, with the order if this cook observes it."""
         scene = world.scene(index)
         return render.draw(scene if world.knows[agent] else dataclasses.replace(scene, order="?"))
 

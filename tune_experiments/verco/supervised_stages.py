@@ -188,7 +188,10 @@ class Imitation(SupervisedStage):
 
 
 def cross_entropy(policy: TeamPolicy, vectors: Tensor, legal: Tensor, chosen: Tensor) -> Tensor:
-    """Mean of -log P(chosen) over K decisions: vectors [K, 30], legal [K, A] bool, chosen [K]; each a team of one."""
+    """Mean of -log P(chosen) over K decisions, a scalar [], each a team of one.
+
+    From vectors [K, 30], legal actions [K, A] bool and the chosen ones [K] int64.
+    """
     obs = {"vector": vectors[:, None, None], "legal": legal[:, None, None]}
     features = policy.network(obs, {}, torch.ones(len(chosen), 1, dtype=torch.bool, device=chosen.device))
     marginals = policy.policy_head(features).marginals()[:, 0, 0]

@@ -124,7 +124,7 @@ class ActionLayout:
         return _num_entries(space) in (self.counts[agent], self._maskable[agent].fewest_entries)
 
     def restrict(self, legal: Array, agent: int, mask: Array) -> None:
-        """Apply a mask of `mask` to an agent's row, [W] bool."""
+        """Apply a mask of `mask` to an agent's row `legal` [W] bool, in place; the mask is [count] bool."""
         legal[self._slots[agent]] &= mask
 
     def can_choose(self, legal: Array) -> bool:

@@ -35,9 +35,10 @@ class Choices:
         return any(self._informs.values())
 
     def write_legal(self, legal: Array, agent: int, observation: Any, info: Mapping[str, Any]) -> None:
-        """Legal actions of an agent, from its observation or its infos; one with an empty text is illegal.
+        """Write an agent's legal actions [W] bool from its observation or its infos; one with an empty text is illegal.
 
-        Masks of a waiting agent are ignored: all of its actions count as legal.
+        Masks of a waiting agent are ignored: all of its actions count as legal. A wrong mask, or one without a legal
+        action, is refused.
         """
         if _waits(observation):
             return

@@ -63,7 +63,7 @@ class Declaration:
         self.has_legal = self.has_masks or self.action_texts is not None or not self.own_actions.all()
 
     def check_same(self, env: Any) -> None:
-        """Refuse another copy of the environment with a different declaration."""
+        """Refuse (CustomEnvError) another copy of the environment with a different declaration."""
         if (names := agent_ids(env)) != self.ids:
             raise CustomEnvError(
                 f"two copies of {env_name(env)} have the possible_agents {list(self.ids)} and {list(names)}: let "

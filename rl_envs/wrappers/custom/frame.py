@@ -21,7 +21,7 @@ class Frame:
     coordination: Array  # [K] int64, number of the present coordination set; 0 where the environment declares none
 
     def put(self, rows: Array, other: Frame) -> None:
-        """Replace some of the K rows by those of another frame."""
+        """Replace the rows `rows` [k] int of the K by those of another frame."""
         for key, value in other.arrays.items():
             self.arrays[key][rows] = value
         for key, texts in other.texts.items():

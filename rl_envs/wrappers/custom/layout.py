@@ -89,7 +89,7 @@ class Leaf:
         return () if self.spec is None else tuple(map(slice, self.spec.shape))
 
     def check_range(self, value: Array) -> None:
-        """Refuse numbers outside of the bounds."""
+        """Refuse (LeafMismatch) numbers [...] outside of the bounds."""
         if self.bounds is not None and not are_within(value, self.bounds):
             raise LeafMismatch(self, range_mismatch(value, *self.bounds), not np.isfinite(value).all())
 

@@ -85,7 +85,7 @@ def _single(value: Any) -> Any:
 
 
 def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
-    """A value as an array of this shape."""
+    """A value as an array [...] of this shape; raises Mismatch where it is none."""
     given = to_array(value)
     if given is None:
         raise Mismatch(f"is {short_repr(value)}, which is no array")
@@ -99,7 +99,7 @@ def as_numbers(value: Any, shape: tuple[int, ...], kinds: str) -> Array:
 
 
 def to_array(value: Any) -> Array | None:
-    """A value as an array; None where it is none: rows of unequal length, tensors elsewhere, masked entries."""
+    """A value as an array [...]; None where it is none: rows of unequal length, tensors elsewhere, masked entries."""
     try:
         given = np.asanyarray(value)
     except Exception:  # whatever an object of the environment's own raises

@@ -28,7 +28,7 @@ class TextNumbers(Protocol):
         """Ids of a text, [length] int32, padded with 0; ValueError if it is longer."""
 
     def decode(self, tokens: Array) -> str:
-        """The text that had these numbers."""
+        """The text that had these numbers, [L] int."""
 
 
 class Characters:
@@ -51,7 +51,7 @@ class Characters:
         return row
 
     def decode(self, tokens: Array) -> str:
-        """The text that has these numbers."""
+        """The text that has these numbers, [L] int."""
         return "".join(chr(number - 1) for number in np.asarray(tokens).tolist() if number)
 
 
@@ -82,7 +82,7 @@ class WordIds:
         return self._rows[text, length]
 
     def decode(self, tokens: Array) -> str:
-        """The text that had these tokens, as the environment wrote it; an empty one for tokens never seen."""
+        """The text that had these tokens [L] int32, as the environment wrote it; an empty one for tokens never seen."""
         return self._texts.get(np.asarray(tokens, np.int32).tobytes(), "")
 
     def _number(self, word: str) -> int:

@@ -153,7 +153,7 @@ class PettingZooWorld(World):
         return self._arguments["max_episode_steps"] is not None
 
     def snapshot(self) -> Arrays:
-        """Snapshot with a fingerprint of the observations, by which `restore` recognises the state."""
+        """Snapshot [B, ...] with a fingerprint of the observations, by which `restore` recognises the state."""
         if self._seen is not None:
             self.state["fingerprint"] = _fingerprints(self._seen, self.num_worlds)
         return super().snapshot()

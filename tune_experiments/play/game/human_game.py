@@ -60,7 +60,10 @@ class HumanGame:
     _obs: Arrays
 
     def __init__(self, loaded: LoadedPolicy, name: str, seed: int, folder: Path) -> None:
-        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it."""
+        """Begin the first episode; `NAME_0` names the first agent whatever a world calls it.
+
+        Raises UserError for an unknown agent, factored actions, or a folder that cannot be written.
+        """
         there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             raise UserError(f"episodes cannot be saved in {folder}: name another folder with --record")

@@ -157,7 +157,7 @@ def _cut(part: Array, x: int, y: int, is_whole: bool = False) -> dict[str, Any]:
 
 
 def encode_png(picture: Array) -> str:
-    """PNG of a picture in base64."""
+    """PNG of a picture [H, W, 3] uint8 in base64."""
     file = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(picture)).save(file, "PNG")
     return base64.b64encode(file.getvalue()).decode()

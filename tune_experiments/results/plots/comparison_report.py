@@ -46,7 +46,10 @@ NOTE = (
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison], notes: Sequence[str] = (NOTE,)) -> list[Drawn]:
-    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot."""
+    """Write comparison.md, plots/comparison.png and plots/profiles.png; their paths, or why there is no plot.
+
+    Raises UserError where another file has the name of the report.
+    """
     text = folder / "comparison.md"
     if text.exists() and not (text.is_file() and _INTERVALS.encode() in text.read_bytes()):
         raise UserError(f"{text} already exists and is not a comparison of runs: rename it")
@@ -119,7 +122,7 @@ def draw_profiles(comparisons: Sequence[Comparison], path: Path) -> Path:
 
 
 def profile(scores: Scores, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Share of seeds above each of T thresholds, mean over tasks, and the ends of its interval, if any; `[T]` each."""
+    """Share of seeds above thresholds [T], mean over tasks, and the ends of its interval, if any; `[T]` each."""
     from scipy import stats
 
     # [T, seeds] of each task: one draw of seeds serves all thresholds.

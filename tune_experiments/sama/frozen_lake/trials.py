@@ -128,7 +128,7 @@ LEFT, DOWN, RIGHT, UP = range(len(ACTIONS))
 
 
 def walker(world: CommandedLake) -> Array:
-    """Scripted actions: first along the column, then along the row."""
+    """Scripted actions [B, N]: first along the column, then along the row."""
     side, state = world.lake.side, world.state
     row, column = np.divmod(state["cells"].astype(int), side)
     to_row, to_column = np.divmod(np.where(state["commands"] < side**2, state["commands"], state["cells"]), side)
@@ -157,15 +157,15 @@ class LakePlay(PlayAdapter[CommandedLake]):
         self.world.command(list(rounds), cells)
 
     def is_lost(self) -> Array:
-        """Whether an agent has fallen in."""
+        """Whether an agent has fallen in, [B] bool."""
         return np.asarray(self.world.state["out"].any(1))
 
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
-        """Whether both agents are on targets, or time is up."""
+        """See `PlayAdapter`, [B] bool: both agents are on targets, or time is up."""
         return done & ~self.is_lost()
 
     def outcome(self, played: Array) -> Arrays:
-        """Agents on targets, and whether one has fallen in."""
+        """Agents on targets, and whether one has fallen in, name -> [B]."""
         arrivals = (self.world.state["target"] > 0).sum(1)
         return {"success": arrivals == NUM_AGENTS, "arrivals": arrivals, "fell": self.is_lost()}
 

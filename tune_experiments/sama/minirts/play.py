@@ -175,7 +175,7 @@ count); decisions without undone ones; undone decisions; finished rounds; rounds
 
 
 def scripted(world: PlannedRts) -> Arrays:
-    """Scripted executor of the 17 phrases (`red/trials.py`)."""
+    """Actions, name -> [B, N], of the scripted executor of the 17 phrases (`red/trials.py`)."""
     tables = np.zeros((world.num_worlds, world.num_agents, MAX_LISTED, len(UNIT_FACTORS)), np.int32)
     tables[..., 0] = C_CONTINUE
     for index in np.flatnonzero(world.games["result"] == RUNNING).tolist():
@@ -221,7 +221,7 @@ class RtsPlay(PlayAdapter[PlannedRts]):
                 self.world.tell(index, agent, OF_TEXT[text].phrase)
 
     def reached(self, is_playing: Array) -> Array:
-        """Test the present state; an agent that has completed its command gets no command."""
+        """See `PlayAdapter`, [B, N] bool, of the present state; an agent that has completed its command gets none."""
         self._moment = self._now()
         asked = np.where(is_playing[:, None] & ~self._reached, self._commands, -1)
         fresh = self._book.reached(asked, self._before, self._moment)
@@ -232,11 +232,11 @@ class RtsPlay(PlayAdapter[PlannedRts]):
         return self._reached
 
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
-        """Whether the game is over."""
+        """See `PlayAdapter`, [B] bool: the game is over."""
         return done
 
     def outcome(self, played: Array) -> Arrays:
-        """Winner, and time."""
+        """Winner, and time in decisions and ticks, name -> [B]."""
         world = self.world
         won = (world.games["winner"] == 0).astype(float)
         return {

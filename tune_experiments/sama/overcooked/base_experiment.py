@@ -111,7 +111,7 @@ class SamaExperiment(PlannedExperiment[SamaConfig]):
             super().check(config)
 
     def video(self, loaded: LoadedPolicy, seed: int = SEED) -> Sequence[np.ndarray]:
-        """The beginning of an episode with the planner."""
+        """The beginning of an episode with the planner, [H, W, 3] uint8 a frame."""
         return episode_records.video(loaded, seed)
 
     def episodes(

@@ -38,7 +38,7 @@ _MET, _PAIRS, _STEPS = "met", "pairs", "steps"
 
 
 def plan(config: SamaConfig, method: str, seed: int, trial_folder: Path | None = None) -> TrialPlan | Curriculum:
-    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments of `Experiment.plan`."""
+    """Plan of a trial, with its rounds of fine-tuning if there are any; arguments and errors of `Experiment.plan`."""
     first = trials.plan(config, method, seed, trial_folder)
     row, _ = split_method(method)
     if not config.fine_tuning.rounds or row in (*trials.UNPLANNED, SCRIPTED):

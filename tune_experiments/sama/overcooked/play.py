@@ -43,18 +43,18 @@ class KitchenPlay(PlayAdapter[CommandedKitchen]):
         self.world.command(list(rounds), [each.plan.commands for each in rounds.values()])
 
     def has_changed(self, worlds: Sequence[int]) -> Array:
-        """Whether a thing was moved or has cooked; if not, both chefs are stuck."""
+        """Whether a thing was moved or has cooked, [K] bool; if not, both chefs are stuck."""
         changed = [(self.world.state[name][worlds] != self._starts[name][worlds]).any(-1) for name in _THINGS]
         return np.logical_or.reduce(changed)
 
     def is_over(self, done: Array, is_playing: Array, played: Array) -> Array:
-        """Whether the episode's clock, which undone rounds reset, has run out."""
+        """See `PlayAdapter`, [B] bool: the episode's clock, which undone rounds reset, has run out."""
         is_at_limit = is_playing & (played == self.world.max_episode_steps)
         np.copyto(self._soups, self.world.state["soups"], where=is_at_limit)
         return done
 
     def outcome(self, played: Array) -> Arrays:
-        """Soups in both counts."""
+        """Soups in both counts and their reward, name -> [B]."""
         return {
             "soups": self._soups,
             "reward": SOUP_REWARD * self._soups,
