@@ -59,7 +59,8 @@ class Careless(OfflineBackend):
 
     def complete(self, request):
         outcome = super().complete(request)
-        if request.stage != "code" or not request.messages[-1].content.endswith((ONION, SOUP)):
+        question = request.messages[1].content.rstrip()
+        if request.stage != "code" or not question.endswith((ONION, SOUP)):
             return outcome
         return ChatReply(json.dumps({"code": "import os\n" + json.loads(outcome.text)["code"]}))
 
