@@ -1,7 +1,8 @@
 """Which files of tests run first: those that take longest, so that no worker is left alone with one of them at the end.
 
-xdist hands out whole files, in the order of collection (`--dist loadfile --no-loadscope-reorder`), and those of the
-fixture `ray_session` together, so that one worker starts Ray. How long a file takes follows, roughly, from the marks of
+xdist hands out whole files, in the order of collection (`--dist loadfile --no-loadscope-reorder`), those of the
+fixture `ray_session` together, so that one worker starts Ray, and those that play MiniRTS, whose kernels take a minute
+to compile, so that one worker compiles them. How long a file takes follows, roughly, from the marks of
 its tests, so nobody keeps a list.
 """
 
@@ -34,17 +35,19 @@ def _file(item: pytest.Item) -> str:
 
 @pytest.hookimpl(optionalhook=True)  # unknown without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out the files of `ray_session` as one."""
+    """Hand out the files of `ray_session` as one, and those that play MiniRTS."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    class OneRaySession(LoadFileScheduling):
+    class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "ray" if _has_ray_session(file) else file
+            if _has_ray_session(file):
+                return "ray"
+            return "minirts" if any(part in file for part in ("minirts", "/red/")) else file
 
-    return OneRaySession(config, log)
+    return Together(config, log)
 
 
 @functools.cache
