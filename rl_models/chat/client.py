@@ -15,6 +15,7 @@ from multiprocessing.pool import IMapIterator, ThreadPool
 from typing import Generic, Literal, TypeVar
 
 from rl_models.chat.exchange import ChatFailure, ChatRequest, Transport
+from rl_models.chat.meter import REFUSED
 
 T = TypeVar("T")
 _CLIPPED_TO = 2_000
@@ -72,8 +73,8 @@ class ChatClient:
         self._concurrency, self._max_attempts = concurrency, max_attempts
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
-        """Counts `asked`, `answered`, `rejected`, `failed` and `fallback` of all questions so far, and the tokens of
-        their replies, `prompt_tokens` and `completion_tokens`."""
+        """Counts `asked`, `answered`, `rejected`, `failed`, `unsent` (the budget was used up) and `fallback` of all
+        questions so far, and the tokens of their replies, `prompt_tokens` and `completion_tokens`."""
 
     def ask(self, questions: Sequence[Question[T]]) -> list[Answer[T]]:
         """The answers to the questions, in their order."""
@@ -91,7 +92,7 @@ class ChatClient:
             outcome = self._transport.complete(request)
             if isinstance(outcome, ChatFailure):
                 # The transport has used all its attempts.
-                self._count("failed")
+                self._count("unsent" if outcome.reason.startswith(REFUSED) else "failed")
                 attempts.append(Attempt(None, outcome.reason))
                 break
             self._count("prompt_tokens", outcome.prompt_tokens)

@@ -33,8 +33,8 @@ QUESTIONS, BY_RULE = "questions", "answered_by_rule"
 rules answered and no language model."""
 
 MODEL_COSTS = ("calls", "tokens", "refused")
-"""Metrics of a test with a language model, per episode: calls, repeated ones included;
-tokens read and written; rejected replies."""
+"""Metrics of a test with a language model, per episode: calls that were sent, repeated ones included; tokens read and
+written; rejected replies."""
 
 
 def planning_metrics(loop: PlanningLoop, config: PlannerConfig, episodes: int) -> Episodes:
@@ -61,7 +61,7 @@ def planner_note(lines: Sequence[Result], by_hand: str, ruled: Sequence[str], un
         return ""
     questions = f"{min(asked):.0f} to {max(asked):.0f} questions {unit}."
     shares = [100 * line.value for line in by_rule if not any(name in line.method for name in ruled)]
-    if min(line.value for line in by_rule) == 1.0:
+    if min(line.value for line in by_rule) == 1.0 and all(line.metric != MODEL_COSTS[0] for line in lines):
         return f"{by_hand} {questions}"
     others = ", ".join(f"`{name}`" for name in ruled if any(name in line.method for line in lines))
     return (

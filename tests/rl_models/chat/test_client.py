@@ -8,7 +8,8 @@ import threading
 import pytest
 
 from rl_models.chat.client import ChatClient, Question
-from rl_models.chat.exchange import ChatReply, ChatRequest, Message
+from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
+from rl_models.chat.meter import Budget, Meter, OverBudgetError
 from tests.timeouts import TIMEOUT_SECONDS
 
 SILENT = """
@@ -71,3 +72,20 @@ def test_answers_come_in_the_order_of_questions():
     texts = [f"{number}" for number in range(50)]
     questions = [Question(ChatRequest(model="m", messages=(Message("user", text),)), str, str) for text in texts]
     assert [answer.value for answer in ChatClient(Echo(), concurrency=7).ask(questions)] == texts
+
+
+def test_questions_that_the_budget_leaves_unasked_are_no_calls():
+    meter = Meter(Budget(max_calls=1))
+
+    class Metered:
+        def complete(self, request):
+            try:
+                meter.admit()
+            except OverBudgetError as error:
+                return ChatFailure(str(error))
+            return ChatFailure("the server is busy")
+
+    client = ChatClient(Metered(), concurrency=1)
+    request = ChatRequest(model="m", messages=(Message("user", "a"),))
+    client.ask([Question(request, str, str)] * 3)
+    assert (client.counts["failed"], client.counts["unsent"], client.counts["fallback"]) == (1, 2, 3)

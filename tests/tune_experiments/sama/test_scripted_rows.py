@@ -9,8 +9,9 @@ from rl_models.planners.scored import Scored
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import Tested
+from tune_experiments.results.rows import Result
 from tune_experiments.sama import planning
-from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS
+from tune_experiments.sama.planned_experiment import BY_RULE, MODEL_COSTS, QUESTIONS, planner_note
 from tune_experiments.sama.planner_config import ModelSettings
 
 KITCHEN, LAKE = find_experiment("sama_overcooked"), find_experiment("sama_frozen_lake")
@@ -52,6 +53,13 @@ def test_chefs_by_script_serve_under_a_model_and_its_cost_is_counted():
         other = tests[Tested("cramped_room", name)]
         assert other[BY_RULE] == 1 and MODEL_COSTS[0] not in other
     assert tests[Tested("cramped_room", method="rules_scripted")]["soups"].min() > 0
+
+
+@pytest.mark.parametrize("costs", [{}, {"calls": 33.0}])
+def test_a_model_that_was_asked_is_named_also_where_rules_answered_every_question(costs):
+    measured = {QUESTIONS: 11.0, BY_RULE: 1.0} | costs
+    lines = [Result("E", "T", "m", "W", "test", 0, name, value) for name, value in measured.items()]
+    assert planner_note(lines, "BY HAND.", (), "a game").startswith("BY HAND.") == (not costs)
 
 
 def test_chefs_by_script_have_no_choices_to_show():
