@@ -5,9 +5,11 @@ import pytest
 from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.run.refusals import assert_contract, refusal
 from tune_experiments.core.config_path import leaves, with_overrides
-from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.command_line import RunOptions, parse
+from tune_experiments.experiment.config_file import CONFIG_YAML, CUSTOM, write_config_file
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.unread_flags import check_flags, unread_flags
+from tune_experiments.launch.launch import check_run
 
 
 def check(script, preset="laptop", is_local=False, **changes):
@@ -101,3 +103,13 @@ def test_every_method_reads_something_and_only_fields_are_declared(script):
     for config in experiment.presets.values():
         for method in experiment.methods(config):
             assert unread_flags(config, method).keys() < dict(leaves(config)).keys()
+
+
+def test_the_file_of_a_run_from_python_has_no_given_flags(tmp_path, capsys):
+    experiment = find_experiment("overcooked_selfplay")
+    config, file = experiment.presets["smoke"], tmp_path / CONFIG_YAML
+    assert refusal(lambda: check("overcooked_selfplay", cole__generations=config.cole.generations))
+    write_config_file(file, experiment.entry_point, config, RunOptions(CUSTOM))
+    again, options = parse(experiment.presets, ["--config", str(file), "--device", "cpu"], "", experiment.seeds)
+    assert check_run(experiment, again, options, tmp_path / "run") == config
+    assert "no effect" not in capsys.readouterr().out
