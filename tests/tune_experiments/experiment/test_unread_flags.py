@@ -45,6 +45,7 @@ UNREAD = [
         for field in ("first_stage_env_steps", "workers__runners", "learner__num_epochs", "network__features")
     ),
     ("endi_rtfm", {"budget_env_steps": 9}, "--budget-env-steps", "--first-stage-env-steps"),
+    ("endi_rtfm", {"stages": (5,), "task__dyna": True}, "--task.dyna", "--stages"),
     ("furnlift", {"network__communicates": False}, "--network.no-communicates", "no_communication"),
     ("overcooked_roles", {"methods": ("qmix",), "learner__gamma": 0.5}, "--learner.gamma", "--roles"),
     ("red_minirts", {"learner__schedule_optimiser_steps": 9}, "--learner.schedule-optimiser-steps"),
@@ -70,6 +71,7 @@ def test_a_flag_that_no_method_of_the_run_reads_is_refused(script, changes, name
         ("train", {"methods": ("lora",), "language__learning_rate": 0.1}),
         ("furnmove_methods", {"methods": ("sync_2_cordial",), "sync__learning_rate": 0.1, "cordial__floor": 0.0}),
         ("messenger_emma", {"stages": (1, 2), "budget_env_steps": 9}),
+        ("endi_rtfm", {"stages": (1, 2), "task__dyna": True, "task__distractor_item": False}),
         ("rtfm_matching", {"stages": ("simplest", "group"), "budget_env_steps": 9, "later_learning_rate": 0.1}),
         ("sama_frozen_lake", {"methods": ("sama",), "planner": "noisy", "goals": "deps", "noise": "weaker"}),
     ],
