@@ -165,7 +165,7 @@ class EndiRtfmConfig(
     def unread_by(self, method: str) -> Unread:
         """The same, settings of other methods, what the stages set, and the budget of stages that there are not."""
         found = super().unread_by(method)
-        of_rules = {name for rules in STAGES.values() for name in rules} - {"size"}
+        of_rules = set.intersection(*({*STAGES[f"S{stage}"]} for stage in self.stages)) - {"size"}
         found |= dict.fromkeys((f"task.{name}" for name in sorted(of_rules)), "give --stages")
         if len(self.stages) == 1:
             found["budget_env_steps"] = "give --first-stage-env-steps, or more --stages"

@@ -348,8 +348,8 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     if taken := sorted(set(options.seeds) & set(experiment.evaluation_seeds(config))):
         raise UserError(f"--seeds {taken[0]}: validation or tests use this seed: train with another one")
     check_for_secrets(config)
-    presets = experiment.presets
-    not_given = [presets[options.preset]] if options.preset in presets else list(presets.values())
+    presets, may_differ = experiment.presets, options.config is not None or options.preset not in experiment.presets
+    not_given = list(presets.values()) if may_differ else [presets[options.preset]]
     for note in check_flags(config, experiment.methods(config), not_given, options.local):
         Terminal().print(note)
     try:

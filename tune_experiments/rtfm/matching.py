@@ -90,7 +90,7 @@ class MatchingRtfmConfig(
     def unread_by(self, method: str) -> Unread:
         """The same, what the stages set, and settings of later stages where there is one."""
         found = super().unread_by(method) | {"test_sizes": "give --larger-sizes"}
-        found |= dict.fromkeys(("task.group", "task.nl", "task.dyna"), "give --stages")
+        found |= dict.fromkeys((f"task.{name}" for name in DIFFICULTIES[self.stages[0]]), "give --stages")
         if len(self.stages) == 1:
             found["budget_env_steps"] = "give --matching.budget-env-steps, or more --stages"
             found["later_learning_rate"] = "give --matching.learner.learning-rate, or more --stages"

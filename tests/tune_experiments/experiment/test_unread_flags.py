@@ -5,9 +5,11 @@ import pytest
 from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.run.refusals import assert_contract, refusal
 from tune_experiments.core.config_path import leaves, with_overrides
-from tune_experiments.experiment.command_line import parse
+from tune_experiments.experiment.command_line import RunOptions, parse
+from tune_experiments.experiment.config_file import CONFIG_YAML, CUSTOM, write_config_file
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.unread_flags import check_flags, unread_flags
+from tune_experiments.launch.launch import check_run
 
 
 def check(script, preset="laptop", is_local=False, **changes):
@@ -43,6 +45,8 @@ UNREAD = [
         for field in ("first_stage_env_steps", "workers__runners", "learner__num_epochs", "network__features")
     ),
     ("endi_rtfm", {"budget_env_steps": 9}, "--budget-env-steps", "--first-stage-env-steps"),
+    ("endi_rtfm", {"stages": (5,), "task__dyna": True}, "--task.dyna", "--stages"),
+    ("rtfm_matching", {"stages": ("group",), "task__group": True}, "--task.group", "--stages"),
     ("furnlift", {"network__communicates": False}, "--network.no-communicates", "no_communication"),
     ("overcooked_roles", {"methods": ("qmix",), "learner__gamma": 0.5}, "--learner.gamma", "--roles"),
     ("red_minirts", {"learner__schedule_optimiser_steps": 9}, "--learner.schedule-optimiser-steps"),
@@ -68,6 +72,8 @@ def test_a_flag_that_no_method_of_the_run_reads_is_refused(script, changes, name
         ("train", {"methods": ("lora",), "language__learning_rate": 0.1}),
         ("furnmove_methods", {"methods": ("sync_2_cordial",), "sync__learning_rate": 0.1, "cordial__floor": 0.0}),
         ("messenger_emma", {"stages": (1, 2), "budget_env_steps": 9}),
+        ("endi_rtfm", {"stages": (1, 2), "task__dyna": True, "task__distractor_item": False}),
+        ("rtfm_matching", {"stages": ("simplest",), "task__dyna": True}),
         ("rtfm_matching", {"stages": ("simplest", "group"), "budget_env_steps": 9, "later_learning_rate": 0.1}),
         ("sama_frozen_lake", {"methods": ("sama",), "planner": "noisy", "goals": "deps", "noise": "weaker"}),
     ],
@@ -101,3 +107,13 @@ def test_every_method_reads_something_and_only_fields_are_declared(script):
     for config in experiment.presets.values():
         for method in experiment.methods(config):
             assert unread_flags(config, method).keys() < dict(leaves(config)).keys()
+
+
+def test_the_file_of_a_run_from_python_has_no_given_flags(tmp_path, capsys):
+    experiment = find_experiment("overcooked_selfplay")
+    config, file = experiment.presets["smoke"], tmp_path / CONFIG_YAML
+    assert refusal(lambda: check("overcooked_selfplay", cole__generations=config.cole.generations))
+    write_config_file(file, experiment.entry_point, config, RunOptions(CUSTOM))
+    again, options = parse(experiment.presets, ["--config", str(file), "--device", "cpu"], "", experiment.seeds)
+    assert check_run(experiment, again, options, tmp_path / "run") == config
+    assert "no effect" not in capsys.readouterr().out
