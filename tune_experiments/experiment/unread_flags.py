@@ -41,6 +41,7 @@ def check_flags(
     methods: Sequence[str],
     presets: Sequence[DataclassInstance],
     is_local: bool = False,
+    refuses: bool = True,
 ) -> list[str]:
     """Check that some method reads each given flag.
 
@@ -49,12 +50,13 @@ def check_flags(
         methods: Its methods.
         presets: Configurations whose values nobody gave.
         is_local: Whether the run is in one process, with one learner and no aggregators.
+        refuses: Whether the values are flags of a command line; those of a file or from Python are only named.
 
     Returns:
         Sentences on flags that some of the methods do not read, or a run in one process.
 
     Raises:
-        UserError: A flag that none of them reads.
+        UserError: A flag that none of them reads, if it `refuses`.
     """
     unread = {method: unread_flags(config, method) for method in methods}
     defaults = [dict(leaves(preset)) for preset in presets]
@@ -68,7 +70,7 @@ def check_flags(
             continue
         without = [method for method in methods if path in unread[method]]
         names = ", ".join(without)
-        if without and len(without) == len(methods):
+        if refuses and without and len(without) == len(methods):
             raise UserError(f"{flag} has no effect on {names}: {unread[without[0]][path]}")
         if without:
             notes.setdefault(names, []).append(flag)

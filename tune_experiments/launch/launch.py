@@ -350,7 +350,7 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     check_for_secrets(config)
     presets, may_differ = experiment.presets, options.config is not None or options.preset not in experiment.presets
     not_given = list(presets.values()) if may_differ else [presets[options.preset]]
-    for note in check_flags(config, experiment.methods(config), not_given, options.local):
+    for note in check_flags(config, experiment.methods(config), not_given, options.local, refuses=not may_differ):
         Terminal().print(note)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None

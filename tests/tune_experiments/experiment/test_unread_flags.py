@@ -117,3 +117,12 @@ def test_the_file_of_a_run_from_python_has_no_given_flags(tmp_path, capsys):
     again, options = parse(experiment.presets, ["--config", str(file), "--device", "cpu"], "", experiment.seeds)
     assert check_run(experiment, again, options, tmp_path / "run") == config
     assert "no effect" not in capsys.readouterr().out
+
+
+def test_what_a_file_says_of_other_methods_is_named_and_not_refused(tmp_path, capsys):
+    experiment = find_experiment("overcooked_selfplay")
+    config = with_overrides(experiment.presets["smoke"], {"cole.generations": 99})
+    write_config_file(tmp_path / CONFIG_YAML, experiment.entry_point, config, RunOptions("smoke"))
+    again, options = parse(experiment.presets, ["--config", str(tmp_path / CONFIG_YAML)], "", experiment.seeds)
+    check_run(experiment, again, options, tmp_path / "run")
+    assert "--cole.generations 99" in capsys.readouterr().out
