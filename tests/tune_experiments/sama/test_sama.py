@@ -243,7 +243,7 @@ def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_
         config = dataclasses.replace(SMOKE, planner="openai", model=model)
         planners = [make_planner(config, "cramped_room", seed) for seed in range(3)]
     assert len(server.requests) == 3
-    assert [planner.caller.counts.get("failed", 0) for planner in planners] == [0, 1, 1]
+    assert [planner.caller.counts.get("unsent", 0) for planner in planners] == [0, 1, 1]
     texts = [planner.caller.transcript.text for planner in planners]
     assert [text.count("# Transcript of the planner") for text in texts] == [1, 1, 1]
     assert ["nonsense" in text for text in texts] == [True, False, False]
