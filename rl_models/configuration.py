@@ -40,6 +40,12 @@ def fields_of_others(method: str, readers: Mapping[str, Collection[str]]) -> Unr
     return {name: f"train {' or '.join(methods)}, or leave it out" for name, methods in others.items()}
 
 
+def fields_but(config: Any, group: str, kept: str, cure: str) -> Unread:
+    """All fields of a group of a configuration but one."""
+    names = [field.name for field in fields(getattr(config, group)) if field.name != kept]
+    return {f"{group}.{name}": cure for name in names}
+
+
 def list_constants(config: object, declared: type) -> dict[str, Any]:
     """The fields that a dataclass declares, as an instance of a subclass has them, name -> value."""
     return {field.name: getattr(config, field.name) for field in fields(declared)}

@@ -71,12 +71,18 @@ def legal_actions(obs: Mapping[str, Tensor]) -> Tensor | None:
     return obs["legal"].bool() if "legal" in obs else None
 
 
+def agents_alive(obs: Mapping[str, Tensor]) -> Tensor | None:
+    """Agents in the game, [B, T, N] bool, `alive` of the observations [B, T, N]; None if they cannot leave it."""
+    return obs["alive"].bool() if "alive" in obs else None
+
+
 def present_only(values: Tensor, obs: Mapping[str, Tensor]) -> Tensor:
     """Values [B, T, N, F] with zeros for the agents that have left the game, by `alive` [B, T, N] of the observations.
 
     Without `alive` the values [B, T, N, F] are returned as they are.
     """
-    return values.masked_fill(~obs["alive"].bool()[..., None], 0.0) if "alive" in obs else values
+    alive = agents_alive(obs)
+    return values if alive is None else values.masked_fill(~alive[..., None], 0.0)
 
 
 @dataclass(frozen=True)

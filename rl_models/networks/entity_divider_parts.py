@@ -31,7 +31,7 @@ from rl_models.networks.entity_divider import (
 from rl_models.networks.network_config import PartsConfig
 from rl_models.networks.parts import Part, PartsEncoder, TowersOfParts
 from rl_models.networks.text_readers import TextReader
-from rl_models.policy import Features, State
+from rl_models.policy import Features, State, agents_alive
 from rl_models.runtime.added_observations import NOISE
 
 
@@ -147,7 +147,8 @@ class DividedParts(TowersOfParts):
             entities = self._places(obs, self._keys.positions)
         size = torch.tensor(self._keys.size, device=agents.device)
         offsets = (entities[:, :, None] - agents[:, None]) / size
-        is_here = own_first(obs["alive"].bool()).flatten(0, 2)[:, None] if "alive" in obs else None
+        alive = agents_alive(obs)
+        is_here = None if alive is None else own_first(alive).flatten(0, 2)[:, None]
         return torch.take_along_dim(offsets, nearest_agents(offsets, is_here)[..., None], -2).flip(-1)
 
     def _places(self, obs: dict[str, Tensor], key: str) -> Tensor:

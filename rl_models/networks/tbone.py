@@ -8,8 +8,6 @@ the paper's widths and SYNC's heads (M = 13, N = 2): 3,180,051.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor, nn
 
@@ -18,7 +16,7 @@ from rl_models.layers.grid_convolutions import ChannelEmbedding, apply_in_chunks
 from rl_models.layers.initialisation import glorot_
 from rl_models.layers.recurrence import SteppedLstm
 from rl_models.networks.network_config import TboneConfig
-from rl_models.policy import Features, State, legal_actions, present_only
+from rl_models.policy import Features, State, agents_alive, legal_actions, present_only
 from rl_models.runtime.device import steps_with_starts
 
 
@@ -55,7 +53,7 @@ class TalkingAgents(nn.Module):
         """
         # The gradient of `unbind` is one tensor; indexing each step would allocate a tensor of all T steps T times.
         gates = self._input_gates(obs, self.agent_vectors).unbind(1)
-        belief, memory, alive = state["belief"], state["memory"], _alive(obs)
+        belief, memory, alive = state["belief"], state["memory"], agents_alive(obs)
         beliefs, messages = [], []
         for step, episode_starts in enumerate(steps_with_starts(is_first)):
             if episode_starts:
@@ -82,7 +80,7 @@ class TalkingAgents(nn.Module):
         gates = self._input_gates(obs, self.agent_vectors[[agent]])[:, 0]
         keep = (~is_first)[..., None]
         belief, memory = self.lstm.step(gates, state["belief"] * keep, state["memory"] * keep)
-        here = None if (alive := _alive(obs)) is None else alive[:, 0]
+        here = None if (alive := agents_alive(obs)) is None else alive[:, 0]
         belief, _ = yield from self.talk.forward_agent(belief, agent, needs_messages=False, alive=here)
         belief, messages = yield from self.reply.forward_agent(belief, agent, needs_messages, here)
         state = {"belief": belief, "memory": memory}
@@ -97,11 +95,6 @@ class TalkingAgents(nn.Module):
         encoded = self._encoded(obs)
         identities = identities.expand(*encoded.shape[:2], -1, -1)
         return self.lstm.input_gates(torch.cat([encoded, identities], dim=-1))
-
-
-def _alive(obs: Mapping[str, Tensor]) -> Tensor | None:
-    """[B, T, N] bool, agents in the game; None if they cannot leave it."""
-    return obs["alive"].bool() if "alive" in obs else None
 
 
 class Tbone(TalkingAgents):

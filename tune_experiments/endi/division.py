@@ -89,7 +89,7 @@ def is_divided(row: str) -> bool:
 
 
 def unread_division(row: str) -> Unread:
-    """Settings of the division that a method does not read."""
+    """Settings of the group `division` that a method does not read."""
     alone = ("regulariser_coef", "kl_deviation", "modelling_coef", "loss_reduction", "masks")
     found = {} if is_divided(row) else dict.fromkeys(alone, "train endi_dis, or leave it out")
     name = row.removesuffix(ON_MATCHING)
@@ -99,7 +99,7 @@ def unread_division(row: str) -> Unread:
         found["regulariser_coef"] = "train endi_dis, or leave it out"
     if name == "endi_sup":
         found["modelling_coef"] = "train endi_dis, or leave it out"
-    return found
+    return {f"division.{name}": cure for name, cure in found.items()}
 
 
 def make_losses(row: str, settings: DivisionSettings) -> DivisionLosses:

@@ -71,8 +71,7 @@ class EndiMessengerConfig(
     def unread_by(self, method: str) -> Unread:
         """The same, and settings of other networks and of the division."""
         found = super().unread_by(method)
-        division = unread_division(method.removesuffix(GROUNDED))
-        found |= {f"division.{name}": cure for name, cure in division.items()}
+        found |= unread_division(method.removesuffix(GROUNDED))
         if method == "silg":
             found |= dict.fromkeys(("network", "encoder"), "give flags of the group --silg")
             found["freezes_attention"] = "train emma, or leave it out"

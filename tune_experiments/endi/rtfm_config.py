@@ -17,7 +17,7 @@ from rl_envs.rtfm.grid import MAX_SIZE, MIN_SIZE
 from rl_envs.rtfm.stages import STAGES
 from rl_envs.rtfm.world import MAX_AGENTS
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import UnitInterval, Unread
+from rl_models.configuration import UnitInterval, Unread, fields_but
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.checks import check_distinct, check_value_precision
 from tune_experiments.core.errors import UserError
@@ -169,15 +169,14 @@ class EndiRtfmConfig(
         found |= dict.fromkeys((f"task.{name}" for name in sorted(of_rules)), "give --stages")
         if len(self.stages) == 1:
             found["budget_env_steps"] = "give --first-stage-env-steps, or more --stages"
-        found |= {f"division.{name}": cure for name, cure in unread_division(method).items()}
+        found |= unread_division(method)
         divides, matches = is_divided(method), on_matching(method)
         if not divides or matches:
             found |= dict.fromkeys(("goal_channels", "divided_features"), "train endi_dis, or leave it out")
         if not (divides and matches):
             found["matching_goal_features"] = "train endi_dis_matching, or leave it out"
         if method == "qmix":
-            names = [one.name for one in dataclasses.fields(self.learner) if one.name != "gamma"]
-            found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
+            found |= fields_but(self, "learner", "gamma", "give flags of the group --qmix")
             found |= dict.fromkeys(("network", "annealing_env_steps", "division"), "leave it out")
             return found
         found["qmix"] = "train qmix, or leave it out"

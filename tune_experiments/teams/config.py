@@ -1,13 +1,13 @@
 """Every setting of a run on any environment, with the laptop's values as defaults."""
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from rl_models.algorithms.learner_config import LearnerConfig, OptimiserName, QmixLearnerConfig
-from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_of_others
+from rl_models.configuration import MAY_CHANGE, UnitInterval, Unread, fields_but, fields_of_others
 from rl_models.llm.llm_config import LanguageModelSettings, LanguageTeamSettings, LoraSettings, SmallModelSettings
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
@@ -164,8 +164,7 @@ class Config(
         }
         found = fields_of_others(method, readers)
         if method in Q_METHODS:
-            names = [one.name for one in fields(self.learner) if one.name != "gamma"]
-            found |= dict.fromkeys((f"learner.{name}" for name in names), "give flags of the group --qmix")
+            found |= fields_but(self, "learner", "gamma", "give flags of the group --qmix")
         texts = ("max_words", "max_sentences")
         if method in LANGUAGE_METHODS:
             found |= dict.fromkeys(("network", *texts), "give flags of the group --language.team")

@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt
 
 from rl_envs.frozen_lake_spread.maps import MAPS, get_lake
 from rl_models.algorithms.learner_config import LearnerConfig
-from rl_models.configuration import Unread, fields_of_others
+from rl_models.configuration import Unread, fields_but, fields_of_others
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
@@ -70,10 +70,8 @@ class LakeConfig(
 
     def unread_by(self, method: str) -> Unread:
         """The same, what planners by rule set themselves, and networks of images, texts and messages."""
-        found = super().unread_by(method) | dict.fromkeys(
-            (f"network.{one.name}" for one in fields(self.network) if one.name != "hidden_sizes"),
-            "give --network.hidden-sizes",
-        )
+        found = super().unread_by(method)
+        found |= fields_but(self, "network", "hidden_sizes", "give --network.hidden-sizes")
         if self.planner == "offline":
             found |= dict.fromkeys(set(BY_RULES) - {"planner"}, "choose another --planner, or leave it out")
         of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
