@@ -196,7 +196,7 @@ PAGE = """usage: concord COMMAND [--flag value ...]
   show PATH            write a page with episodes, for a browser
   play PATH            print an episode, or play with the team (--human AGENT)
   render PATH          write a video of an episode
-  table PATH           update_document tables and figures of a run
+  table PATH           make tables and figures of a run
   compare PATH PATH    compare methods of several runs
   export RUN ...       print or write results as CSV, LaTeX or Parquet
   doctor PATH          report what limits a trial's speed, and check its environment
