@@ -66,6 +66,8 @@ def _continue(
     positions = (torch.arange(width, device=model.device) - (width - lengths)[:, None]).clamp(min=0)
     mask = (torch.arange(width, device=model.device) >= (width - lengths)[:, None]).long()
     ended, cache, written = torch.zeros(len(prompts), dtype=torch.bool, device=model.device), None, []
+    # As a tensor, so that the last states are copied: a slice of them would be multiplied one prompt at a time.
+    last = torch.tensor([-1], device=model.device)
     asked_every = 1 if ended.device.type == "cpu" else _END_CHECK_INTERVAL
     for step in range(max_tokens):
         output = model(
@@ -74,7 +76,7 @@ def _continue(
             position_ids=positions,
             past_key_values=cache,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=last,
         )
         cache = output.past_key_values
         chosen = _chosen(output.logits[:, -1].float(), None if uniforms is None else uniforms[:, step])

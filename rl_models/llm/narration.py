@@ -94,7 +94,10 @@ class Narration:
     def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
         """See `Speech.narrate`: messages as they reach the others, prompts and phrases."""
         codes, rows = situations(obs, self._keys)
-        messages = obs[MESSAGES].cpu().numpy() if MESSAGES in obs else self._messages(codes, rows, uniforms)
+        if MESSAGES in obs:
+            messages: Array = obs[MESSAGES].cpu().numpy()
+        else:
+            messages = self._messages(codes, rows, self._are_read(obs, rows.shape), uniforms)
         texts, heard = self._received_texts(messages)
         keys = np.concatenate([rows[..., None], heard], axis=-1)
         distinct, which = np.unique(keys.reshape(-1, keys.shape[-1]), axis=0, return_inverse=True)
@@ -119,16 +122,31 @@ class Narration:
         """See `Speech.keep`."""
         return {key: one.keep(obs[key]) for key, one in self._tables.items()}
 
-    def _messages(self, codes: Array, rows: Array, uniforms: Tensor | None) -> Array:
-        """Messages of all agents about their situations as others get them, [B, T, N, L] int32; L is 0 in silence."""
+    def _are_read(self, obs: dict[str, Tensor], shape: tuple[int, ...]) -> Array:
+        """[B, T, N] bool, whether another agent decides at this step, so that it reads the message."""
+        reading = np.ones(shape, bool)
+        for key in ("decides", "alive"):
+            if key in obs:
+                reading &= obs[key].cpu().numpy().astype(bool)
+        are_read: Array = reading.sum(-1, keepdims=True) > reading
+        return np.ones(shape, bool) if self.hears_another_world else are_read
+
+    def _messages(self, codes: Array, rows: Array, are_read: Array, uniforms: Tensor | None) -> Array:
+        """Messages of agents about their situations as others get them, [B, T, N, L] int32; L is 0 in silence.
+
+        Messages that nobody reads are not written.
+        """
         if self._heard == "silence":
             return np.zeros((*rows.shape, 0), np.int32)
-        prompts = [self._tokens.prompt(self._narrator.message_prompt(code)) for code in codes]
-        if uniforms is None:
-            table = self._writer.table(self._writer.write(prompts))[rows]
-        else:
-            written = self._writer.write([prompts[row] for row in rows.ravel()], uniforms.flatten(0, -2))
-            table = self._writer.table(written).reshape(*rows.shape, -1)
+        table = np.repeat(self._writer.table([()]), rows.size, axis=0).reshape(*rows.shape, -1)
+        if are_read.any():
+            written, which = np.unique(rows[are_read], return_inverse=True)
+            prompts = [self._tokens.prompt(self._narrator.message_prompt(codes[row])) for row in written]
+            if uniforms is None:
+                table[are_read] = self._writer.table(self._writer.write(prompts))[which]
+            else:
+                drawn = uniforms[torch.from_numpy(are_read)]
+                table[are_read] = self._writer.table(self._writer.write([prompts[row] for row in which], drawn))
         if not self.hears_another_world:
             return table
         return np.roll(table, 1, axis=0) if len(table) > 1 else np.full_like(table, PADDING)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ def with_noise(
     return {**obs, NOISE: uniforms.reshape(-1, num_agents, *shape).astype(np.float32)}
 
 
+Value = TypeVar("Value")
+
 MESSAGES = "messages"
 """Observation key of the agents' messages, [B, T, N, L] int32 token ids, -1 after the end."""
 MESSAGE_DRAW = 2**24
@@ -78,7 +80,8 @@ class Speech(Protocol):
     def narrate(self, obs: dict[str, Tensor], uniforms: Tensor | None = None) -> dict[str, Tensor]:
         """Messages and rows of `tables` that are added to the observations, name -> [B, T, N, ...].
 
-        `uniforms` [B, T, N, L] in [0, 1) are for messages that are drawn.
+        `uniforms` [B, T, N, L] in [0, 1) are for messages that are drawn. With `decides` or `alive` [B, T, N] bool
+        among the observations, messages that no deciding agent reads are not written.
         """
 
     def tables(self) -> dict[str, Array]:
@@ -106,6 +109,11 @@ def make_speech(network: TeamNetwork) -> Speech | None:
     return network.speech() if isinstance(network, WritesMessages) else None
 
 
+def all_deciding(obs: Mapping[str, Value]) -> dict[str, Value]:
+    """Observations, name -> [B, ...], in which all agents decide: for values and messages of all."""
+    return {key: value for key, value in obs.items() if key != "decides"}
+
+
 def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:
     """Final observations with messages from other worlds, name -> [K, N, ...]; unchanged if worlds receive none.
 
@@ -123,4 +131,4 @@ def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
     The result is name -> [B, T, N, ...], and `texts/KEY` -> [D, L].
     """
     speech = make_speech(network)
-    return obs if speech is None else obs | speech.narrate(obs) | speech.inputs()
+    return obs if speech is None else obs | speech.narrate(all_deciding(obs)) | speech.inputs()

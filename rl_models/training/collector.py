@@ -23,6 +23,7 @@ from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
     MESSAGE_DRAW,
     MESSAGES,
+    all_deciding,
     draws_noise,
     make_speech,
     with_final_messages,
@@ -81,7 +82,7 @@ class Collector:
         """Start new episodes in every world."""
         self._begin_reading()
         self._speech = make_speech(self.policy.network)
-        self._obs = self._completed(self.world.reset(seed))
+        self._obs = self._completed(self.world.reset(seed), all_read=True)
         self._is_first = np.ones(self.world.num_worlds, bool)
         self._state = self.policy.initial_state(self.world.num_worlds)
 
@@ -144,7 +145,7 @@ class Collector:
                     part[name.removeprefix(prefix)] = value
         self._begin_reading()
         self._speech = make_speech(self.policy.network)
-        self._obs = self._completed(self.world.restore(parts["world/"]))
+        self._obs = self._completed(self.world.restore(parts["world/"]), all_read=True)
         # Copied, because arrays read from a file can be read-only.
         self._state = {name: torch.tensor(value, device=self.device) for name, value in parts["state/"].items()}
         restarted = self.world.restarted  # custom environments may have begun a new episode
@@ -190,7 +191,8 @@ class Collector:
     def _finish_step(self, steps: dict[str, Array], step: int, pending: _PendingActions) -> dict[str, Tensor]:
         """Wait for the actions, step the worlds, and write their results; the policy's outputs, name -> [B, 1, ...]."""
         seen, reward, terminated, truncated, info = self.world.step(world_actions(pending.arriving.wait()))
-        self._obs = self._completed(seen)
+        # A fragment begins and ends with values of all agents, so there all agents read.
+        self._obs = self._completed(seen, all_read=step + 1 == self.fragment_length)
         for name, array in (("reward", reward), ("terminated", terminated), ("truncated", truncated)):
             steps[name][:, step] = array
         self._state = pending.state
@@ -212,8 +214,13 @@ class Collector:
         """The observations that the policy acts on, name -> [B, N, ...]."""
         return self._obs
 
-    def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
-        """Observations of these worlds with the noise, texts and messages that agents use before they act."""
+    def _completed(
+        self, obs: dict[str, Array], worlds: Array | slice = slice(None), all_read: bool = False
+    ) -> dict[str, Array]:
+        """Observations of these worlds with the noise, texts and messages that agents use before they act.
+
+        Messages are those that agents read who decide, or all of them.
+        """
         if self._has_noise:
             obs = with_noise(self.policy.network, self.world.chance, self.world.num_agents, obs, worlds)
         if self._speech is None:
@@ -223,7 +230,7 @@ class Collector:
             agents = self.world.num_agents
             drawn = self.world.chance.policy_uniforms(agents * speech.draws, MESSAGE_DRAW)[worlds]
             uniforms = torch.from_numpy(drawn.reshape(-1, 1, agents, speech.draws))
-        added = speech.narrate(self._tensors(obs), uniforms)
+        added = speech.narrate(self._tensors(all_deciding(obs) if all_read else obs), uniforms)
         return obs | {key: value[:, 0].cpu().numpy() for key, value in added.items()}
 
     def _keep_final_observations(self, step: int, truncated: Array, info: dict[str, Any]) -> None:
@@ -237,7 +244,7 @@ class Collector:
             beside = {key: value[rows] for key, value in self._obs.items()}
             if self._speech is not None:
                 final = with_final_messages(self._speech, final, beside)
-            obs = self._completed(final, rows)
+            obs = self._completed(final, rows, all_read=True)
             index = torch.from_numpy(rows).to(self.device)
             state = {name: value.index_select(0, index) for name, value in self._state.items()}
             inputs = self._inputs(all_deciding(obs) | {IS_FIRST: np.zeros(len(rows), bool)}, state)
@@ -326,11 +333,6 @@ def collect_in_turns(collectors: Sequence[Collector]) -> list[Fragment]:
     """
     *_, fragments = zip(*(collector._fragment() for collector in collectors), strict=True)
     return list(fragments)
-
-
-def all_deciding(obs: dict[str, Array]) -> dict[str, Array]:
-    """Observations, name -> [B, N, ...] -> name -> [B, N, ...], in which all agents decide, for computing values."""
-    return {key: value for key, value in obs.items() if key != "decides"}
 
 
 def _with_own_encodings(inputs: Inputs) -> Inputs:

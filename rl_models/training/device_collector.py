@@ -15,19 +15,11 @@ from torch import Tensor
 
 from rl_models.fragment import Array, Fragment
 from rl_models.policy import State, TeamPolicy
-from rl_models.runtime.added_observations import noise_shape
+from rl_models.runtime.added_observations import all_deciding, noise_shape
 from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs
 from rl_models.runtime.device import to_host
 from rl_models.team_world import TeamWorld
-from rl_models.training.collector import (
-    DECIDING,
-    IS_FIRST,
-    STATE,
-    UNIFORMS,
-    Collector,
-    all_deciding,
-    world_actions,
-)
+from rl_models.training.collector import DECIDING, IS_FIRST, STATE, UNIFORMS, Collector, world_actions
 
 Tensors: TypeAlias = dict[str, Any]
 """Name -> tensor, where the protocols of worlds, collectors and fragments have arrays."""
@@ -112,7 +104,7 @@ class DeviceCollector(Collector):
         super().restore(snapshot)
         self._begin_rollout(torch.from_numpy(self._is_first).to(self.device))
 
-    def _completed(self, obs: Tensors, worlds: Array | slice = slice(None)) -> Tensors:
+    def _completed(self, obs: Tensors, worlds: Array | slice = slice(None), all_read: bool = False) -> Tensors:
         """The observations alone: a rollout refuses teams that need more."""
         return obs
 

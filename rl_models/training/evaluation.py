@@ -100,7 +100,9 @@ class Evaluation(Collector):
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
         return policy.mode() if self.is_greedy else super()._choose(policy, uniforms)
 
-    def _completed(self, obs: dict[str, Array], worlds: Array | slice = slice(None)) -> dict[str, Array]:
+    def _completed(
+        self, obs: dict[str, Array], worlds: Array | slice = slice(None), all_read: bool = False
+    ) -> dict[str, Array]:
         self._speech = make_speech(self.policy.network)  # texts of earlier steps are not read here
         return super()._completed(obs, worlds)
 

@@ -1,18 +1,23 @@
 """Messages of a language team: who hears whom, and what the learner reads."""
 
 import copy
+import functools
 
 import numpy as np
 import pytest
 import torch
 
+from rl_models.algorithms.optimiser import OptimiserSettings
+from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.llm.messages import PADDING
-from rl_models.llm.narration import PHRASES, PROMPT
+from rl_models.llm.narration import PHRASES, PROMPT, Narration
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.runtime.added_observations import MESSAGES, narrated
+from rl_models.runtime.added_observations import MESSAGES, all_deciding, narrated
 from rl_models.runtime.texts import MissingTextsError
+from rl_models.schedule import Schedule
 from rl_models.training.collector import Collector
+from rl_models.training.loop import Learner
 from tests.rl_models.llm.language_teams import (
     BY_AGENT,
     narrated_again,
@@ -76,6 +81,33 @@ def test_each_agent_hears_the_others_in_order_and_never_itself():
     ]
 
 
+@pytest.mark.parametrize("form", ["sum", "drawn_messages", "three_agents"])
+def test_messages_that_nobody_reads_are_not_written_and_nothing_learns_from_them(form):
+    """A team that writes every message plays and learns the same."""
+
+    class WritesAll(Narration):
+        def narrate(self, obs, uniforms=None):
+            return super().narrate(all_deciding(obs), uniforms)
+
+    written, weights, fragments = [], [], []
+    for speech in (Narration, WritesAll):
+        one = stirred(form, length=5)
+        network = one.policy.network
+        parts = (network.narrator, network.writer, network.language.tokens, network.settings)
+        network.speech = functools.partial(speech, *parts)
+        one.reset(3)
+        fragments.append([one.collect() for _ in range(2)])
+        written.append(sum((fragment.obs[MESSAGES][..., 0] != PADDING).sum() for fragment in fragments[-1]))
+        objective = Ppo(joint_ratio=False, value_loss_at="decisions", num_epochs=2, num_minibatches=2)
+        Learner(one.policy, objective, OptimiserSettings(learning_rate=Schedule.constant(1e-2))).update(fragments[-1])
+        weights.append(one.policy.state_dict())
+    assert written[0] < written[1]
+    for fewer, all_written in zip(*fragments, strict=True):
+        np.testing.assert_array_equal(fewer.steps["actions"], all_written.steps["actions"])
+        np.testing.assert_array_equal(fewer.steps["reward"], all_written.steps["reward"])
+    torch.testing.assert_close(*weights)
+
+
 def test_shuffled_messages_are_those_of_another_world():
     policy = stirred().policy
     policy.network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
@@ -106,7 +138,7 @@ def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
 
     def written(obs):
         unheard = {key: torch.from_numpy(seen)[:, None] for key, seen in obs.items() if key != MESSAGES}
-        return network.speech().narrate(unheard)[MESSAGES][:, 0].numpy()
+        return narrated(network, unheard)[MESSAGES][:, 0].numpy()
 
     assert fragment.steps["truncated"].sum(0).tolist() == [0, 0, 1, 1, 1]
     values_of = asked[5]  # after the actions of five steps, the values of all final observations in one batch

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from rl_models.runtime.added_observations import MESSAGES, make_speech
+from rl_models.runtime.added_observations import MESSAGES, all_deciding, make_speech
 from rl_models.runtime.device import to_device
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, attempt_part, describe_drawings
@@ -229,7 +229,7 @@ class HumanGame:
         speech = make_speech(self._loaded.policy.network)
         if speech is not None and hasattr(self._loaded.policy.network, "message_row"):
             tensors = to_device({key: value[:, None] for key, value in self._obs.items()}, self._loaded.device)
-            messages = speech.narrate(tensors)[MESSAGES][:, 0].cpu().numpy()
+            messages = speech.narrate(all_deciding(tensors))[MESSAGES][:, 0].cpu().numpy()
             self._received = messages if messages.shape[-1] else None
 
     def _received_messages(self) -> dict[str, str]:
