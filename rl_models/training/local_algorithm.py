@@ -10,8 +10,6 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import torch
-
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.fragment import Array
 from rl_models.losses.extra_loss import Statistics
@@ -75,7 +73,7 @@ class LocalAlgorithm:
         if weights is None:
             return self.learner.policy
         policy = copy.deepcopy(self.learner.policy)
-        policy.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        policy.load_state_dict(weights)
         return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
@@ -100,8 +98,7 @@ class LocalAlgorithm:
         Where the number of worlds differs, or `reshard_snapshots` cannot redistribute them, worlds start episodes that
         they have not played.
         """
-        weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
-        self.learner.policy.load_state_dict(weights)
+        self.learner.policy.load_state_dict(tensors["weights"])
         load_optimiser(self.learner.optimiser, tensors["optimizer"])
         self.learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
         if self.learner.replay is not None:

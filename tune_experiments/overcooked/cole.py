@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from rl_envs.core.spec import Array
 from rl_models.policy import TeamPolicy
@@ -179,7 +178,7 @@ class Cole:
 
     def _member(self, weights: dict[str, Any]) -> TeamPolicy:
         team = self._plan.new_policy()
-        team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        team.load_state_dict(weights)
         return team.eval().requires_grad_(False)
 
 
