@@ -7,8 +7,6 @@ The class attribute `renamed_weights` of a module maps names of weights in earli
 checkpoints of those versions load.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar

@@ -4,8 +4,6 @@ For environments that are so small that starting RLlib takes longer than trainin
 before each fragment, such as one with an adversary.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias

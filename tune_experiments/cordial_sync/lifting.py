@@ -1,7 +1,5 @@
 """One training run on FurnLift, built from settings, and its evaluation (A Cordial Sync, section 6)."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Every setting of a run on FurnLift, with the laptop's values as defaults (A Cordial Sync, section 6, A.3)."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal

@@ -6,8 +6,6 @@ on. The first generations have no partners. A full population loses its oldest m
 and the results of every generation, so a killed trial continues exactly. This file is independent of the game.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -5,8 +5,6 @@ arithmetic, comprehensions and a few built-in functions. The only attributes are
 underscores cannot be reached. This file parses code and never runs it.
 """
 
-from __future__ import annotations
-
 import ast
 
 MAX_SOURCE = 4_000

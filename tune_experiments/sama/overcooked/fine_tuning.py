@@ -5,8 +5,6 @@ their plans, then PPO on rounds that start from visited and from generated state
 contains the visited states of its stage, so a killed trial resumes with the same ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
