@@ -24,9 +24,9 @@ _ALSO_PINNED = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def pinned_packages(root: Path = ROOT) -> dict[str, str]:
+def pinned_packages() -> dict[str, str]:
     """Package -> version, for every pin of constraints.txt."""
-    lines = (root / "constraints.txt").read_text().splitlines()
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from cluster.jobs import pinned_packages
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 
 __all__ = ["PRESENT", "WANTED", "list_wheels", "main"]
@@ -25,25 +26,23 @@ PRESENT = frozenset(
     | {"tensorboard", "pytest", "pyyaml", "tqdm"}
 )
 """Packages on the machine, with their dependencies except `typing_extensions`, which may be too old."""
-CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 PYTHON, PLATFORMS = "3.12", ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
 
 
-def list_wheels(wanted: Iterable[str] = WANTED, present: Iterable[str] = PRESENT) -> list[str]:
-    """Wheels to fetch, `name==version` each, in alphabetical order: of `wanted` packages, without those `present`.
+def list_wheels(wanted: Iterable[str] = WANTED) -> list[str]:
+    """Wheels to fetch, `name==version` each, in alphabetical order: of `wanted` packages, without those of `PRESENT`.
 
     Raises:
         UserError: constraints.txt does not pin one of them.
     """
-    lines = CONSTRAINTS.read_text().splitlines()
-    pinned = {_plain(line.partition("==")[0]): line.split(";")[0].strip() for line in lines if "==" in line}
+    pinned = {_plain(name): f"{name}=={version}" for name, version in pinned_packages().items()}
     found, left = set[str](), [_plain(name) for name in wanted]
     while left:
         name = left.pop()
-        if name in found or name in present:
+        if name in found or name in PRESENT:
             continue
         if name not in pinned:
-            raise UserError(f"{CONSTRAINTS.name} has no version of {name}: run the command that writes it again")
+            raise UserError(f"constraints.txt has no version of {name}: run the command that writes it again")
         found.add(name)
         left += _needs(name)
     return sorted(pinned[name] for name in found)

@@ -8,8 +8,6 @@ losses by what the whole minibatch holds, and sum their gradients, so the update
 batch. This file uses neither Ray nor processes: the caller passes a function that sums tensors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Types that several configurations share, what a continued run may change, and copies of constants."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeAlias

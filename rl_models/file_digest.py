@@ -1,7 +1,5 @@
 """The hash of a file."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

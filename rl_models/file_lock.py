@@ -3,8 +3,6 @@
 The file and its content stay. On a file system without locks nothing is locked.
 """
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

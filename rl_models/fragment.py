@@ -110,15 +110,11 @@ def _join_texts(fragments: list[Fragment]) -> tuple[dict[str, Array], list[dict[
     for key in fragments[0].texts:
         parts = [fragment.texts[key] for fragment in fragments]
         width = max(part.shape[1] for part in parts)
-        stacked = np.concatenate([_widened(part, width) for part in parts])
+        padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in parts]
+        stacked = np.concatenate(padded)
         tables[key], new_row = np.unique(stacked, axis=0, return_inverse=True)
         first_row = 0
         for fragment, obs in zip(fragments, observations, strict=True):
             obs[key] = new_row.ravel()[first_row + obs[key]].astype(obs[key].dtype)
             first_row += len(fragment.texts[key])
     return tables, observations
-
-
-def _widened(table: Array, width: int) -> Array:
-    """A token table [D, L] padded with -1 to a width."""
-    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=-1)

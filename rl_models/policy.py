@@ -7,8 +7,6 @@ The class attribute `renamed_weights` of a module maps names of weights in earli
 checkpoints of those versions load.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
@@ -186,7 +184,8 @@ class TeamPolicy(nn.Module):
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights as `nn.Module` does, also those that an earlier version saved under other names."""
-        return super().load_state_dict(with_present_names(self, state_dict), strict, assign)
+        weights = {name: torch.as_tensor(value) for name, value in with_present_names(self, state_dict).items()}
+        return super().load_state_dict(weights, strict, assign)
 
     def initial_state(self, batch: int) -> State:
         """Recurrent state before an episode, name -> [B, ...], or [B, N, ...] if each agent has its own."""

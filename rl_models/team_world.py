@@ -3,8 +3,6 @@
 A collector steps any object with these methods, so a world from another package needs no base class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 

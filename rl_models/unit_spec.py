@@ -5,8 +5,6 @@ place and a health, and a map of cells. A collective action selects some of the 
 one command, whose arguments are a unit of another list, a kind or a cell.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 OWNED, ROWS, AGES = "owned", "instruction", "instruction_age"

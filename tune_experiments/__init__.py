@@ -9,8 +9,6 @@ A custom experiment needs the names in `__all__`, as `examples/corridor_experime
 imported from its module at first use.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

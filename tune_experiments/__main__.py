@@ -4,8 +4,6 @@ Only `train` and `run` start Ray. A run of a custom experiment or environment is
 because this runs that module's code.
 """
 
-from __future__ import annotations
-
 from tune_experiments.core.import_path import append_current_folder
 
 if __name__ == "__main__":

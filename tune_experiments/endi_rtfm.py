@@ -20,8 +20,6 @@ meant for S1 (`--methods qmix`). A second table shows the division of entities.
 only by the agent that causes it, as in the paper.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -9,8 +9,6 @@ Eval(new), with words that training never shows, whose vectors keep their initia
 unseen assignments in a larger room; and documents of other episodes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -8,8 +8,6 @@ Three targets and three items. The others' side of the divider takes the nearest
 agent predicts the actions of two. The paper has only a curve: EnDi(dis) above txt2pi.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

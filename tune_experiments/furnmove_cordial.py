@@ -8,8 +8,6 @@ can spread over all of them at once, and hurts marginal teams, whose product of 
 A family has one learning rate: that of marginal teams was chosen with an entropy bonus, that of SYNC with CORDIAL.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment

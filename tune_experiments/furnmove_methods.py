@@ -9,8 +9,6 @@ that observes everything and draws joint actions. As in the paper, the last two 
 with an entropy bonus. `--methods` takes any of the fourteen methods, here as in every FurnMove experiment.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment

@@ -7,8 +7,6 @@ finds that more components move further from rank one (TVD) and succeed more oft
 the gain from one to two.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment

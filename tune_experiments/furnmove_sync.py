@@ -11,8 +11,6 @@ talk, and see the same rooms for the same number of env steps. Expect SYNC ahead
 probability. `furnmove_methods.py` compares all methods; settings are in `cordial_sync/config.py`.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment

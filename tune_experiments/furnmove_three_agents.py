@@ -6,8 +6,6 @@ Of 2,197 joint actions 46 are coordinated, and bringing the television closer pa
 that marginal teams never learn this, SYNC does, and a central policy does worse than SYNC because of its large output.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tune_experiments.cordial_sync.gridworld import GridworldExperiment

@@ -12,8 +12,6 @@ It writes `results.jsonl`, tables in `crossplay.md` and heat maps in `plots/`, b
 the first run. It trains nothing and starts no Ray.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ too, all of them in the preset `paper`:
     python tune_experiments/rtfm_curriculum.py --methods random_to_nl from_6x6_to_nl from_dyna_to_dyna_nl
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

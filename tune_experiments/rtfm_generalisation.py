@@ -9,8 +9,6 @@ Columns are training assignments, unseen ones, unseen ones in the larger room, a
 table has the win rates at the end of the earlier stages.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

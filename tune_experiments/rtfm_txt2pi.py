@@ -12,8 +12,6 @@ goal-conditioned attention to the document), `no_vis_attn` (no attention to the 
 (FiLM instead of FiLM²).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

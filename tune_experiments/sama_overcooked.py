@@ -19,8 +19,6 @@ and planner; `selfplay`, for as many env steps. One policy a kitchen. `sama_rete
 Transcripts of all calls, goals and reflections are in the run folder, `transcripts/`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -10,8 +10,6 @@ holds tests of one kind: `retest.json` contains their planner, model and number 
 70 to 450 questions an episode (docs/papers/sama.md); no question is sent twice. It trains nothing and starts no Ray.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ observation and received message. Runs of `verco_salad` write both files for eac
 corpus of the default language model.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

@@ -79,7 +79,8 @@ def check_drawing(floor: Sequence[str]) -> None:
     """Refuse a floor drawing, surrounding wall included, that is ragged, too large, misspelt or not closed."""
     check_rectangle(floor, "floor")
     cells = characters(floor)
-    _refuse_cells(~np.isin(cells, _KNOWN), floor, "is not a character of a floor: use one of " + _legend())
+    legend = ", ".join(f"{character!r} ({meaning})" for character, meaning in CELL_MEANINGS.items())
+    _refuse_cells(~np.isin(cells, _KNOWN), floor, f"is not a character of a floor: use one of {legend}")
     inner = np.isin(cells, (FREE, LOW, TALL))
     at_border = inner.copy()
     at_border[1:-1, 1:-1] = False
@@ -158,7 +159,3 @@ def _refuse_cells(faulty: Mask, rows: Sequence[str], fault: str) -> None:
     if faulty.any():
         row, column = np.argwhere(faulty)[0]
         raise RoomError(f"floor, row {row}, column {column}: {rows[row][column]!r} {fault}")
-
-
-def _legend() -> str:
-    return ", ".join(f"{character!r} ({meaning})" for character, meaning in CELL_MEANINGS.items())

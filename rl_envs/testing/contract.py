@@ -61,7 +61,11 @@ def check_declaration(world: World) -> None:
     for key in RESERVED_KEYS:
         spec = world.observation_spec.get(key)
         require(spec is None or (spec.shape, spec.dtype) == ((), "bool"), f"{key!r} must be one bool per agent")
-    lost = [key for key, table in world.text_tables.items() if not _has_table(world, key, table)]
+    lost = [
+        key
+        for key, table in world.text_tables.items()
+        if key not in world.observation_spec or table not in world.tables
+    ]
     require(not lost, f"text_tables: {lost} must be keys of observation_spec, with their table in tables")
     if (entities := world.entity_spec) is not None:
         keys = {entities.key, entities.positions, entities.agents} - {""}
@@ -265,10 +269,6 @@ def _is_valid(spec: ArraySpec) -> bool:
         is_numeric = False
     is_scalar = np.ndim(spec.low) == np.ndim(spec.high) == 0
     return is_numeric and isinstance(spec.shape, tuple) and is_scalar and bool(spec.low <= spec.high)
-
-
-def _has_table(world: World, key: str, table: str) -> bool:
-    return key in world.observation_spec and table in world.tables
 
 
 def _is_count(size: object) -> bool:

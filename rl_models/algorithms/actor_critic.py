@@ -11,8 +11,6 @@ log alpha_j + log pi^i_j for the component j that was drawn, with its own advant
 Sync's code has it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -96,12 +94,9 @@ class ActorCritic(ActorCriticConfig):
             )
         return output.policy.log_prob(chosen_actions(batch), decision_mask(batch))[..., None]
 
-    def _sampling_log_prob(self, batch: Batch) -> Tensor:
-        return batch["log_prob"][..., None] if self.joint_ratio else batch["agent_log_prob"]
-
     def _log_ratio(self, log_prob: Tensor, batch: Batch) -> Tensor:
         """Log of present over sampling probability; 0 where no agent decided."""
-        log_ratio = log_prob - self._sampling_log_prob(batch)
+        log_ratio = log_prob - (batch["log_prob"][..., None] if self.joint_ratio else batch["agent_log_prob"])
         mask = self._mask(batch)
         return log_ratio if mask is None else log_ratio.masked_fill(~mask, 0.0)
 

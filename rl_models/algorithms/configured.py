@@ -1,7 +1,5 @@
 """The objective that a configuration describes: PPO, IMPALA or a user's subclass of one of them."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from dataclasses import fields

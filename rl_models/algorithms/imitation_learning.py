@@ -5,8 +5,6 @@ Actions and rewards of the rollouts have no effect, so a world may let the exper
 not trained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """IMPALA for a team (Espeholt et al., 2018): actor-critic with V-trace, which samples while it learns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

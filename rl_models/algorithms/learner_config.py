@@ -4,8 +4,6 @@ Each constant is declared once, so all experiments have the same names; they are
 experiment's configuration holds an instance with its own default values. Importing this file loads no torch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import Literal
 

@@ -5,8 +5,6 @@ configuration (`rllib/config.py`) never check an objective's type. So a custom a
 members.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Protocol
 

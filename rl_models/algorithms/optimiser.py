@@ -8,8 +8,6 @@ RLlib 2.60 silently ignores `opt_type` and always builds Adam; its learners use 
 A checkpoint holds the optimiser's state as named tensors, so that it needs nothing but safetensors and JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,14 +76,11 @@ def make_optimiser(
             eps=settings.optimiser_epsilon,
             amsgrad=settings.amsgrad,
             # The CPU's kernel passes over memory, so weight and gradient need the same layout.
-            fused=(bool(trainable) and all(_is_fusible(weight) for weight in trainable)) or None,
+            fused=(bool(trainable) and all(one.device.type != "cpu" or one.is_contiguous() for one in trainable))
+            or None,
         )
     set_learning_rate(optimiser, settings, Progress())
     return optimiser
-
-
-def _is_fusible(weight: nn.Parameter) -> bool:
-    return weight.device.type != "cpu" or weight.is_contiguous()
 
 
 def _groups(trainable: list[nn.Parameter], critic: set[int]) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """Proximal policy optimisation of a team (Schulman et al., 2017), with GAE from the values recorded while acting."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -6,8 +6,6 @@ tables, whose rows change their meaning from fragment to fragment. Draws depend 
 fragments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -3,8 +3,6 @@
 MASER's reward tells each agent how far it is from its sub-goal (`losses/maser.py`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Settings of a run's chat model, and the transport that they name."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal

@@ -4,8 +4,6 @@
 reason.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

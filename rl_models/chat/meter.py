@@ -1,7 +1,5 @@
 """Meter of an endpoint's cost: it counts calls and tokens, enforces a budget, and limits the rate of calls."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

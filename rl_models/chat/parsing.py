@@ -1,7 +1,5 @@
 """Parsing of replies: the JSON object in a text, and its validation against a pydantic model."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, TypeVar
 

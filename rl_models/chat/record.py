@@ -7,8 +7,6 @@ locked, so no process removes a line that another one is writing. A long text th
 is stored once and afterwards as its SHA-256, because only the key is needed for an answer.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

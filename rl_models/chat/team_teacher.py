@@ -5,8 +5,6 @@ rejected and asked again, and after the last attempt scripted messages replace i
 actions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar

@@ -4,8 +4,6 @@ It is counted from the record and not by the process that asked. So a run that w
 a replay reports the usage of the run that it repeats.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Dependence between agents' actions: total variation and mutual information, exact if the joint policy is small."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Protocols of joint policies, which rollouts and objectives use, and the functions that joint policies share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 

@@ -1,7 +1,5 @@
 """Heads of a central policy: a probability for each joint action, and one value (A Cordial Sync, section 5, A.3)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -4,8 +4,6 @@ Command and arguments are computed from the mean features of the selected units.
 them can take it; where nothing is legal, everything is, and has no effect.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """Heads of actions of several parts (`distributions/factored_mixture.py`): marginal policies and SYNC's mixtures."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

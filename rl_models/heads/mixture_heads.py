@@ -7,8 +7,6 @@
 | `PolicyTower`, `LegalPolicyTower`, `ValueTower` | EMMA, section 4 | one, on the policy's or the value's half |
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

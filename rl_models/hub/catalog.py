@@ -4,8 +4,6 @@ The packages are uploads of well-known weights by others: their data files are r
 imported.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

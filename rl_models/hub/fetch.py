@@ -4,8 +4,6 @@ A model's folder is an ordinary Hugging Face folder with `concord_model.json` (n
 weights). It is written to a temporary folder and renamed, so it is never incomplete.
 """
 
-from __future__ import annotations
-
 import contextlib
 import html
 import json

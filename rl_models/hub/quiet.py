@@ -1,7 +1,5 @@
 """Silence transformers while it loads a model, whose warnings are expected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

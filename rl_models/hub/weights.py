@@ -1,7 +1,5 @@
 """Hashes of a model's files, without reading gigabytes where a hash is known."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A message is a convex combination of two learned symbols, so it has one degree o
 it. `forward` computes the round of all agents at once; `forward_agent` computes the part of one agent that runs apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import TypeVar
 

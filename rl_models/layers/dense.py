@@ -1,7 +1,5 @@
 """Linear layers, each with an activation after it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 

@@ -3,8 +3,6 @@
 A Cordial Sync, section 6.1 (the view) and the authors' code.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import cast

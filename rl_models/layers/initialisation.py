@@ -1,7 +1,5 @@
 """Initial weights of the papers' code: Glorot-uniform weights, in A Cordial Sync with a gain for convolutions."""
 
-from __future__ import annotations
-
 import math
 
 import torch

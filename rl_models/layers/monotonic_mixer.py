@@ -7,8 +7,6 @@ Hypernetworks compute the weights from the global state. Absolute values make th
 and a loss can apply a `Mixing` to any values.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

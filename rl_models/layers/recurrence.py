@@ -4,8 +4,6 @@
 that the part that depends on the inputs alone is computed for all steps at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ The uniforms are observations (`runtime/added_observations.py`), so a sample is 
 of learning.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -8,8 +8,6 @@ A sprite is an object in a cell of the grid. The sprites of one cell share the m
 code. Only occupied cells are computed, because an empty cell has no query.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ around its cell, and `lay_out` adds these shares up at the cells of the sprites.
 features linearly after `project` instead of before it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -3,8 +3,6 @@
 Lists of sprites lack this: each time step has its own order, and two entities may have the same symbol.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

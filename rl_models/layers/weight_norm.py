@@ -4,8 +4,6 @@ A linear layer has one gain g, or one for each output (as a 1x1 convolution has)
 channel. PyTorch's own parametrisation refuses to be pickled, which processes that exchange modules do.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

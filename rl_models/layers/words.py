@@ -8,8 +8,6 @@ Many frames of an episode attend to the same text. `TextGroups` arranges them so
 matrix product, and not every frame needs a copy of the text's states.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch

@@ -5,8 +5,6 @@ processes exchange and checkpoints hold. The weights of the base are shared by a
 base (`shared_base.py`); `to` moves base and adapters together.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

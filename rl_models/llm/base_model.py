@@ -4,8 +4,6 @@ Weights are read from safetensors alone and no code that comes with a model is r
 safe. Transformers is imported when it is needed.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

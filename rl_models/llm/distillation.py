@@ -4,8 +4,6 @@ Each round adds pairs of prompt and message, from rollouts of the initial action
 Held-out prompts stay held out.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

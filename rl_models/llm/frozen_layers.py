@@ -4,8 +4,6 @@ With adapters in the last K of L layers alone, the first L - K never change: act
 same states of them. They are cached up to a number of bytes; the least recently used are dropped first.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import OrderedDict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Settings of a language-model policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 

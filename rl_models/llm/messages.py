@@ -4,8 +4,6 @@ Each token is the most likely one, or drawn by inverse CDF from a uniform number
 are cached until the message adapter changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

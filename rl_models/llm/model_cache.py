@@ -5,8 +5,6 @@ for the one that trains it, which first removes what a killed process left. All 
 `CONCORD_LANGUAGE_MODELS` names, or in one in the user's cache.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

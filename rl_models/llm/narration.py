@@ -4,8 +4,6 @@ A narration runs beside the world and makes prompts, messages and phrases. The l
 come from the experiment's `Narrator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

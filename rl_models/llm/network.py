@@ -5,8 +5,6 @@ actions and the state that the critic reads to the heads (docs/papers/verco.md d
 are handled beside the environment, by the narration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

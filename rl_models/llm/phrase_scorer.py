@@ -3,8 +3,6 @@
 It generates no text. The newest scores are cached by conversation and phrases, and new ones are scored in one batch.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from functools import cached_property

@@ -3,8 +3,6 @@
 A planner's prompts begin with the manual of the game, which is most of their length.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any

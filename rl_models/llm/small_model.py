@@ -3,8 +3,6 @@
 It is an ordinary Hugging Face folder, so it is loaded like any other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ code is an agent's index, one-hot, then the numbers of its texts, then those of 
 from step to step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate

@@ -6,8 +6,6 @@ loss adds no weight to the network. It needs a network that returns its attentio
 training worlds that name the answer; the team plays in other worlds as usual.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

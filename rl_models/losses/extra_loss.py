@@ -1,7 +1,5 @@
 """Protocol of a loss that is added to an algorithm's loss, such as CORDIAL or a regulariser."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 

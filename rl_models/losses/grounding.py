@@ -6,8 +6,6 @@ Frames of one episode share sprites and manual; each distinct set is scored once
 This loss is a deviation from EMMA's paper, and results that use it must say so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

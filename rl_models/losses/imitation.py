@@ -4,8 +4,6 @@ For a mixture it is the joint probability of the whole mixture, not of the drawn
 actions in an observation that only this loss reads, in the states that the team itself reaches.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -8,8 +8,6 @@ Sub-goals are sought within an episode, as far as a fragment holds it: in the wh
 episodes and the worlds are reset together, which is the paper's rule.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ its own frame. Different games name different things, so the loss makes the vect
 document equal where they are two tables. With one table they are equal from the start, and the loss is not needed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

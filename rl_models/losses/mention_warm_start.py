@@ -5,8 +5,6 @@ itself and hardly any other (equations 1 to 3 of `networks/mentions.py`). It nee
 mentioned, and not what that means. The weight falls to 0, and the rest is learned by reward.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -8,8 +8,6 @@ fleeing sprite in a corner counts as one that does not move. This loss is a devi
 results that use it must say so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

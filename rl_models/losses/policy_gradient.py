@@ -10,8 +10,6 @@ authors' code of A Cordial Sync, losses are summed over agents and averaged over
 both forms and for any number of agents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

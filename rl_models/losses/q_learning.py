@@ -4,8 +4,6 @@ Targets may look more than one step ahead, as lambda-returns do (Peng's Q(lambda
 looks one step ahead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -5,8 +5,6 @@ that they have similar roles or behave differently. Both follow the release, whe
 is added to the divergence and so minimised, a softplus is around their sum, and differences are of role samples.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

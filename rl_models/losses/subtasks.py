@@ -4,8 +4,6 @@ The paper's second term is a KL divergence; the cross entropy here, as in the re
 its first argument has none. Unlike the release, neither counts steps across the end of an episode.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import torch

@@ -6,8 +6,6 @@ stacked as channels of one image. Only the LSTM runs step by step. Input key: `v
 and the central heads: 2,986,732 for two agents, 3,644,421 for three.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

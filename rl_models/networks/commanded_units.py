@@ -7,8 +7,6 @@ lists and cells, so all of that is computed once a team; agents differ in their 
 code masks sums over two lists by the length of a third; here each list's own length counts.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

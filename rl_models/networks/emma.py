@@ -16,8 +16,6 @@ have the same symbol, and the manual tells them apart by their movements alone.
 `GameId` is the Game-ID baseline (section 5): EMMA's body with the symbols of the roles in place of a manual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ of the table; in the two-agent released code they share a row, so its agents can
 cells are computed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -6,8 +6,6 @@ the observation times m, and predicts the others' actions from the observation t
 cells have no mask.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable

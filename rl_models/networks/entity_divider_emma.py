@@ -10,8 +10,6 @@ of `emma.py` and `noise` [B, T, N, E].
 Everything is computed from lists of sprites. This equals the paper's grids and costs a small part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -7,8 +7,6 @@ reader sums the masked nodes for the prediction of the others' actions. Words, m
 computed once for all passes. Input keys are those of `matching.py` and `noise` [B, T, N, H, W, P].
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

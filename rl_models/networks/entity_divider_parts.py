@@ -7,8 +7,6 @@ entities; with the same weights as the policy's a head sees the masked ones and 
 are those of the parts and `noise` [B, T, N, ...], one number for each entity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 

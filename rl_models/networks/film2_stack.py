@@ -5,8 +5,6 @@ input of the last layer is the sum of the two layers before it. Cells and texts 
 so a caller may mask cells.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

@@ -5,8 +5,6 @@ the last has no padding, then linear layers, with leaky ReLU after each. It has 
 one that `key` names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """Instructions in words for units: each distinct one is read once, and units attend to the latest (RED's encoder)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

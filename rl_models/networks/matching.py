@@ -22,8 +22,6 @@ learned.
 Nothing depends on the size of the grid, the number of things, or their order. Agents differ in their observations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar

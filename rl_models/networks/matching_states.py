@@ -10,8 +10,6 @@ Nodes (section 4 of `matching.py`) are the objects in the cells of a room, what 
 weights. Occupied cells are compacted, so the cost grows with the number of entities and not with the size of the room.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import torch

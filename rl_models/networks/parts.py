@@ -8,8 +8,6 @@ messages (A Cordial Sync, section 5). All agents share the weights; the agent's 
 of an observation are an argument.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

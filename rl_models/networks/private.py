@@ -4,8 +4,6 @@ The members have no memory and exchange no messages. Texts that the networks sto
 so a row number means the same text for each of them; each member encodes the texts with its own weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 

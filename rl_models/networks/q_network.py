@@ -5,8 +5,6 @@ are the values of its actions. The previous action is no input: most actions her
 without one is not observed. An encoder reads the observations.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import torch

@@ -5,8 +5,6 @@ network; it may hold information that no agent has, because only learning uses i
 environment: the words of the names are an argument.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -9,8 +9,6 @@ as 0.
 `MaserPolicy` adds a representation of observations that only learning uses (`losses/maser.py`).
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Callable

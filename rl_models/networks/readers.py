@@ -5,8 +5,6 @@ The baselines of appendix C only summarise the three texts. All readers give eve
 layers over the grid attend to the document again. This file does not depend on a grid.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

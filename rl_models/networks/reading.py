@@ -6,8 +6,6 @@ are four combinations. Agents share all weights and differ in their observations
 environment: the words of the names in the grid are an argument.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -8,8 +8,6 @@ on the number of worlds; the same noise is used when acting and learning; withou
 role is its mean; and the previous action is no input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

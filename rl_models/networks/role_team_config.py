@@ -1,7 +1,5 @@
 """Configuration of the teams of ROMA, LDSA and MASER. Importing this file loads no torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 

@@ -11,8 +11,6 @@ the agent's own first; optionally `legal` [B, T, N, A] bool. The network is not 
 whole state.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ are the document. Each agent is a field of two words (whose it is, and which sym
 inventories. Input keys are those of `emma.py`. Earlier time steps are not used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

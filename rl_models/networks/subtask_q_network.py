@@ -6,8 +6,6 @@ the vector. Sub-tasks are drawn when acting and learning, with the same noise; w
 the most probable one is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

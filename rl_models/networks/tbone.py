@@ -6,8 +6,6 @@ once. `agent_step` computes the part of one agent that runs apart from the other
 the paper's widths and SYNC's heads (M = 13, N = 2): 3,180,051.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

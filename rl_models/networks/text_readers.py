@@ -10,8 +10,6 @@ table that is learned, or from a given frozen encoder (EMMA reads with BERT).
 * `words`: the mean of all words' vectors beside the query, a baseline for readers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

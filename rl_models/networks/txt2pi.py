@@ -11,8 +11,6 @@ summary, and each summary is a query to the document, whose result is its answer
 summaries, and the answers too.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TypeAlias

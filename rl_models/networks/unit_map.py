@@ -4,8 +4,6 @@ A fragment holds the lists and one number per cell, about 2 kB a step, in place 
 sees of the map is gathered at its cell before the 1x1 convolution, which so runs over units and not over all cells.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import torch

@@ -5,8 +5,6 @@ the mean of the states of the others in the game. Without rounds the network is 
 share the weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -11,8 +11,6 @@ mean colour, which is what zero padding after the normalisation means. Frames ar
 is channels-last memory order, so they are never rearranged.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

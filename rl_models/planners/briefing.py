@@ -3,8 +3,6 @@
 Examples are states of the domain, answered by its rules.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

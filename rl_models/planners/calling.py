@@ -3,8 +3,6 @@
 Prompts are text files of this package: the system message, a line of three dashes, the user message.
 """
 
-from __future__ import annotations
-
 import functools
 import string
 from collections.abc import Callable, Mapping, Sequence

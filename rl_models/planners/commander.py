@@ -4,8 +4,6 @@ With share 0 all of the planner's commands stay, with share 1 none; in between e
 that probability. A policy that follows its commands does worse with a larger share.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

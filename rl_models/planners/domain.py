@@ -3,8 +3,6 @@
 Everything is text or small records. An experiment builds a domain for its environment and passes it to the planner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias

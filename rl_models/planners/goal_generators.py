@@ -7,8 +7,6 @@
 | Plan4MC | a search over a graph of skills, from the present to the final facts, in each round; no model |
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 

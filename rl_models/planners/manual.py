@@ -5,8 +5,6 @@ Q_rel selects paragraphs by at least one "yes"; Q_game is asked about each of th
 The paragraphs come from the paper's LaTeX: no comments, no commands, no figures, bounded.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ like a model at temperature 0 it repeats an error if nothing has changed, and ma
 its failures.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import get_args

@@ -3,8 +3,6 @@
 So prompts, forms, checks, record and transcript are the same with and without a model.
 """
 
-from __future__ import annotations
-
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Outcome
 
 MODEL = "offline"

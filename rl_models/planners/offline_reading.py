@@ -3,8 +3,6 @@
 Words are counted and compared.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

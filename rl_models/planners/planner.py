@@ -3,8 +3,6 @@
 All methods take many worlds at once, and every answer is either a model's that passed its check or the rules'.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 

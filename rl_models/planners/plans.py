@@ -1,7 +1,5 @@
 """Records of the planner: plans, ends of rounds, and failures."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Preparation before training: objects, sentences, diverse states, sub-goals without duplicates (SAMA, 3.1 to 3.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rl_models.chat.client import RejectedReplyError

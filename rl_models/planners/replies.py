@@ -1,7 +1,5 @@
 """The forms that replies must have, each with bounds."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field

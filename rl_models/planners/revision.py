@@ -9,8 +9,6 @@ A noisy planner does better at a second try without any feedback, so the value o
 retries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rl_models.planners.planner import Planner

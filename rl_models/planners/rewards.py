@@ -9,8 +9,6 @@ Model-written code is used only after it has agreed with the built-in test on tr
 reported to the model for another attempt, and finally the built-in test is used.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

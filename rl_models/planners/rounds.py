@@ -4,8 +4,6 @@ The caller steps the worlds, calls `begin` for new episodes and `end_rounds` whe
 that they return, and restores a world to the beginning of its round when a plan says so.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

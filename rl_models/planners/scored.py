@@ -4,8 +4,6 @@ Agents get their sub-goals one after another; each prompt contains those of the 
 through the same record and transcript as those of a generating model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

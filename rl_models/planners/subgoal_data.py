@@ -1,7 +1,5 @@
 """Data for fine-tuning: states with the sub-goals planned for them (SAMA, section 3.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ Model-written text is indented, so that it cannot become markup, and loses chara
 direction of text.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Env runners never call it: they get sub-goals and messages with their worlds. Only planning and distillation do.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The connector takes fragments and returns one flat batch of tensors.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

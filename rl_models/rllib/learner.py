@@ -10,8 +10,6 @@ and values, through which learners find each other, listens on every address of 
 cluster that is bound to 127.0.0.1 it would be the only port that is open to the network.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import socket

@@ -4,8 +4,6 @@ Our learners train `policy` itself. For users of plain RLlib it also speaks the 
 `obs` (team observations, dict of [B, (T,) N, ...]) in, distribution inputs, values and state out.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@ precedes RLlib's class in the list of bases. `PRIVATE_NAMES` lists all of them, 
 installed Ray. Importing this file does not import Ray.
 """
 
-from __future__ import annotations
-
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence

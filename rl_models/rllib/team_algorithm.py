@@ -1,7 +1,5 @@
 """RLlib's algorithm of one trial, with the interface of `training/algorithm.py`."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from typing import Any

@@ -10,8 +10,6 @@ Texts and messages come from the network's `Speech`. Each distinct text is store
 refer to it (`texts.py`). If the observations hold messages already, these are used.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable

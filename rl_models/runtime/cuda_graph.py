@@ -10,8 +10,6 @@ key of a capture holds shapes and types of the inputs, what the function decided
 of training, and the module's weights and precision. Attributes of modules and losses must not change between two calls.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

@@ -7,8 +7,6 @@ by side in pinned memory and copied together. On the CPU nothing is copied.
 largest possible size: surplus entries repeat the largest value, and nothing refers to them. On the CPU sizes are exact.
 """
 
-from __future__ import annotations
-
 import copy
 import gc
 from collections.abc import Callable, Iterator, Mapping

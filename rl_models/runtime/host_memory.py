@@ -7,8 +7,6 @@ process keeps at most its peak memory, and blocks of more than 32 MB, such as we
 returned.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

@@ -9,8 +9,6 @@ caller that keeps them longer calls `forget` when weights have changed. A cache 
 once.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Ready-made teams that follow commands in words over a cell map with lists of units (RED, Xu et al., 2022)."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from rl_models.heads.collective_head import CollectiveHead, NormalValueHead

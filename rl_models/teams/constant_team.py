@@ -5,8 +5,6 @@ random baselines. The network has one learned vector an agent; with the usual he
 agents.
 """
 
-from __future__ import annotations
-
 import functools
 
 import torch

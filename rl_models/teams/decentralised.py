@@ -10,8 +10,6 @@ agent's features and on all agents' messages only. A step is a dialogue with any
 yields the agent's message and is sent all messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 

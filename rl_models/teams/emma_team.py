@@ -1,7 +1,5 @@
 """Ready-made teams of EMMA (Hanjie et al., 2021), with their heads: EMMA, also with EnDi's divider, and Game-ID."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal

@@ -4,8 +4,6 @@
 around our mention-matching reader; `parts_team.py` around the networks of any environment.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Ready-made teams with a convolutional network over a small grid, which all agents share (self-play)."""
 
-from __future__ import annotations
-
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
 from rl_models.networks.grid_cnn import GridCnn
 from rl_models.networks.network_config import GridCnnConfig

@@ -1,7 +1,5 @@
 """Ready-made teams on a language model (Verco): base model, adapters, network and heads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Ready-made teams for games of vectors, images and texts: IPPO, MAPPO, CommNet, TBONE, SYNC, EnDi, QMIX, VDN."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Literal

@@ -7,8 +7,6 @@ A method of an experiment takes a team of `qmix_grid_team` with the objective an
 `role_team` with the method `qmix`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from rl_models.networks.q_network import QNetwork

@@ -4,8 +4,6 @@ txt2π and its baselines (RTFM, section 4 and appendix C), SILG, the mention-mat
 no paper), and both readers with an entity divider (EnDi).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias

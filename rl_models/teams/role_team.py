@@ -3,8 +3,6 @@
 They are the role methods of SAMA's comparison. What they minimise is in `algorithms/role_objectives.py`.
 """
 
-from __future__ import annotations
-
 from rl_models.networks.q_network import Encoder, QNetwork, QValues
 from rl_models.networks.qmix_policy import MaserPolicy, QmixPolicy, StateMixer
 from rl_models.networks.role_q_network import RoleQNetwork

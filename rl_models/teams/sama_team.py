@@ -1,7 +1,5 @@
 """Ready-made teams that follow commands in words: the policies of SAMA (section 3.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rl_models.heads.mixture_heads import LegalPolicyTower, ValueTower

@@ -3,8 +3,6 @@
 Agents see a view of the grid, or camera frames (`visual_team`, `visual_central_team`).
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field

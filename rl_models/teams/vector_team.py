@@ -1,7 +1,5 @@
 """Ready-made teams whose observation is a vector: multilayer perceptrons, or CommNet (Sukhbaatar et al., 2016)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rl_models.heads.mixture_heads import LayeredValueHead, LegalPolicyHead

@@ -4,8 +4,6 @@ Levenshtein, 1966, with words and punctuation marks as tokens. Most texts are ru
 changes the counts of tokens by at most one on either side.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

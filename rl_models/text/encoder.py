@@ -4,8 +4,6 @@ The sentences of a world are finite, so an encoder stores all of them, and obser
 encoders learn with the policy, others are frozen; a network uses both in the same way.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from torch import Tensor

@@ -5,8 +5,6 @@ atomically, never changed, and carry a hash of their content, so that a damaged 
 together exceed a limit, the least recently used are deleted, and no other files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ A table of encodings becomes part of a network, not the pretrained model. The ta
 checkpoints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Weights are read from safetensors only, so loading a model from an unknown autho
 and the hub's library are imported when they are needed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
@@ -44,7 +42,7 @@ class PretrainedEncoder:
     def identity(self) -> str:
         """Folder name of this encoder with this padding, from the content of its files; raises PretrainedError."""
         digest = hashlib.sha256()
-        for file in _files(self.folder):
+        for file in sorted({file for kind in _KINDS for file in self.folder.glob(kind)}):
             try:
                 digest.update(f"{file.name} {model_file_sha256(file)}\n".encode())
             except OSError as error:
@@ -173,7 +171,3 @@ def encoder_folder(name: str, may_download: bool = True) -> Path:
             "folder with the model"
         ) from error
     return Path(found)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted({file for kind in _KINDS for file in folder.glob(kind)})

@@ -1,7 +1,5 @@
 """Which weights a configuration names: model, revision and hash."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Iterator

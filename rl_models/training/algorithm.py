@@ -1,7 +1,5 @@
 """Protocol of the trainer of a stage: RLlib's loop, one without Ray, supervised warm starts, fine-tuning."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol, TypeAlias
 
 from rl_models.policy import TeamPolicy

@@ -7,8 +7,6 @@ A checkpoint is written into a hidden directory, flushed to the disk and renamed
 incomplete. Complete ones are never overwritten. One process writes into a folder at a time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging

@@ -3,8 +3,6 @@
 A group of arrays is one safetensors file; `state.json` lists every file with its size and SHA-256, and carries its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ agent does depends on its world's key alone, not on how many worlds or runners t
 that draws something itself (`rl_models/runtime/added_observations.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A step (network, sampling, rules, observations, writing into the fragment) is on
 host, and changes tensors that stay where they are. So a GPU captures it as one graph and replays it (`cuda_graph.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 

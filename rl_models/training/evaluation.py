@@ -4,8 +4,6 @@ Counting only the first K episodes of every world keeps short episodes from bein
 policy (invalid probability, TVD) are averaged over the steps of an episode, then over episodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

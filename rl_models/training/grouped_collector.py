@@ -3,8 +3,6 @@
 On a CPU nothing runs in parallel, and one group is faster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

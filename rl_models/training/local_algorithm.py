@@ -4,13 +4,9 @@ For environments that are so small that starting RLlib takes longer than trainin
 before each fragment, such as one with an adversary.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
-
-import torch
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
 from rl_models.fragment import Array
@@ -75,7 +71,7 @@ class LocalAlgorithm:
         if weights is None:
             return self.learner.policy
         policy = copy.deepcopy(self.learner.policy)
-        policy.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        policy.load_state_dict(weights)
         return policy
 
     def checkpoint(self) -> tuple[Tensors, Progress]:
@@ -100,8 +96,7 @@ class LocalAlgorithm:
         Where the number of worlds differs, or `reshard_snapshots` cannot redistribute them, worlds start episodes that
         they have not played.
         """
-        weights = {name: torch.as_tensor(value) for name, value in tensors["weights"].items()}
-        self.learner.policy.load_state_dict(weights)
+        self.learner.policy.load_state_dict(tensors["weights"])
         load_optimiser(self.learner.optimiser, tensors["optimizer"])
         self.learner.restore_progress(progress, tensors.get(SKIPPED_UPDATES, {}))
         if self.learner.replay is not None:

@@ -5,8 +5,6 @@ whose gradients are summed before a step; a part is weighted by its share of the
 early if the policy has moved too far from the sampling policy.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

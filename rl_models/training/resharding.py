@@ -4,8 +4,6 @@ Worlds are numbered over all runners, and each has its own random stream. So wha
 runner that steps it, and a run may be continued on a larger or a smaller machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

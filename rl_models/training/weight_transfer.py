@@ -4,8 +4,6 @@ A curriculum's stages may have different networks (a larger vocabulary, another 
 others are reported.
 """
 
-from __future__ import annotations
-
 import difflib
 import fnmatch
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -3,12 +3,13 @@
 import pytest
 
 from cluster import wheels
+from cluster.jobs import pinned_packages
 from tune_experiments.core.errors import EXIT_CODE, UserError
 
 
 def test_the_wheels_are_those_of_what_is_wanted_and_of_all_that_it_needs():
     found = wheels.list_wheels()
-    assert set(found) <= set(wheels.CONSTRAINTS.read_text().splitlines())  # in the tested versions
+    assert set(found) <= {f"{name}=={version}" for name, version in pinned_packages().items()}  # in the tested versions
     names = {wheel.partition("==")[0].lower() for wheel in found}
     assert names >= {*wheels.WANTED, "pydantic_core", "typing_extensions", "cloudpickle", "docstring_parser"}
     assert not names & {*wheels.PRESENT, "ray"}

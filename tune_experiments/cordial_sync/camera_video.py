@@ -4,8 +4,6 @@ Beside the map is each agent's camera frame with bars for the weights of its tal
 for each: higher for a larger weight, the first agent on the left and the second on the right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ The regression is fitted by Newton's method, as by R's `glm`, with a bootstrap o
 on each other. Separable data have no finite slopes: this is an error instead of a huge number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -5,8 +5,6 @@ without messages, `no_communication`), agents that draw a mixture component toge
 (`central`). With CORDIAL a coordination loss replaces the entropy bonus.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias, get_args

@@ -4,8 +4,6 @@ All methods and seeds have the same starts. Validation is the same in other room
 data of `communication.py`: message weights, sight and actions.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping, Sequence

@@ -28,11 +28,10 @@ from tune_experiments.experiment.finding import trial_name
 from tune_experiments.experiment.plan import Episodes
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.play.recording import record_episode, record_states
-from tune_experiments.play.trial_figures import Draw, Trials, draw_teams
+from tune_experiments.play.trial_figures import Draw, Trials, draw_curves, draw_teams
 from tune_experiments.play.video import write_gif
 from tune_experiments.results import plots
 from tune_experiments.results.plots.figures import COLOURS, FAINT, INK, MARKERS, REMARK, new_figure, save
-from tune_experiments.results.trial_log import find_logs
 from tune_experiments.run.final_evaluation import figure_data_files
 from tune_experiments.run.run_folder import read_config
 
@@ -142,7 +141,8 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
 
     draws: dict[str, Draw] = {"trajectory": trajectory, "video": video}
     return [
-        *attempt("curves", lambda: _draw_curves(out, trials)),
+        *draw_curves(out, trials, CURVES, BINS, styles=styles(trials)),
+        *draw_curves(out, trials, CURVES, BINS, "curves_by_episodes", x="progress/episodes", styles=styles(trials)),
         *attempt("joint policies", lambda: _draw_joint_policies(out, trials)),
         *draw_teams(trials, draws),
     ]
@@ -158,15 +158,6 @@ def styles(methods: Iterable[str]) -> dict[str, plots.LineStyle]:
         else:
             looks[method] = plots.LineStyle(light, marker, width=1.4, is_filled=False)
     return looks
-
-
-def _draw_curves(out: Path, trials: Trials) -> Iterable[Path]:
-    """Over env steps, of which all methods get equally many, and over episodes, as in the paper."""
-    if runs := find_logs(trials):
-        looks = styles(runs)
-        yield plots.save(plots.learning_curves(runs, CURVES, BINS, styles=looks), out / "plots/curves.png")
-        path = out / "plots/curves_by_episodes.png"
-        yield plots.save(plots.learning_curves(runs, CURVES, BINS, x="progress/episodes", styles=looks), path)
 
 
 def _draw_joint_policies(out: Path, trials: Trials) -> Iterable[Path]:

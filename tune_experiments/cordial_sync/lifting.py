@@ -1,7 +1,5 @@
 """One training run on FurnLift, built from settings, and its evaluation (A Cordial Sync, section 6)."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -34,7 +32,7 @@ from tune_experiments.cordial_sync.evaluation import (
     named_rooms,
     room_names,
 )
-from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, LiftConfig, LiftMethod
+from tune_experiments.cordial_sync.lifting_config import LAPTOP, PAPER, Family, LiftConfig
 from tune_experiments.cordial_sync.trials import adapted
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, play_episodes
@@ -42,7 +40,7 @@ from tune_experiments.experiment.plan import Episodes, Stage, TrialPlan, play_ep
 WARM_START, REINFORCEMENT = "warm_start", "reinforcement"
 
 
-def plan(config: LiftConfig, method: LiftMethod, seed: int) -> Curriculum:
+def plan(config: LiftConfig, method: Family, seed: int) -> Curriculum:
     """One method with one seed: the warm start, if it has a budget, and reinforcement learning."""
     last = Stage(name=REINFORCEMENT, plan=_reinforcement(config, method, seed))
     if not config.warm_start.budget_env_steps:
@@ -89,7 +87,7 @@ def guided_world(config: LiftConfig, num_worlds: int = 1, first_world: int = 0) 
     )
 
 
-def build_policy(config: LiftConfig, method: LiftMethod, seed: int) -> TeamPolicy:
+def build_policy(config: LiftConfig, method: Family, seed: int) -> TeamPolicy:
     """The team of one method with its initial weights."""
     network = adapted(config.network, getattr(config, method).last_convolution, method != "no_communication")
     world = make_world(config, config.valid_rooms)
@@ -98,7 +96,7 @@ def build_policy(config: LiftConfig, method: LiftMethod, seed: int) -> TeamPolic
     return build(team, world.num_agents, world.observation_spec["frame"].shape, int(world.action_spec), seed)  # type: ignore[arg-type]
 
 
-def _warm_start(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
+def _warm_start(config: LiftConfig, method: Family, seed: int) -> TrialPlan:
     objective = ImitationLearning(
         num_epochs=config.warm_start.num_epochs,
         num_minibatches=config.learner.num_minibatches,
@@ -110,7 +108,7 @@ def _warm_start(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
     return _trial(config, method, seed, worlds, objective, stage.learning_rate, stage.budget_env_steps)
 
 
-def _reinforcement(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPlan:
+def _reinforcement(config: LiftConfig, method: Family, seed: int) -> TrialPlan:
     settings: FamilySettings = getattr(config, method)
     learner = config.learner
     if method == "central":
@@ -129,7 +127,7 @@ def _reinforcement(config: LiftConfig, method: LiftMethod, seed: int) -> TrialPl
 
 def _trial(
     config: LiftConfig,
-    method: LiftMethod,
+    method: Family,
     seed: int,
     make_world: Callable[..., World],
     objective: Objective,

@@ -1,10 +1,8 @@
 """Every setting of a run on FurnLift, with the laptop's values as defaults (A Cordial Sync, section 6, A.3)."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -14,15 +12,14 @@ from rl_models.networks.network_config import VisualConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.cordial_sync.config import (
     AUTHORS_LEARNER,
+    FAMILIES,
+    Family,
     FamilySettings,
     check_frames,
     make_files_absolute,
     unread_families,
 )
 from tune_experiments.experiment.training_config import ExperimentConfig
-
-LiftMethod: TypeAlias = Literal["no_communication", "marginal", "sync", "central"]
-LIFT_METHODS: tuple[LiftMethod, ...] = get_args(LiftMethod)
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class ExpertWarmStart:
 class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_episodes=100, test_episodes=1_000):
     """One run of the experiment on FurnLift."""
 
-    methods: tuple[LiftMethod, ...] = LIFT_METHODS
+    methods: tuple[Family, ...] = FAMILIES
     """Methods to train: no_communication, marginal, sync, central."""
     room_size: Literal["laptop", "full"] = "laptop"
     """Size of the rooms: laptop, 9 to 12 cells a side; full, as large as AI2-THOR's living rooms."""
@@ -102,7 +99,7 @@ class LiftConfig(ExperimentConfig, workers=Workers(worlds_per_runner=32), valid_
         check_frames(self.network, self.frame_pixels, "--network.channels")
         make_files_absolute(self, "train_rooms", "valid_rooms", "test_rooms")
 
-    def unread_by(self, method: LiftMethod) -> Unread:
+    def unread_by(self, method: Family) -> Unread:
         """Settings of other families, and of stages and losses that there are not."""
         found = unread_families(method, "network", is_visual=True)
         if method != "sync":

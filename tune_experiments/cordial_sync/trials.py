@@ -1,7 +1,5 @@
 """One training run on Gridworld-FurnMove, built from settings: worlds, team, loss, optimiser."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import TypeVar

@@ -4,8 +4,6 @@ The episode is the one that `record_episode` would show. Each environment has a 
 how a state is drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 EnDi (2023), sections 5.2 and A.2; constants of training from its release.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Training run of a method in MESSENGER, built from settings: its team, its losses, its tests."""
 
-from __future__ import annotations
-
 import functools
 
 from rl_envs.messenger.symbols import ACTIONS, AVATARS, SIDE, SYMBOLS

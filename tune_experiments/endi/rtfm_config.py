@@ -4,8 +4,6 @@ EnDi (2023), sections 5.1 and A.1: stages S1 to S5, each with one more difficult
 `qmix`, EnDi's reference without language (2023, section 5.3).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias

@@ -4,8 +4,6 @@ Methods are teams of independent learners, with PPO or IMPALA, except for `qmix`
 tests are those of the other methods.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from rl_models.policy import TeamPolicy
@@ -37,7 +36,7 @@ class SupervisedStage(ABC):
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Load weights [...] of `checkpoint` and progress."""
-        self._policy.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
+        self._policy.load_state_dict(tensors["weights"])
         self._progress = progress
 
     def close(self) -> None:  # noqa: B027 (nothing by default)

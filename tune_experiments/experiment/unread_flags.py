@@ -4,8 +4,6 @@ A configuration with such fields has a method `unread_by(method)`; see `Unread` 
 is refused if none of its methods reads a given flag; if some do not, they are named.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ EMMA (Hanjie et al., ICML 2021), sections 3 to 5; constants of training from its
 shares. Other presets are made from a laptop's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ episode's time steps in which its sprite attends most to its own sentence, that 
 calls decoys enemies). A sprite counts while it is alone in its cell. The team does not observe any of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

@@ -7,8 +7,6 @@ does not win. Their frames show the grid, the manual, and beside each sentence t
 frame says how the episode ended.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Base of all experiments in MESSENGER, and notes on deviations from the paper and its release."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TypeVar

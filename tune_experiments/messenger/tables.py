@@ -5,8 +5,6 @@ A result's world is `stage_S_SPLIT`; its condition may be permuted roles, or an 
 `endings_table` lists causes of lost games, to tell failures of reading from those of control.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Training run built from settings: MESSENGER's stages with their worlds, PPO, and weights chosen by validation."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

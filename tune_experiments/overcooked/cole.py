@@ -6,8 +6,6 @@ on. The first generations have no partners. A full population loses its oldest m
 and the results of every generation, so a killed trial continues exactly. This file is independent of the game.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -16,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from rl_envs.core.spec import Array
 from rl_models.policy import TeamPolicy
@@ -179,7 +176,7 @@ class Cole:
 
     def _member(self, weights: dict[str, Any]) -> TeamPolicy:
         team = self._plan.new_policy()
-        team.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+        team.load_state_dict(weights)
         return team.eval().requires_grad_(False)
 
 

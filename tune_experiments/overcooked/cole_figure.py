@@ -11,6 +11,7 @@ import numpy as np
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 from tune_experiments.overcooked.cole import Generation, read_generations
 from tune_experiments.overcooked.cole_solver import preferred
+from tune_experiments.overcooked.crossplay import draw_pairs
 from tune_experiments.results.plots.figures import COLOURS, INK, explain_below, new_figure, save
 from tune_experiments.run.trial import CHECKPOINTS
 
@@ -36,25 +37,15 @@ def draw(generations: Sequence[Generation], path: Path) -> Path:
     names = [*(f"{member:,}" for member in last.members), LEARNER]
     figure = new_figure(12.5, 4.4)
     pairs, graph, growth = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
-    _draw_payoffs(pairs, np.array(last.payoffs), names)
+    draw_pairs(pairs, np.array(last.payoffs), names, 0)
+    pairs.set_xlabel("chef 1", fontsize=9)
+    pairs.set_ylabel("chef 0", fontsize=9)
+    pairs.set_title("payoff: reward per episode", fontsize=10, color=INK)
     _draw_graph(graph, last, names)
     _draw_growth(growth, generations)
     remark = f"members are named by the env steps after which they joined; payoffs after {last.env_steps:,} env steps"
     explain_below(figure, remark)
     return save(figure, path)
-
-
-def _draw_payoffs(panel: Axes, payoffs: np.ndarray, names: Sequence[str]) -> None:
-    panel.imshow(payoffs, cmap="Blues", vmin=0, vmax=float(payoffs.max()) or 1.0)
-    panel.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
-    panel.set_yticks(range(len(names)), names, fontsize=8)
-    panel.set_xlabel("chef 1", fontsize=9)
-    panel.set_ylabel("chef 0", fontsize=9)
-    panel.tick_params(length=0)
-    panel.set_title("payoff: reward per episode", fontsize=10, color=INK)
-    for (row, column), value in np.ndenumerate(payoffs):
-        colour = "white" if value > 0.6 * float(payoffs.max()) else INK
-        panel.text(column, row, f"{value:.0f}", color=colour, fontsize=8, ha="center", va="center")
 
 
 def _draw_graph(panel: Axes, last: Generation, names: Sequence[str]) -> None:

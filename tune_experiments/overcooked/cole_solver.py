@@ -6,8 +6,6 @@ likely partners. Constants are those of the released code; values are sums over 
 samples 200 orders.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -3,8 +3,6 @@
 Constants of the published self-play agents are the preset `paper`. `trials.py` builds a trial from it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

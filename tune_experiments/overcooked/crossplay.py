@@ -38,6 +38,7 @@ from tune_experiments.run.trial import CHECKPOINTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 
 NAME, CAPTION = "overcooked_crossplay", "Overcooked, cross-play"
@@ -300,19 +301,20 @@ def _summary(matrix: Matrix) -> Iterator[str]:
 
 def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     """A heat map with the numbers in its cells; own pairs are framed."""
+    from matplotlib.patches import Rectangle
+
     values, count = matrix.values[metric], len(matrix.names)
     names = 0.085 * max(map(len, matrix.names))
     side = max(count * _CELL, 2.4)
     figure = new_figure(side + names + 1.3, side + names + 1.2)
     panel = figure.subplots()
-    image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
-    panel.set_xticks(range(count), matrix.names, rotation=90, fontsize=8)
-    panel.set_yticks(range(count), matrix.names, fontsize=8)
+    image = draw_pairs(panel, values, matrix.names, 1)
     panel.set_xlabel("chef 1 from", fontsize=9)
     panel.set_ylabel("chef 0 from", fontsize=9)
-    panel.tick_params(length=0)
     panel.spines[:].set_color(FAINT)
-    _write_numbers(panel, values)
+    frame: dict[str, Any] = {"fill": False, "edgecolor": COLOURS[1], "linewidth": 1.6}
+    for place in range(count):
+        panel.add_patch(Rectangle((place - 0.46, place - 0.46), 0.92, 0.92, **frame))
     own, others = matrix.own(metric).mean(), matrix.with_others(metric).mean()
     panel.set_title(f"{matrix.layout}: {metric} per episode", fontsize=10, color=INK)
     explain_below(figure, f"own pairs (framed) {own:.1f}, mixed pairs {others:.1f}")
@@ -322,23 +324,13 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
     return save(figure, path)
 
 
-def _write_numbers(panel: Axes, values: Array) -> None:
-    from matplotlib.patches import Rectangle
-
-    dark = 0.6 * float(values.max())
-    for row, column in np.ndindex(*values.shape):
-        value = values[row, column]
-        colour = "white" if value > dark else INK
-        panel.text(
-            column,
-            row,
-            f"{value:.0f}" if value >= 100 else f"{value:.1f}",
-            color=colour,
-            fontsize=8,
-            ha="center",
-            va="center",
-        )
-        if row == column:
-            panel.add_patch(
-                Rectangle((row - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=COLOURS[1], linewidth=1.6)
-            )
+def draw_pairs(panel: Axes, values: Array, names: Sequence[str], digits: int) -> AxesImage:
+    """A heat map of pairs [K, K] with their values in its cells, those below 100 with so many `digits`."""
+    image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
+    panel.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    panel.set_yticks(range(len(names)), names, fontsize=8)
+    panel.tick_params(length=0)
+    for (row, column), value in np.ndenumerate(values):
+        text, colour = f"{value:.{digits * (value < 100)}f}", "white" if value > 0.6 * float(values.max()) else INK
+        panel.text(column, row, text, color=colour, fontsize=8, ha="center", va="center")
+    return image

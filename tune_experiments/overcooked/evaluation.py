@@ -3,8 +3,6 @@
 `reward` is that of papers: 20 a soup, in an episode of 400 env steps.
 """
 
-from __future__ import annotations
-
 from rl_envs.core.world import World
 from rl_envs.overcooked.words import ACTIONS
 from rl_models.policy import TeamPolicy

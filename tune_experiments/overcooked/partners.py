@@ -9,8 +9,6 @@ State beyond Overcooked's: `partner` [], its number, and `place` [], the learner
 [K], number of episodes of this world with each partner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

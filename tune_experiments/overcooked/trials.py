@@ -5,8 +5,6 @@ three levels (Strouse et al., NeurIPS 2021): before training, at half of the fin
 methods observe flattened planes, and keep the weight of shaped points, because a replay holds old rewards.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

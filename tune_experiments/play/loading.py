@@ -195,7 +195,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
         policy = built_on(place, restore_curriculum(plan, state).plan.build_policy)
-        policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
+        policy.load_state_dict(checkpoint.tensors["weights"])
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:
         raise UserError(str(error)) from error

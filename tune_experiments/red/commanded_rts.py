@@ -7,8 +7,6 @@ each was given. The network builds the map's 42 planes from the lists and from o
 terrain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

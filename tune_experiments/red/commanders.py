@@ -7,8 +7,6 @@ while there are fewer than five *archers*, as in the released code. Against cata
 adversarial command is not in the release, and here all peasants are sent to mine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -10,7 +10,6 @@ that it keeps both abilities.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -245,11 +244,10 @@ class Cloning(SupervisedStage):
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
         """Resume a stage from the tensors [...] of `checkpoint`, or begin one with the weights of the stage before."""
-        self._policy.load_state_dict(_tensors(tensors["weights"]))
-        self._start = _tensors(tensors[_START]) if progress.env_steps else self.weights()
+        super().restore(tensors, progress)
+        self._start = tensors[_START] if progress.env_steps else self.weights()
         if progress.env_steps:
-            load_optimiser(self._optimiser, _tensors(tensors["optimizer"]))
-        self._progress = progress
+            load_optimiser(self._optimiser, tensors["optimizer"])
 
     def _gathered(self) -> Decisions:
         """The scripts' decisions; in a distillation also as many of won games, repeated if there are fewer."""
@@ -275,10 +273,6 @@ def cloning_budget(config: RedConfig, is_distillation: bool) -> int:
     if is_distillation:
         return settings.distillation_frames * 2 * settings.distillation_epochs
     return settings.frames * settings.num_epochs
-
-
-def _tensors(values: Mapping[str, Any]) -> dict[str, Tensor]:
-    return {name: torch.as_tensor(value) for name, value in values.items()}
 
 
 def drawn_rows(decisions: Decisions, frequency_power: float, generator: torch.Generator) -> Tensor:

@@ -6,8 +6,6 @@ executor of commands is a baseline without training; its units without a command
 attack if they are fighters of an agent that has at least five.
 """
 
-from __future__ import annotations
-
 import functools
 from contextlib import closing
 from typing import Any

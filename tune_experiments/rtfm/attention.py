@@ -4,8 +4,6 @@ RTFM, figure 5. The mention-matching reader has a row for each thing in the room
 one that `record_episode` would show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

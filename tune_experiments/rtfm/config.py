@@ -3,8 +3,6 @@
 RTFM (Zhong et al., ICLR 2020), section 5 and appendices C to E.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, get_args

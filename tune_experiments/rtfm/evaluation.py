@@ -5,8 +5,6 @@ Every win rate is beside those of random play and of the best play without readi
 gets another episode's document: the win rate of a team that reads falls to that of play without reading.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ stronger for more attention. A monster and the item that beats it have one colou
 colour should meet in one sentence, and errors of reading are visible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

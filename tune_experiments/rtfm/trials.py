@@ -5,8 +5,6 @@ games measure speed of learning, not generalisation. Methods with supervised att
 mention-matching reader, or that reader are not the paper's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import cast

@@ -1,7 +1,5 @@
 """Settings of the planner, common to all games: the planner, and the content of its prompts."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from dataclasses import dataclass, field

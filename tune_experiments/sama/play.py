@@ -3,8 +3,6 @@
 A repeated round starts from a snapshot with the same clock and random stream, so equal actions repeat it.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """Domains whose rules score all combinations of sub-goals, and allocate them by their cost for each agent."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from abc import ABC, abstractmethod

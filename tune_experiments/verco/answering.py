@@ -1,7 +1,5 @@
 """Teams without weights whose actions are answers to prompts, by a chat model or by lookup in a corpus."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ As in the paper's figures the numbers are medians over seeds with the band from 
 served by order, for kitchens with several.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path

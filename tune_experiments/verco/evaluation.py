@@ -4,8 +4,6 @@ A team with messages is tested three more times with the same weights: without m
 kitchen, and with the scripted teacher's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ prompt. It shows the value of memorising the corpus; the distance of the tested 
 measured.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ Both use an endpoint whose key is in the environment, and record every exchange,
 An illegal or unknown action is rejected and the question repeated; finally the cook waits.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os

@@ -1,7 +1,5 @@
 """Files of a run: curves, an episode with the cooks' messages (Verco, figure 6), the small model, and adapters."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence

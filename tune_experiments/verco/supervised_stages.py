@@ -6,8 +6,6 @@ the team before it learns to act (Verco, section 4.2). Prompts that test the mes
 worlds differ from those of training.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Return, success and length of an episode: methods, ablations of messages, and baselines as rows."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

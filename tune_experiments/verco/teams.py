@@ -1,7 +1,5 @@
 """The teams that learn in the salad kitchen, and a kitchen with the scripted teacher's messages instead of theirs."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One training run in the salad kitchen, built from settings. Methods differ in a `Row`; the rest is shared."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

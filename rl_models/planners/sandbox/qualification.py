@@ -1,7 +1,5 @@
 """The trial of a reward function on pairs of states whose reward is known (the reference is the built-in test)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

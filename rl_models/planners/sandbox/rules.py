@@ -5,10 +5,7 @@ arithmetic, comprehensions and a few built-in functions. The only attributes are
 underscores cannot be reached. This file parses code and never runs it.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
 MAX_SOURCE = 4_000
 MAX_NODES = 300
@@ -24,23 +21,11 @@ KEYWORDS = frozenset({"default", "reverse"})
 
 _ALLOWED: tuple[type[ast.AST], ...] = (
     *(ast.arguments, ast.arg, ast.Return, ast.If, ast.For, ast.Break, ast.Continue, ast.Pass, ast.Assign),
-    *(
-        ast.AugAssign,
-        ast.Expr,
-        ast.BoolOp,
-        ast.And,
-        ast.Or,
-        ast.UnaryOp,
-        ast.Not,
-        ast.USub,
-        ast.BinOp,
-        ast.Add,
-        ast.Sub,
-    ),
-    *(ast.Mult, ast.FloorDiv, ast.Mod, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In),
-    *(ast.NotIn, ast.Is, ast.IsNot, ast.IfExp, ast.Constant, ast.Name, ast.Load, ast.Store, ast.Subscript, ast.Slice),
-    *(ast.Attribute, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp),
-    *(ast.DictComp, ast.GeneratorExp, ast.comprehension),
+    *(ast.AugAssign, ast.Expr, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.Add),
+    *(ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+    *(ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.IfExp, ast.Constant, ast.Name, ast.Load, ast.Store, ast.Subscript),
+    *(ast.Slice, ast.Attribute, ast.Call, ast.keyword, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp),
+    *(ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
 )
 
 
@@ -58,9 +43,10 @@ def check_source(source: str) -> None:
         raise UnsafeCodeError("the code is not valid Python") from None
     function = _only_function(module)
     _check_size(function)
-    known = set(PARAMETERS) | FUNCTIONS | TYPES | _stored_names(function)
-    for node in _below(function):
-        _check_node(node, known)
+    _, *nodes = ast.walk(function)
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        _check_node(node, {*PARAMETERS, *FUNCTIONS, *TYPES, *stored})
 
 
 def _only_function(module: ast.Module) -> ast.FunctionDef:
@@ -86,14 +72,6 @@ def _check_size(function: ast.FunctionDef) -> None:
         layer = [child for node in layer for child in ast.iter_child_nodes(node)]
     if layer:
         raise UnsafeCodeError(f"the code is nested more than {MAX_DEPTH} deep")
-
-
-def _below(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(function) if node is not function)
-
-
-def _stored_names(function: ast.FunctionDef) -> set[str]:
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _check_node(node: ast.AST, known: set[str]) -> None:

@@ -10,7 +10,7 @@ from rl_models.algorithms.imitation_learning import ImitationLearning
 from rl_models.losses.imitation import Imitation
 from tests.tune_experiments.fragments import update
 from tune_experiments.cordial_sync import lifting
-from tune_experiments.cordial_sync.lifting_config import LIFT_METHODS, PAPER, SMOKE, ExpertWarmStart
+from tune_experiments.cordial_sync.lifting_config import FAMILIES, PAPER, SMOKE, ExpertWarmStart
 from tune_experiments.experiment.finding import find_experiment
 
 EXPERIMENT = find_experiment("furnlift")
@@ -41,7 +41,7 @@ def test_the_papers_preset_has_the_authors_number_of_parameters(method, count):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("method", LIFT_METHODS)
+@pytest.mark.parametrize("method", FAMILIES)
 def test_every_method_learns_in_both_stages(method):
     for stage in lifting.plan(SMOKE, method, 0).stages:
         policy, statistics = update(stage.plan, 8, 6)

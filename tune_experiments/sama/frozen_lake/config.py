@@ -1,7 +1,5 @@
 """Every setting of a run of SAMA on the frozen lake, with the laptop's values as defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 

@@ -5,8 +5,6 @@ The rules have one of three kinds of knowledge. `blind`: only the agents' cells,
 `privileged`: the map. States are the environment's text (`rl_envs/frozen_lake_spread/text.py`).
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -9,8 +9,6 @@ learned policy, or a scripted walker. A fall ends the round, and after the last 
 holes by trial and error.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence

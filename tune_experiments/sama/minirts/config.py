@@ -1,7 +1,5 @@
 """Every setting of a run of SAMA on MiniRTS, with the laptop's values as defaults."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

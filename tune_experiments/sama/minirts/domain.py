@@ -1,7 +1,5 @@
 """MiniRTS for the planner: texts, and rules instead of a language model; `scene.py` has the text of states."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Iterator, Mapping, Sequence

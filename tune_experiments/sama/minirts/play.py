@@ -4,8 +4,6 @@ A sub-goal is reached if its test holds at some decision of the round. A game th
 Tests that a model writes (SAMA, section 3.3) are tried on rounds of scripted agents with drawn phrases before use.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import closing

@@ -4,8 +4,6 @@ The state's text is that of `rl_envs/minirts/text.py`, with one more line: the n
 average of enemies seen.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Tests compare the present state (`play.compute_features`) with that at the round
 building of each type and six units of each; the engine has no such limits, so they are checked here.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Tests of a team differ in planner, sight, reflections and replaced commands. All tests of a seed play the same games.
 """
 
-from __future__ import annotations
-
 import functools
 from contextlib import closing
 from dataclasses import replace

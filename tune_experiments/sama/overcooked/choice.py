@@ -5,8 +5,6 @@ two sub-goals (SAMA, section 3.2: goals that lead to the reward). Work on a soup
 to serve it; a handed-over thing counts half.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections import Counter
@@ -183,15 +181,11 @@ def _compatible(scene: Scene, chosen: Sequence[Subgoal]) -> bool:
     if len(set(exclusive)) < len(exclusive):
         return False
     on_middle = scene.on_middle
-    is_cleared, is_handed = (any(_lays(one, kind) for one in chosen) for kind in ("clear", "bring"))
-    if is_cleared and is_handed and len(scene.ways.cells[MIDDLE_COUNTER]) - on_middle.total() < 2:
+    laid = {one.kind for one in chosen if one.target in (COUNTER, MIDDLE_COUNTER)}
+    if laid >= {"clear", "bring"} and len(scene.ways.cells[MIDDLE_COUNTER]) - on_middle.total() < 2:
         return False
     takers = Counter(one.thing for one in chosen if one.origin == MIDDLE_COUNTER)
     if any(number > on_middle[thing] + scene.holds.count(thing) for thing, number in takers.items()):
         return False
     dishes = sum(one.thing == "dish" and one.kind in ("fetch", "bring") for one in chosen)
     return dishes <= max(1, sum(not pot.has_room for pot in scene.pots))
-
-
-def _lays(one: Subgoal, kind: str) -> bool:
-    return one.kind == kind and one.target in (COUNTER, MIDDLE_COUNTER)

@@ -4,8 +4,6 @@ The paper's constants are the preset `paper`; docs/papers/sama.md lists those th
 a trial from it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """Overcooked's kitchens for the planner: texts (states are the environment's), and rules instead of a model."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Videos and records of episodes with a planner, with the transcript of its rounds (SAMA, section 3.4)."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ is `standing_soups`. Methods that learn the game itself have no planner. `RULES_
 planner with scripted chefs shows the number of soups without learning.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from contextlib import closing
 from pathlib import Path

@@ -5,8 +5,6 @@ their plans, then PPO on rounds that start from visited and from generated state
 contains the visited states of its stage, so a killed trial resumes with the same ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
@@ -16,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from rl_envs.core.spec import Array
 from rl_models.planners.subgoal_data import Pair, SubgoalData
@@ -105,7 +102,7 @@ class FineTuning:
             self._met, self._played = unpack_pairs(tensors[_MET][_PAIRS]), int(tensors[_MET][_STEPS])
         else:
             team = self._plan.new_policy().eval()
-            team.load_state_dict({name: torch.as_tensor(value) for name, value in tensors["weights"].items()})
+            team.load_state_dict(tensors["weights"])
             seed = MEETING_SEED + self._plan.seed
             self._met, self._played = met_pairs(self._config, self._method, team, seed, self._trial_folder)
         config, layout = self._config, self._layout

@@ -8,8 +8,6 @@ round is over when both have reached their sub-goals; else each follows its own 
 get the other's commands. Nothing is undone, so planners do not reflect, also where a team plays with itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import closing

@@ -4,8 +4,6 @@
 which leaves undone env steps out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Weights do not depend on the planner of the test, so a finished run is enough for all tests.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A cell is a number as in the environment, row * W + column. Texts and events of 
 of SAMA's listing 23 without duplicates.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 The caption names the planner, the count of soups, and the number of rewards that fell back on built-in ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The trial's own process queries the planner at its start for states, their sub-g
 sections 3.1 to 3.3); environments for display have pairs of the offline planner.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

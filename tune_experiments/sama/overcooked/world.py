@@ -10,8 +10,6 @@ State beyond Overcooked's: `commands` [2], sub-goals by number, and `reached` [2
 sub-goals in this episode, and `fallen_back`, number of those that a built-in test answered instead of a written one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
