@@ -10,7 +10,7 @@ from tune_experiments.cordial_sync.config import FAMILIES
 from tune_experiments.cordial_sync.trials import plan, training_world
 from tune_experiments.furnmove_visual import EXPERIMENT
 
-SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+SMOKE, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "paper"))
 TINY = dataclasses.replace(SMOKE, workers=dataclasses.replace(SMOKE.workers, worlds_per_runner=4, fragment_length=4))
 THREE = EXPERIMENT.papers(dataclasses.replace(PAPER, num_agents=3))
 
