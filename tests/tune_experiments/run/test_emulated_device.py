@@ -177,6 +177,19 @@ def test_a_minibatch_on_an_emulated_device_is_cut_into_parts_there():
     np.testing.assert_array_equal(np.concatenate(cut), fragment.steps["reward"])
 
 
+@pytest.mark.parametrize("cell", [torch.nn.LSTM, torch.nn.GRU])
+def test_a_recurrence_on_an_emulated_device_has_the_gradients_of_the_cpu(cell):
+    torch.manual_seed(0)
+    words, layer = torch.randn(2, 5, 3), cell(3, 4, batch_first=True)
+    layer(words)[0].square().sum().backward()
+    expected = [weight.grad.clone() for weight in layer.parameters()]
+    layer.zero_grad()
+    with emulated_device():
+        layer.to(DEVICE)(words.to(DEVICE))[0].square().sum().backward()
+        found = [weight.grad.cpu() for weight in layer.parameters()]
+    torch.testing.assert_close(found, expected)
+
+
 def test_tables_of_texts_have_few_sizes_on_an_emulated_device():
     with emulated_device():
         for rows, wanted in ((1, 8), (72, 72), (73, 80), (613, 640), (646, 704), (1024, 1024)):
