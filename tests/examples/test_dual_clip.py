@@ -1,7 +1,5 @@
 """An algorithm of one's own: dual-clip PPO by its name, its clipped value, and names that are refused."""
 
-import dataclasses
-
 import pytest
 import torch
 
@@ -12,9 +10,7 @@ from rl_models.errors import InputError
 from rl_models.schedule import Schedule
 from tests.tune_experiments.run.in_process import no_pictures
 from tune_experiments import load_policy
-from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_stored
 from tune_experiments.furnmove_sync import EXPERIMENT
 from tune_experiments.launch.experiment import main
 
@@ -44,16 +40,6 @@ def test_its_surrogate_is_clipped_twice_where_the_advantage_is_negative(ratio, a
 def test_what_is_no_algorithm_is_refused_by_its_name(name):
     with pytest.raises(InputError, match=name):
         make_objective(AlgorithmConfig(algorithm=name), Schedule.constant(0.0))
-
-
-def test_a_run_folder_that_names_it_imports_it_only_for_who_names_its_module(tmp_path):
-    preset = EXPERIMENT.presets["smoke"]
-    config = dataclasses.replace(preset, learner=dataclasses.replace(preset.learner, algorithm=NAME))
-    data = config_to_json(config)
-    assert data["learner"]["algorithm"] == NAME
-    with pytest.raises(UserError, match=r"--allow examples\.dual_clip"):
-        find_stored(EXPERIMENT.entry_point, data, (), tmp_path)
-    assert find_stored(EXPERIMENT.entry_point, data, ["examples.dual_clip"], tmp_path)[1] == config
 
 
 @pytest.mark.long

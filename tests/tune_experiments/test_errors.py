@@ -240,10 +240,3 @@ def test_a_run_of_a_larger_machine_is_continued_on_a_smaller_one(script, tmp_pat
 
     monkeypatch.setattr("tune_experiments.launch.launch.ray_cluster", joins)
     assert script("--workers.runners", 0, "--workers.worlds-per-runner", 9999) == "asked"
-
-
-def test_a_relative_room_file_is_the_same_file_in_the_folder_of_a_trial(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    config = with_overrides(SMOKE, {"train_rooms": "mine.json", "test_rooms": ("test", "mine.json")})
-    mine = str(tmp_path / "mine.json")
-    assert (config.train_rooms, config.test_rooms) == (mine, ("test", mine))

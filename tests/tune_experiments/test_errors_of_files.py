@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.tune_experiments.run.bomb import BOMB
 from tests.tune_experiments.run.refusals import DEAD, SMOKE, assert_contract, checked, refusal, save
 from tune_experiments import load_policy, matrix_game
 from tune_experiments.__main__ import main as command
@@ -225,7 +226,7 @@ DAMAGED = [
         ("manifest.json", {"sessions": [{"command": "x", "git": None, "versions": {}} | one]})
         for one in ({"command": 5}, {"git": 5}, {"git": {}}, {"git": {"commit": 5, "dirty": False}}, {"versions": None})
     ),
-    *(("search.json", one) for one in ({}, {"by": 5}, {"by": {"random": 1}}, "{", b"\x80\x04K\x01.")),
+    *(("search.json", one) for one in ({}, {"by": 5}, {"by": {"random": 1}}, "{", BOMB)),
     ("config.json", "{"),
     ("config.json", {"schema_version": 5}),
 ]

@@ -8,6 +8,7 @@ import pytest
 
 from cluster.testing.memory import OBJECT_STORE, Sample, process_name, read_samples, sample, trends, write_samples
 from cluster.testing.soak import main, report
+from tests.tune_experiments.run.bomb import BOMB
 from tune_experiments.core.errors import UserError
 
 
@@ -72,6 +73,16 @@ def test_a_soak_that_has_ended_is_read_from_its_file(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "| worker: leaks |" in printed
     assert "**grows**" in printed
+
+
+@pytest.mark.parametrize("content", [BOMB, b"a,b\n1,2\n", b"", b"minutes,pid,process\nx,1,p\n"])
+def test_a_file_without_samples_is_refused_by_its_name(tmp_path, content, capsys):
+    path = tmp_path / "samples.csv"
+    path.write_bytes(content)
+    for file in (path, tmp_path / "none.csv"):
+        assert main(["--read", str(file)]) == 2
+        said = capsys.readouterr().err
+        assert file.name in said and "Traceback" not in said
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="looks into /proc")

@@ -10,7 +10,6 @@ from rl_envs.furnmove.splits import split_rooms
 from rl_envs.furnmove.starts import make_starts
 from rl_models.networks.network_config import TboneConfig
 from tests.tune_experiments.play.teams import untrained as team
-from tune_experiments.cordial_sync.config import METHODS
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.evaluation import world_from
 from tune_experiments.cordial_sync.figures import (
@@ -19,7 +18,6 @@ from tune_experiments.cordial_sync.figures import (
     moments,
     single_start,
     storyboard,
-    styles,
 )
 from tune_experiments.furnmove_methods import EXPERIMENT
 from tune_experiments.play.recording import record_states
@@ -81,8 +79,3 @@ def test_a_storyboard_has_four_panels_in_a_row_or_in_a_square(size, columns):
     width = (start.rooms[0].width + 1) * 24
     assert image.dtype == np.uint8 and image.shape[1] == columns * width + (columns - 1) * 8
     assert image.shape[0] > (4 // columns) * (start.rooms[0].height + 1) * 24
-
-
-def test_no_two_methods_look_alike():
-    looks = styles(METHODS).values()
-    assert len({(look.colour, look.marker, look.is_filled) for look in looks}) == len(METHODS)

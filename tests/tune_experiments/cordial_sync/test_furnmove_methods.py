@@ -75,22 +75,6 @@ def test_a_central_team_has_one_policy_over_joint_actions_and_its_values_squared
         assert weights["central"] == agents * weights["marginal"]
 
 
-@pytest.mark.parametrize(
-    ("presets", "method", "count"),
-    [
-        (PRESETS, "sync_13_cordial", 3_180_051),
-        (PRESETS, "marginal", 3_195_338),
-        (PRESETS, "no_communication", 3_195_338),
-        (PRESETS, "central_cordial", 2_986_732),
-        (THREE, "sync_13_cordial", 3_231_835),
-        (THREE, "marginal", 3_143_666),
-        (THREE, "central_cordial", 3_644_421),
-    ],
-)
-def test_the_paper_preset_has_the_authors_networks(presets, method, count):
-    assert parameters(presets["paper"], method) == count
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("presets", [PRESETS, THREE])
 @pytest.mark.parametrize("preset", ["laptop", "paper"])

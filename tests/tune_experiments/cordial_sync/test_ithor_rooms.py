@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 from rl_envs.furnmove.start_file import save_starts
 from tune_experiments.cordial_sync import evaluation
 from tune_experiments.cordial_sync.trials import plan
@@ -28,12 +26,3 @@ def test_results_name_the_rooms_masks_and_frames_that_are_not_the_papers(tmp_pat
     three = dataclasses.replace(find_experiment("furnmove_visual").presets["smoke"], num_agents=3)
     assert evaluation.world_name(three) == "furnmove-laptop-42_pixel_frames-3_agents"
     evaluation.check_rooms_apart(ITHOR)
-
-
-@pytest.mark.parametrize("experiment", ["furnmove_sync", "furnlift"])
-def test_a_room_file_is_found_again_from_another_folder(experiment, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    laptop = find_experiment(experiment).presets["laptop"]
-    config = dataclasses.replace(laptop, train_rooms="mine.json")
-    assert config.train_rooms == str(tmp_path / "mine.json")
-    assert laptop.train_rooms == "train_stream", "a split is no file"

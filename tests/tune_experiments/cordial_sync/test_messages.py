@@ -12,7 +12,7 @@ from rl_envs.furnmove.frame_renderer import AgentCameras
 from rl_envs.furnmove.render import framed
 from rl_models.networks.network_config import VisualConfig
 from tune_experiments.cordial_sync import camera_video, communication
-from tune_experiments.cordial_sync.communication import MODELS, MOVES, PASSES, SEES, NotIdentified, column_names, fitted
+from tune_experiments.cordial_sync.communication import MODELS, PASSES, NotIdentified, column_names, fitted
 from tune_experiments.cordial_sync.evaluation import play_and_listen, world_from
 from tune_experiments.cordial_sync.evaluation import test_starts as starts_of_test
 from tune_experiments.cordial_sync.figures import chosen, draw_messages, passes_for_another
@@ -112,13 +112,6 @@ def test_seeing_is_having_the_television_near_and_in_the_frame():
             shown = (classes_of(renderer.draw(np.zeros(1, int), *poses))[0] == TELEVISION).any((1, 2))
             agreed += (shown == sees[index]).tolist()
     assert np.mean(agreed) > 0.9, np.mean(agreed)
-
-
-@pytest.mark.parametrize("agents", [2, 3])
-def test_the_models_have_the_columns_of_their_equations(agents):
-    assert column_names(SEES, agents) == ("talk_1", "reply_1", "talk_1_x_reply_1")
-    names = tuple(f"{name}_{agent + 1}" for name in ("talk", "reply") for agent in range(agents))
-    assert column_names(PASSES, agents) == column_names(MOVES, agents) == names
 
 
 def made(rows=4_000, meaning=10.0):

@@ -16,9 +16,8 @@ from rl_models.schedule import Progress
 from rl_models.teams.endi_team import VARIANTS, divides
 from rl_models.training.algorithm import ENDED_EPISODES
 from rl_models.training.evaluation import Evaluation
-from rl_models.training.weight_transfer import matching
-from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
 from tests.tune_experiments.fragments import update
+from tests.tune_experiments.play.teams import untrained
 from tune_experiments.endi import messenger_config, rtfm_config
 from tune_experiments.endi.division import ON_MATCHING, DivisionSettings, make_losses
 from tune_experiments.endi.messenger_trials import validate
@@ -28,6 +27,7 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.results.rows import Result
 
+MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 MESSENGER_ROWS = messenger_config.MethodName.__args__
 RTFM_ROWS = tuple(row for row in rtfm_config.MethodName.__args__ if row != "qmix")
 
@@ -35,6 +35,10 @@ RTFM_ROWS = tuple(row for row in rtfm_config.MethodName.__args__ if row != "qmix
 OFTEN = ("txt2pi", "endi_num", "endi_dis", "endi_dis_balance", "endi_kl", "endi_reg", "endi_dis_matching")
 SELDOM = tuple(row for row in RTFM_ROWS if row not in OFTEN)
 """Rows of RTFM with a loss of their own each, and those with the same losses, which are tested in `make slow`."""
+
+
+def smoke(experiment, **changes):
+    return dataclasses.replace(experiment.presets["smoke"], **changes)
 
 
 @pytest.mark.long
@@ -93,20 +97,9 @@ def test_the_grounding_loss_weighs_for_an_agent_what_it_weighs_for_one_alone():
 
 
 def test_weights_are_chosen_by_validation_or_the_last_ones():
-    config = smoke(MESSENGER)
-    assert {one.plan.chosen_by for one in MESSENGER.plan(config, "emma", 0).stages} == {"win_rate"}
-    last = dataclasses.replace(config, weights="last")
-    assert {one.plan.chosen_by for one in MESSENGER.plan(last, "emma", 0).stages} == {None}
-
-
-def test_attention_of_all_agents_is_frozen_after_the_first_stage_where_that_is_asked_for():
-    first, second = MESSENGER.plan(smoke(MESSENGER, freezes_attention=True), "endi_dis", 0).stages
-    assert first.frozen == ()
-    policy = second.plan_at(1).build_policy()
-    frozen = [name for name, weights in policy.named_parameters() if not weights.requires_grad]
-    assert frozen == matching(second.frozen, dict(policy.named_parameters()))
-    assert len(frozen) == 2 * 5
-    assert not any("goal_symbols" in name for name in frozen)
+    for weights, chosen in (("validated", "win_rate"), ("last", None)):
+        stages = MESSENGER.plan(smoke(MESSENGER, weights=weights), "emma", 0).stages
+        assert {one.plan.chosen_by for one in stages} == {chosen}
 
 
 def test_stages_of_rtfm_differ_by_the_papers_difficulties_and_not_by_the_room():
@@ -157,7 +150,7 @@ def test_how_entities_are_divided_is_logged_while_rllib_trains(ray_session):
 @pytest.mark.parametrize("experiment", [MESSENGER, RTFM], ids=lambda one: one.name)
 def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment):
     """The same seed, the same noise: greedy actions and masks agree until the first episode ends."""
-    loaded = untrained(experiment, smoke(experiment), "endi_dis")
+    loaded = untrained(experiment.name, "endi_dis", stage=0)
     world = loaded.make_world(5)
     evaluation = Evaluation(world, loaded.policy, is_greedy=True)
     seen = []
@@ -180,13 +173,12 @@ def test_a_loaded_team_draws_the_masks_that_an_evaluation_draws(experiment):
 
 @pytest.mark.parametrize("masks", ["drawn", "argmax"])
 def test_masks_are_drawn_or_the_likeliest_for_all_who_act(masks):
-    config = smoke(MESSENGER, division=DivisionSettings(masks=masks))
-    loaded = untrained(MESSENGER, config, "endi_dis")
+    loaded = untrained("endi_messenger", "endi_dis", stage=0, division=DivisionSettings(masks=masks))
     seen = []
     loaded.policy.network.register_forward_hook(lambda _, inputs, __: seen.append(NOISE in inputs[0]))
     world = loaded.make_world(3)
     loaded.act(world.reset(0))
-    validate(config, 1, loaded.policy)
+    validate(loaded.config, 1, loaded.policy)
     assert set(seen) == {masks == "drawn"}
 
 
@@ -200,7 +192,7 @@ def test_divisions_are_measured_where_teams_divide():
 
 def test_teams_in_rtfm_are_tested_with_all_that_training_never_showed():
     config = smoke(RTFM)
-    policy = untrained(RTFM, config, "endi_dis").policy
+    policy = untrained("endi_rtfm", "endi_dis", stage=0).policy
     found = evaluate(config, 1, policy)
     assert list(columns(config)) == ["train", "eval", "eval_new", "eval_7x7", "shuffled"]
     wanted = [Tested(f"stage_1_{name}") for name in columns(config) if name != "shuffled"]

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from tests.tune_experiments.endi.endi_teams import MESSENGER, RTFM, smoke, untrained
+from tests.tune_experiments.play.teams import untrained
 from tune_experiments.endi import episode_video
 from tune_experiments.endi.episode_video import CURVES, draw_all, ringed
+from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.results.trial_log import TrialLog
 
+MESSENGER, RTFM = find_experiment("endi_messenger"), find_experiment("endi_rtfm")
 WORLDS = pytest.mark.parametrize(
     ("experiment", "look", "row"),
     [
@@ -37,7 +39,7 @@ def test_a_ring_lies_in_its_cell_one_agents_within_the_others():
 
 @WORLDS
 def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, row, monkeypatch):
-    policy = untrained(experiment, smoke(experiment), row)
+    policy = untrained(experiment.name, row, stage=0)
     told, thoughts = [], []
 
     def note(picture, owners, *arguments):
@@ -57,7 +59,7 @@ def test_rings_are_where_the_masks_say_and_nowhere_else(experiment, look, row, m
 
 @WORLDS
 def test_entities_are_ringed_in_the_cells_where_they_are(experiment, look, row):
-    world = untrained(experiment, smoke(experiment), row).make_world(2)
+    world = untrained(experiment.name, row, stage=0).make_world(2)
     obs = world.reset(1)
     cells = look.cells({name: value[1, 0] for name, value in obs.items()})
     if experiment is MESSENGER:
@@ -71,7 +73,7 @@ def test_entities_are_ringed_in_the_cells_where_they_are(experiment, look, row):
 def test_teams_that_do_not_divide_have_no_rings(monkeypatch):
     ringed_cells = []
     monkeypatch.setattr(episode_video, "ringed", lambda picture, owners, *look: ringed_cells.append(owners) or picture)
-    MESSENGER.video(untrained(MESSENGER, smoke(MESSENGER), "emma"), 226)
+    MESSENGER.video(untrained("endi_messenger", "emma", stage=0), 226)
     assert ringed_cells and not any(ringed_cells)
 
 

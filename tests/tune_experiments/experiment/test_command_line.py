@@ -60,16 +60,6 @@ def test_every_field_is_a_flag_by_its_dotted_path_with_dashes_or_underscores():
     assert (options.out, options.seeds) == (Path("runs/a"), (0, 1, 2))
 
 
-def test_the_first_page_of_help_is_short_and_names_the_other(capsys):
-    with pytest.raises(SystemExit) as ended:
-        read("--help --preset smoke")
-    page = capsys.readouterr().out
-    assert ended.value.code == 0
-    assert len(page.splitlines()) <= 60
-    for word in ("A test.", *PRESETS, "--seeds", "--out", "--budget-env-steps 10", "--help-all"):
-        assert word in page
-
-
 @pytest.mark.processes
 def test_a_reader_who_has_seen_enough_ends_a_command_without_a_traceback():
     script = (

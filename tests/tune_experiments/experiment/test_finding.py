@@ -154,19 +154,6 @@ def test_a_module_that_only_the_configuration_names_is_refused_too(outside, tmp_
         find_stored("matrix_game", data, (), tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("spelling", ["{}", "{}:", "{}:make", "{}:a.b"])
-def test_a_module_of_an_environment_is_imported_only_by_who_names_it(outside, tmp_path, spelling):
-    name, mark = outside
-    env = spelling.format(name)
-    data = config_to_json(dataclasses.replace(train.SMOKE, env=env))
-    with pytest.raises(UserError, match=f"--allow {name}"):
-        find_stored("train", data, (), tmp_path / "config.json")
-    assert find_stored("train", data, [name], tmp_path / "config.json")[1].env == env
-    assert not mark.exists()
-    kept = config_to_json(train.SMOKE)  # the environment of a preset needs no word
-    assert find_stored("train", kept, (), tmp_path / "config.json")[1] == train.SMOKE
-
-
 @pytest.mark.parametrize(
     "env", ["rl_envs.wrappers.custom.build:_build", "rl_envs.registry:make", "mpe2.simple_spread_v3:another"]
 )

@@ -7,20 +7,12 @@ from pathlib import Path
 import pytest
 
 from rl_envs import WORLDS
-from tune_experiments.__main__ import COMMANDS, main
+from tune_experiments.__main__ import main
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import known_experiments
 from tune_experiments.play.loading import find_checkpoint
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.teams.config import MethodName
-
-
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
-def test_without_a_command_the_page_lists_them_all(words, capsys):
-    assert main(words) == 0
-    page = capsys.readouterr().out
-    assert len(page.splitlines()) <= 30
-    assert [name for name in ("train", "run", "envs", "methods", *COMMANDS) if f"\n  {name}" not in page] == []
 
 
 def test_run_lists_the_experiments_and_runs_one(capsys):

@@ -10,7 +10,7 @@ from rl_envs import make
 from tune_experiments.core.config_path import with_flags, with_overrides
 from tune_experiments.experiment.finding import find_experiment
 
-TEAMS, MATRIX = find_experiment("train"), find_experiment("matrix_game")
+TEAMS = find_experiment("train")
 
 
 def test_numbers_of_numpy_paths_groups_and_both_spellings_are_taken():

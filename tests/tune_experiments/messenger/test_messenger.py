@@ -26,7 +26,7 @@ from tune_experiments.messenger.evaluation import (
     validate,
 )
 from tune_experiments.messenger.tables import MOVING_NOT_IN_THE_PAPER, NOT_IN_THE_PAPER, endings_table, tables
-from tune_experiments.messenger.trials import ATTENTION, plan, training_sentences
+from tune_experiments.messenger.trials import plan, training_sentences
 from tune_experiments.results.rows import Result
 
 EXPERIMENT = find_experiment("messenger_emma")
@@ -57,15 +57,25 @@ def test_the_reference_preset_has_the_released_network_but_for_symbols_that_no_w
     assert sum(weights.numel() for weights in policy.parameters()) - words + narrow == 1_942_984 - 8 * 256
 
 
-def test_attention_is_frozen_after_the_first_stage_where_that_is_asked_for():
-    way = plan(small(REFERENCE), "emma", 0).stages
-    assert [stage.frozen for stage in way] == [(), ATTENTION, ATTENTION]
-    policy = way[1].plan_at(1).build_policy()
+@pytest.mark.parametrize(
+    ("script", "row", "agents"), [("messenger_emma", "emma", 1), ("endi_messenger", "endi_dis", 2)]
+)
+def test_attention_of_all_agents_is_frozen_after_the_first_stage_where_that_is_asked_for(script, row, agents):
+    experiment = find_experiment(script)
+    smoke = experiment.presets["smoke"]
+    first, *later = experiment.plan(dataclasses.replace(smoke, freezes_attention=True), row, 0).stages
+    assert first.frozen == () and len({stage.frozen for stage in later}) == 1
+    policy = later[0].plan_at(1).build_policy()
     frozen = [name for name, weights in policy.named_parameters() if not weights.requires_grad]
-    assert frozen == matching(ATTENTION, dict(policy.named_parameters()))
-    assert len(frozen) == 5
-    assert all(not stage.frozen for stage in plan(small(REFERENCE), "game_id", 0).stages)
-    assert all(not stage.frozen for stage in plan(SMOKE, "emma", 0).stages)
+    assert frozen == matching(later[0].frozen, dict(policy.named_parameters())) and len(frozen) == 5 * agents
+    assert all(".reader.key_" in name or name.endswith(".body.symbols.weight") for name in frozen)
+    assert not any("goal_symbols" in name for name in frozen)
+    assert not any(stage.frozen for stage in experiment.plan(smoke, row, 0).stages)
+
+
+def test_no_attention_is_frozen_of_a_row_that_has_none():
+    assert REFERENCE.freezes_attention
+    assert not any(stage.frozen for stage in plan(small(REFERENCE), "game_id", 0).stages)
 
 
 def test_weights_are_chosen_by_the_win_rate_in_games_of_validation():
@@ -210,19 +220,6 @@ def test_an_encoder_that_cannot_be_had_is_one_sentence(complaint, monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
     assert "nobody/no-such-encoder" in complaint("--encoder.name", "nobody/no-such-encoder")
-
-
-def test_folders_that_are_given_relative_are_the_same_ones_from_everywhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("bert", "words", "auto"):
-        (tmp_path / name).mkdir()
-    encoder = TextEncoderConfig("bert", folder="kept")
-    kept = dataclasses.replace(SMOKE, texts="texts", encoder=encoder)
-    assert (kept.texts, kept.encoder.name) == (str(tmp_path / "texts"), str(tmp_path / "bert"))
-    assert kept.encoder.folder == str(tmp_path / "kept")
-    for name in ("words", "auto", "lab/model"):
-        same = dataclasses.replace(SMOKE, texts="published", encoder=TextEncoderConfig(name))
-        assert (same.texts, same.encoder) == ("published", TextEncoderConfig(name))
 
 
 def test_a_frozen_encoder_from_a_local_folder_learns_and_is_tested(tmp_path):

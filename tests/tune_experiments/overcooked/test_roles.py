@@ -18,7 +18,7 @@ from tune_experiments.overcooked.config import Q_METHODS
 from tune_experiments.overcooked.trials import play_greedy
 
 EXPERIMENT = find_experiment("overcooked_roles")
-SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
+SMOKE, LAPTOP = (EXPERIMENT.presets[name] for name in ("smoke", "laptop"))
 
 
 @pytest.mark.parametrize("row", Q_METHODS)

@@ -15,6 +15,7 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.overcooked.cooks import Cooks
 from tests.tune_experiments.fragments import play
+from tune_experiments.core.config_path import value_at, with_overrides
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.config import make_world
@@ -148,3 +149,17 @@ def test_rewards_of_tested_episodes_are_twenty_a_soup_whatever_was_shaped():
         team.policy_head.policy.bias[5] = 50.0
     episodes = play_team(world, team)
     np.testing.assert_array_equal(episodes["reward"], 20.0 * served)
+
+
+def training(config):
+    trial = plan(config, "selfplay", 0)
+    return repr((trial.objective, trial.optimiser))
+
+
+@pytest.mark.parametrize("path", EXPERIMENT.search_space().domains)
+def test_every_constant_that_a_search_varies_changes_training_and_reaches_the_presets(path):
+    domain = EXPERIMENT.search_space().domains[path]
+    for config in (LAPTOP, PAPER):
+        assert domain.lower <= value_at(config, path) <= domain.upper
+        for value in (domain.lower, domain.upper):
+            assert training(with_overrides(config, {path: value})) != training(config)

@@ -5,16 +5,13 @@ import functools
 
 import numpy as np
 import pytest
-import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.rllib.config import rllib_config
 from rl_models.rllib.workers import Workers
-from rl_models.schedule import Progress, Schedule
+from rl_models.schedule import Schedule
 from rl_models.training.checkpoint import load_state, newest_complete_checkpoint
-from rl_models.training.collector import Collector
 from tests.tune_experiments.rtfm.curriculum_runs import (
     ENDS,
     Died,
@@ -27,40 +24,7 @@ from tests.tune_experiments.rtfm.curriculum_runs import (
 from tests.tune_experiments.run.stages import BATCH, three_stages
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import make_team_algorithm
-from tune_experiments.run.curriculum_state import CurriculumState, transfer_stage
 from tune_experiments.run.final_evaluation import read_test_results
-
-
-@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
-def test_rllibs_learner_goes_on_with_what_was_handed_over_and_moves_no_frozen_weight(tmp_path, kind):
-    """Without a cluster: the learner that RLlib would build for the second stage, after the first one here."""
-    optimiser = OptimiserSettings(optimiser=kind, amsgrad=kind == "adam")
-    changed = [
-        dataclasses.replace(stage, plan=dataclasses.replace(stage.plan, optimiser=optimiser))
-        for stage in three_stages().stages[:2]
-    ]
-    run(tmp_path, Curriculum(tuple(changed)), game="windy")
-    course = CurriculumState(Curriculum(tuple(changed)))
-    course.restore(checkpoint(tmp_path, ENDS[0]).state)
-    course.next_stage()
-    tensors, _ = transfer_stage(course, checkpoint(tmp_path, ENDS[0]).tensors, tmp_path)
-    one = course.plan
-    settings = {name: getattr(one, name) for name in ("make_world", "build_policy", "objective", "optimiser")}
-    learner = rllib_config(**settings, workers=one.workers, seed=one.seed).build_learner(env=None, spaces=None)
-    learner.build()
-    learner.restore_training_state(tensors, Progress())
-    before = {name: value.clone() for name, value in learner.training_state()[0]["weights"].items()}
-    for name, value in before.items():
-        assert torch.equal(value, tensors["weights"][name]), name
-    collector = Collector(one.make_world(4), one.build_policy(), 5)
-    collector.reset(0)
-    learner.update(episodes=[collector.collect()])
-    after, progress = learner.training_state()
-    same = {name for name, value in after["weights"].items() if torch.equal(value, before[name])}
-    assert same == {"network.mix.weight", "network.mix.bias"}
-    assert progress.updates == 2
-    steps = [float(value) for key, value in after["optimizer"].items() if key.endswith(".step")]
-    assert sorted(steps) == [2, 6, 6, 6, 6, 6]  # the larger table's are its own; four updates came before the others'
 
 
 def rllib_stages(objective, runners=0):

@@ -99,26 +99,25 @@ def update_of_selfplay(change):
         return (counts.copies, counts.syncs), TEAMS[script, method]
 
 
-def test_a_number_asked_for_in_every_minibatch_is_noticed_on_an_emulated_device():
-    def ask(learner):
-        loss = learner.objective.loss
+def ask_for_the_loss(learner):
+    """As an objective would that logs its loss as a number."""
+    loss = learner.objective.loss
 
-        def asking(*arguments):
-            found = loss(*arguments)
-            found[0].item()
-            return found
+    def asking(*arguments):
+        found = loss(*arguments)
+        found[0].item()
+        return found
 
-        object.__setattr__(learner.objective, "loss", asking)
-
-    waited, bounds = update_of_selfplay(ask)
-    assert waited[1] == bounds[1] + MINIBATCHES
+    object.__setattr__(learner.objective, "loss", asking)
 
 
-def test_whether_an_update_ends_is_asked_once_a_minibatch_on_an_emulated_device():
-    def limit(learner):
-        learner.divergence = Divergence(dataclasses.replace(learner.objective, target_kl=1e9))
+def limit_divergence(learner):
+    learner.divergence = Divergence(dataclasses.replace(learner.objective, target_kl=1e9))
 
-    waited, bounds = update_of_selfplay(limit)
+
+@pytest.mark.parametrize("change", [ask_for_the_loss, limit_divergence])
+def test_a_number_asked_for_once_a_minibatch_is_counted_on_an_emulated_device(change):
+    waited, bounds = update_of_selfplay(change)
     assert waited[1] == bounds[1] + MINIBATCHES
 
 

@@ -54,10 +54,6 @@ def train(request, tune_checkpoint=None, reports=100):
     return told
 
 
-def pause(request):
-    raise Paused
-
-
 def weights(folder):
     return load_checkpoint(newest_complete_checkpoint(folder / "checkpoints")).tensors
 

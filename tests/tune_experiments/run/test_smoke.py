@@ -36,27 +36,8 @@ VARIANTS = {
     "verco_messages": "verco_salad",
 }
 """Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""
-SLOW = (
-    "endi_messenger",
-    "endi_rtfm",
-    "furnlift",
-    "furnmove_communication",
-    "furnmove_visual",
-    "messenger_emma",
-    "overcooked_roles",
-    "overcooked_selfplay",
-    "red_minirts",
-    "rtfm_curriculum",
-    "rtfm_matching",
-    "rtfm_rock_paper_scissors",
-    "rtfm_txt2pi",
-    "sama_ablations",
-    "sama_frozen_lake",
-    "sama_minirts",
-    "sama_overcooked",
-    "train",
-)
-"""Scripts whose worlds and way of training another smoke has, and whose own parts have fast tests."""
+QUICK = ("furnmove_sync", "matrix_game", "verco_salad")
+"""The others run in `make slow`: these have their worlds and ways of training, and fast tests have their own parts."""
 FEWER = {
     "furnmove_sync": {
         "max_episode_steps": 20,
@@ -78,7 +59,7 @@ FEWER = {
 """Script -> what is smaller here than in its preset, which `make slow` runs as it is."""
 BY_SCRIPT = ("sama_minirts",)
 """Scripts that train nothing in their smoke: scripts play the teams, so there are no curves and no actions."""
-SCRIPTS = [pytest.param(name, marks=pytest.mark.slow) if name in (*VARIANTS, *SLOW) else name for name in NAMES]
+SCRIPTS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 
 
 def config_of(experiment):

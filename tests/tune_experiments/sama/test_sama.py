@@ -223,14 +223,6 @@ def test_a_run_folder_cannot_choose_what_is_sent_as_a_key_or_where_to(name):
         config_from_json(SamaConfig, data)
 
 
-def test_folders_stay_where_they_are_wherever_a_trial_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    model = dataclasses.replace(LAPTOP.model, folder="asked")
-    config = SamaConfig(model=model)
-    monkeypatch.chdir("/")
-    assert dataclasses.replace(config, states=3).model.folder == str(tmp_path / "asked")
-
-
 def test_planners_of_a_process_share_their_budget_and_none_writes_over_anothers_words(tmp_path, monkeypatch):
     chat = ChatSettings(
         endpoint=EndpointSettings(max_attempts=1),

@@ -17,9 +17,8 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
-from tune_experiments.sama.overcooked.domain import get_domain
 from tune_experiments.sama.planner_config import ModelSettings
-from tune_experiments.sama.planning import make_planner, own_endpoint, shared_endpoint
+from tune_experiments.sama.planning import own_endpoint, shared_endpoint
 from tune_experiments.sama_overcooked import SMOKE
 
 FLAGS = """
@@ -53,33 +52,6 @@ def test_a_whole_run_against_a_hostile_endpoint_ends_with_results(ray_session, t
     files = [path for folder in ("run", "asked") for path in (tmp_path / folder).rglob("*") if path.is_file()]
     assert not any(b"a-secret-key" in path.read_bytes() for path in files)
     assert not Path("/tmp/written-by-a-model").exists()
-
-
-@pytest.mark.slow
-def test_processes_of_a_run_have_one_budget_and_one_cache(ray_session, tmp_path, monkeypatch):
-    from rl_models.rllib import chat_service
-
-    chat = ChatSettings(endpoint=EndpointSettings(max_attempts=1), budget=Budget(max_calls=8, calls_per_minute=1e9))
-    model = ModelSettings(name="m", folder=str(tmp_path), concurrency=1, chat=chat)
-    config = dataclasses.replace(SMOKE, planner="openai", model=model)
-
-    @ray_session.remote(num_cpus=0)
-    def plan(seed, states):
-        planner = make_planner(config, "cramped_room", seed)
-        planner.plan(states)
-        return planner.caller.counts
-
-    states = get_domain("cramped_room").diverse_states(4, 0)
-    start = chat_service.start_chat_service
-    with Loopback(lambda body, number: say("nonsense")) as server:
-        environment = {"env_vars": {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "x"}}
-        monkeypatch.setattr(chat_service, "start_chat_service", functools.partial(start, runtime_env=environment))
-        with shared_endpoint(config):
-            counts = ray_session.get([plan.remote(seed, states) for seed in (0, 0, 1)])
-    assert len(server.requests) == 8
-    assert [one["asked"] for one in counts] == [9, 9, 9]  # objects, then a goal and an allocation for each state
-    assert sum(one["failed"] for one in counts) > 0
-    assert "budget" in (tmp_path / "planner.jsonl").read_text()
 
 
 def test_the_record_of_earlier_runs_does_not_use_up_the_budget(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from ray import tune
 
+from tests.tune_experiments.run.bomb import BOMB
 from tests.tune_experiments.search.pretended import CONFIG, SPACE, finish, request_in
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
@@ -101,7 +102,7 @@ def test_no_two_settings_are_alike_and_a_space_may_be_smaller_than_the_search(tm
     assert search.dropped("sync") == list(range(3, 9))
 
 
-@pytest.mark.parametrize("content", [b"\x80\x04K\x01.\n", b"5\n", b"{}\n", b'{"op_code": "x"}\n', b"a,b\n1,2\n"])
+@pytest.mark.parametrize("content", [BOMB + b"\n", b"5\n", b"{}\n", b'{"op_code": "x"}\n', b"a,b\n1,2\n"])
 def test_what_is_no_journal_is_told(tmp_path, content):
     (tmp_path / JOURNAL_FILE).write_bytes(content)
     with pytest.raises(UserError, match=JOURNAL_FILE):

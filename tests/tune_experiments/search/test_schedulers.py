@@ -8,6 +8,7 @@ from ray import tune
 from ray.tune.schedulers import TrialScheduler
 
 from rl_models.training.checkpoint import save_checkpoint
+from tests.tune_experiments.run.bomb import BOMB
 from tests.tune_experiments.search.pretended import CONFIG, SPACE
 from tune_experiments import matrix_game
 from tune_experiments.core.config_json import config_to_json
@@ -60,7 +61,9 @@ def test_an_asha_that_is_killed_decides_as_one_that_was_not(tmp_path):
     assert {TrialScheduler.STOP, TrialScheduler.CONTINUE} == set(decisions)
 
 
-@pytest.mark.parametrize("line", ["5", "{}", '{"trial": "other", "env_steps": 100, "search/score": 1}', "\x80"])
+@pytest.mark.parametrize(
+    "line", ["5", "{}", '{"trial": "other", "env_steps": 100, "search/score": 1}', "\x80", BOMB.decode()]
+)
 def test_what_no_asha_has_written_is_told(tmp_path, line):
     (tmp_path / "asha.jsonl").write_text(f"{line}\n")
     with pytest.raises(UserError, match=r"asha\.jsonl"):

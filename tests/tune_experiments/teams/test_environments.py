@@ -10,10 +10,8 @@ import pytest
 from rl_envs import make
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_models.training.loop import Learner
 from tests.rl_envs.testing.broken_worlds import BROKEN
 from tests.tune_experiments.teams import games
-from tests.tune_experiments.teams.played import played
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED, find_stored, imported_modules
@@ -112,19 +110,6 @@ def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
         make_world(dataclasses.replace(small("overcooked-v0"), **changes))
 
 
-LEARNED = {"furnmove-v0": "sync_2_cordial", "overcooked-v0": "qmix", "salad-v0": "mappo", "rtfm-v0": "sync_4"}
-"""Of all worlds and methods; test_combinations.py trains them all in `make slow`."""
-
-
-@pytest.mark.parametrize("env", LEARNED)
-def test_methods_learn_in_the_worlds_of_the_package(env):
-    trial, policy, fragment = played(small(env), LEARNED[env])
-    before = {name: weights.clone() for name, weights in policy.named_parameters() if weights.requires_grad}
-    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
-    assert np.isfinite(float(told["loss/total"]))
-    assert any(not weights.equal(before[name]) for name, weights in policy.named_parameters() if name in before)
-
-
 def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agents_earn():
     seen = probe(functools.partial(make_world, small(f"{GAMES}:Departing", agents_leave=True)))
     assert seen.agents == ("long", "short", "other")
@@ -206,7 +191,7 @@ def test_a_method_that_learns_from_the_sum_refuses_a_game_in_which_it_is_always_
         ("gymnasium:CartPole-v1", "gymnasium"),
         ("gymnasium:strange.package:Game-v0", "strange.package"),
         ("strange.package", "strange.package"),
-        ("strange.package:build", "strange.package"),
+        *((f"strange.package:{name}", "strange.package") for name in ("build", "", "a.b")),
     ],
 )
 def test_a_stored_run_imports_an_environment_only_if_the_caller_names_its_module(env, module, tmp_path):

@@ -49,6 +49,7 @@ LEARNED = [
     ("furnmove-v0", "mlp", "qmix"),
     ("rtfm-v0", "lstm", "ippo"),
     ("matrix_game-v0", "lstm", "mappo"),
+    ("salad-v0", "mlp", "mappo"),
     (SIGNPOSTS, "words", "tbone"),
 ]
 

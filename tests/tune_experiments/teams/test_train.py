@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import ArraySpec
 from rl_envs.registry import make
 from rl_models.batch import forward, to_batch
@@ -27,8 +26,6 @@ from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM
 from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import Result
-from tune_experiments.results.trial_log import REFUSED
-from tune_experiments.run import tuning
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.speed import environment_report
 from tune_experiments.run.stage_training import restart_notice
@@ -230,18 +227,3 @@ def test_the_doctor_plays_an_environment_of_others_and_says_what_it_breaks():
     assert any(line.split()[0] == "agents" for line in table)
     assert all(word in bad for word in BREAKING[f"{ODD}:short"])
     assert environment_report(functools.partial(make, "matrix_game-v0")) == []
-
-
-UNPLAYABLE = "the mask of 'first' has no legal action: let the environment keep one legal"
-
-
-def _unplayable(*_):
-    raise CustomEnvError(UNPLAYABLE)
-
-
-def test_a_game_that_turns_out_unplayable_ends_its_trial_and_is_not_begun_again(monkeypatch, tmp_path):
-    reported = []
-    monkeypatch.setattr(tuning, "train_request", _unplayable)
-    monkeypatch.setattr("ray.tune.report", reported.append)
-    tuning.train_trial({"request": {"folder": str(tmp_path)}})
-    assert [row[REFUSED] for row in reported] == [UNPLAYABLE]

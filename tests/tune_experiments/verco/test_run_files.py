@@ -88,14 +88,6 @@ def test_exported_adapters_are_read_by_peft_and_by_another_run(trained, tmp_path
     assert "already exists" in capsys.readouterr().err
 
 
-def test_folders_of_models_and_adapters_are_whole_and_names_of_the_hub_stay(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine").mkdir()
-    config = dataclasses.replace(CONFIG, model="mine", team=dataclasses.replace(CONFIG.team, adapters="mine"))
-    assert config.model == config.team.adapters == str(tmp_path / "mine")
-    assert dataclasses.replace(CONFIG, model="somebody/model").model == "somebody/model"
-
-
 def _untrained(config):
     return EXPERIMENT.plan(config, "base", 0).build_policy()
 
