@@ -157,8 +157,7 @@ def test_attention_that_is_shown_is_the_policys(backbone, monkeypatch):
         one.network.shows_attention = True
         maps.append({name: value for name, value in run(one, obs).extras.items() if name.startswith("attention/")})
     assert maps[0].keys() == maps[1].keys() != set()
-    for name, value in maps[0].items():
-        torch.testing.assert_close(value, maps[1][name], atol=1e-12, rtol=0)
+    torch.testing.assert_close(maps[0], maps[1], atol=1e-12, rtol=0)
 
 
 # --------------------------------------------------------------------------------------- gradients

@@ -87,10 +87,8 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     assert statistics["learner/skipped_updates"] == pytest.approx(1 / WINDOW)
     assert learner.counted_progress().skipped_updates == 1
     assert math.isnan(statistics["learner/gradient_norm"])
-    for name, value in one.policy.state_dict().items():
-        assert torch.equal(value, before[name])
-    for name, value in optimiser_tensors(learner.optimiser).items():
-        assert torch.equal(value, moments[name])
+    torch.testing.assert_close(one.policy.state_dict(), before, rtol=0, atol=0)
+    torch.testing.assert_close(optimiser_tensors(learner.optimiser), moments, rtol=0, atol=0)
     learner.update([one.collect()])
     assert any(not torch.equal(value, before[name]) for name, value in one.policy.state_dict().items())
     assert (learner.counted_progress().updates, learner.counted_progress().skipped_updates) == (3, 1)
@@ -143,10 +141,8 @@ def test_evaluation_repeats_itself_and_leaves_the_policy_alone():
     policy = team()
     before = weights(policy)
     one, other = (Evaluation(rooms(4), policy).run(seed=5, episodes_per_world=2) for _ in range(2))
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name])
-    for name, value in policy.state_dict().items():
-        assert torch.equal(value, before[name])
+    np.testing.assert_equal(one, other)
+    torch.testing.assert_close(policy.state_dict(), before, rtol=0, atol=0)
 
 
 # ---------------------------------------------------------------------------------- identity learning
