@@ -148,8 +148,7 @@ def test_worker_processes_play_the_same_games_and_end_with_the_world():
     worlds = [from_pettingzoo(SPREAD, 3, num_processes=number) for number in (0, 2)]
     first, second = (world.reset(5) for world in worlds)
     for _ in range(8):
-        for key in first:
-            np.testing.assert_array_equal(first[key], second[key])
+        np.testing.assert_equal(first, second)
         actions = (worlds[0].chance.policy_uniforms(3) * 5).astype(int)
         (first, reward, *_), (second, again, *_) = (world.step(actions) for world in worlds)
         np.testing.assert_array_equal(reward, again)

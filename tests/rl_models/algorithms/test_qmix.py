@@ -13,11 +13,11 @@ from rl_models.algorithms.replay import Replay
 from rl_models.batch import forward, to_batch
 from rl_models.networks.qmix_policy import ONLINE, make_mixing
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner, train
 from tests.rl_models.algorithms.small_qmix import collector, learner, objective, room_team, two_step_team
+from tests.rl_models.training.small import begun
 
 
 def drawn(one=None):
@@ -187,8 +187,7 @@ def joint_values(policy, *rooms_so_far):
 
 def trained_on_the_two_step_game(mixing_hidden_size):
     policy = two_step_team(mixing_hidden_size)
-    one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
-    one.reset(0)
+    one = begun(make("two_step_game-v0", 32), policy, 2, needs_values=False, seed=0)
     qmix = Qmix(
         epsilon=Schedule.constant(1.0), buffer_size=512, batch_size=32, gradient_steps=2, update_target_every_updates=25
     )

@@ -12,14 +12,13 @@ from rl_models.llm.narration import PHRASES, PROMPT
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.runtime.added_observations import MESSAGES, narrated
 from rl_models.runtime.texts import MissingTextsError
-from rl_models.training.collector import Collector
 from tests.rl_models.llm.language_teams import (
     BY_AGENT,
     narrated_again,
     stirred,
 )
 from tests.rl_models.llm.small import HintNarrator, Hints, collector, stir
-from tests.rl_models.training.small import ratio_error
+from tests.rl_models.training.small import begun, ratio_error
 
 
 @pytest.mark.long
@@ -98,8 +97,7 @@ def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
     network, asked = policy.network, []
     policy.register_forward_pre_hook(lambda module, inputs: asked.append(inputs[0]))
     network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
-    one = Collector(StoppedInTurns(3), policy, 5)
-    one.reset(3)
+    one = begun(StoppedInTurns(3), policy, 5)
     fragment = one.collect()
 
     network.settings = stirred().policy.network.settings

@@ -12,6 +12,7 @@ from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small, small_emma, small_matching
+from tests.rl_models.networks.small import run
 from tests.rl_models.networks.small_endi import (
     BACKBONES,
     EMMA,
@@ -19,7 +20,6 @@ from tests.rl_models.networks.small_endi import (
     MATCHING,
     READING,
     observations,
-    run,
     team,
     with_masks,
 )

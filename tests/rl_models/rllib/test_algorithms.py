@@ -17,9 +17,9 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, make_rooms, plan, train_until_learned
+from tests.rl_models.training.small import begun
 from tests.timeouts import TIMEOUT_SECONDS
 
 LOGGED = (
@@ -226,8 +226,7 @@ PARTS = {"num_epochs": 4, "num_minibatches": 2, "gradient_accumulation_steps": 2
 def test_rllib_steps_in_parts_and_stops_as_the_ray_free_loop_does(algorithm, limit):
     one = algorithm(Ppo, optimiser=SETTINGS, **PARTS, target_kl=limit, value_clip_range=0.2)
     told = one.train()
-    collector = Collector(make_rooms(6, 0), build_team(), 10)
-    collector.reset(3)
+    collector = begun(make_rooms(6, 0), build_team(), 10)
     learner = Learner(collector.policy, one.plan.objective, SETTINGS, seed=one.plan.seed)
     wanted = learner.update([collector.collect()])
     assert one.progress() == learner.progress

@@ -12,11 +12,10 @@ from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector
 from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.weight_changes import CHANGES
 from tests.rl_models.rllib.small import config_of
-from tests.rl_models.training.small import assert_equal_fragments
+from tests.rl_models.training.small import assert_equal_fragments, begun
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.trials import plan
@@ -29,8 +28,7 @@ TRIAL = dataclasses.replace(
 
 
 def sampler(policy, snapshot=None):
-    one = Collector(TRIAL.make_world(num_worlds=2, first_world=0), policy, LENGTH)
-    one.reset(0)
+    one = begun(TRIAL.make_world(num_worlds=2, first_world=0), policy, LENGTH, seed=0)
     if snapshot is not None:
         one.restore(snapshot)
     return one

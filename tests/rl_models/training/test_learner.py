@@ -15,11 +15,10 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import WINDOW, Learner, count_progress, train
 from tests.rl_models.algorithms import small_qmix
-from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, collector, cordial, rooms, team
+from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, begun, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
 
@@ -168,8 +167,7 @@ def test_a_team_learns_to_choose_alike(name, components):
     policy = constant_team(components, 2, 4, seed=1)
     assert coordination_return(policy, **game) < 0.4
     world = make("matrix_game-v0", 64, game="coordination", **game)
-    one = Collector(world, policy, 4, objective.needs_values)
-    one.reset(0)
+    one = begun(world, policy, 4, objective.needs_values, seed=0)
     learner = Learner(policy, objective, OptimiserSettings(learning_rate=Schedule.constant(0.02)))
     while coordination_return(policy, **game) <= 0.9:
         assert learner.progress.env_steps < 20_000
