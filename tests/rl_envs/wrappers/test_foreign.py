@@ -22,6 +22,7 @@ from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, MaskEnds, Sudden, Unlike
 from tests.rl_envs.wrappers.odd_games import Signal, at, put
+from tests.rl_envs.wrappers.test_turn_based import TICTACTOE, Relay
 
 SPREAD = named_env("mpe2.simple_spread_v3", {"max_cycles": 6})
 
@@ -263,6 +264,8 @@ CHECKED = {
     "alike": functools.partial(from_pettingzoo, SPREAD),
     "masks, texts and a leaver": functools.partial(from_pettingzoo, Unlike),
     "texts that name actions": functools.partial(from_pettingzoo, named_env("examples.errands:parallel_env")),
+    "a turn-based game": functools.partial(from_pettingzoo, Relay),
+    "a turn-based game with masks": functools.partial(from_pettingzoo, TICTACTOE),
     "one agent": functools.partial(from_gymnasium, functools.partial(gymnasium.make, "CartPole-v1")),
 }
 

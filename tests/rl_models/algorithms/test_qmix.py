@@ -36,6 +36,10 @@ def weights(module):
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
+def alike(module, tensors):
+    return all(value.equal(tensors[name]) for name, value in module.state_dict().items())
+
+
 # ---------------------------------------------------------------------------------------------- loss
 
 
@@ -95,19 +99,16 @@ def test_minibatches_come_from_all_that_was_kept_not_from_the_newest_alone():
 
 def test_targets_are_brought_up_to_date_every_k_updates_and_stay_in_between():
     one = collector()
-    teacher = learner(one.policy, gradient_steps=1, update_target_every_updates=3)
-    before, was_equal = weights(one.policy.target_network), []
+    teacher, policy = learner(one.policy, gradient_steps=1, update_target_every_updates=3), one.policy
+    learned = torch.nn.ModuleList([policy.network, policy.mixer])
+    targets = torch.nn.ModuleList([policy.target_network, policy.target_mixer])
+    assert alike(targets, weights(learned)), "they begin as copies"
+    before, was_equal = weights(targets), []
     for _ in range(7):
         teacher.update([one.collect()])
-        now = weights(one.policy.target_network)
-        unmoved = all(value.equal(before[name]) for name, value in now.items())
-        is_copy = all(value.equal(one.policy.network.state_dict()[name]) for name, value in now.items())
-        was_equal.append((unmoved, is_copy))
-        before = now
-    moves = [(False, True) if update in (3, 6) else (True, False) for update in range(1, 8)]
-    assert was_equal == moves
-    mixer = one.policy.target_mixer.state_dict()
-    assert not all(value.equal(one.policy.mixer.state_dict()[name]) for name, value in mixer.items())
+        was_equal.append((alike(targets, before), alike(targets, weights(learned))))
+        before = weights(targets)
+    assert was_equal == [(False, True) if update in (3, 6) else (True, False) for update in range(1, 8)]
 
 
 def test_epsilon_falls_as_scheduled_for_whoever_acts():
