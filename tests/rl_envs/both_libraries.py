@@ -1,7 +1,26 @@
 """Plays the same worlds in NumPy and in torch, and compares all that they return."""
 
+import functools
+
 import numpy as np
 import torch
+
+from rl_envs import make
+from rl_envs.furnmove.world import FurnMove
+from tests.rl_envs.furnmove.scenes import likely_coordinated
+
+
+def both(env, num_worlds, **arguments):
+    """The same worlds in NumPy and in torch."""
+    return [make(env, num_worlds, arrays=arrays, **arguments) for arrays in ("numpy", "torch")]
+
+
+def at_random(world):
+    """A callable that draws actions, for FurnMove such as move the furniture."""
+    random = np.random.default_rng(0)
+    if isinstance(world, FurnMove):
+        return functools.partial(likely_coordinated, world, random)
+    return lambda: random.integers(world.action_spec, size=(world.num_worlds, world.num_agents))
 
 
 def same(expected, found):

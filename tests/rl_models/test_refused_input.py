@@ -25,12 +25,11 @@ from rl_models.teams.llm_team import adapted_model
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from rl_models.text.edit_distance import TextIndex
 from rl_models.text.words import Vocabulary
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from rl_models.training.weight_transfer import FrozenBuild, matching, transfer_weights
 from tests.rl_models.algorithms import small_qmix
 from tests.rl_models.networks import small, small_endi
-from tests.rl_models.training.small import collector
+from tests.rl_models.training.small import begun, collector
 
 
 def read_without(key):
@@ -49,8 +48,7 @@ def learned_by_qmix(name, other):
 
 def taught_by_qmix(policy):
     """A team that plays the two-step game."""
-    one = Collector(make("two_step_game-v0", 4), policy, 2, needs_values=False)
-    one.reset(0)
+    one = begun(make("two_step_game-v0", 4), policy, 2, needs_values=False, seed=0)
     Learner(policy, Qmix(), OptimiserSettings()).update([one.collect()])
 
 

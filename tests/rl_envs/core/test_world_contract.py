@@ -48,9 +48,7 @@ def test_without_auto_reset_the_final_state_stays_and_the_next_episode_is_the_sa
         last = manual.step(acts(manual, REST))[0]
     np.testing.assert_array_equal(last["cell"], info["final_obs"]["cell"])
     np.testing.assert_array_equal(manual.state["cell"], last["cell"])
-    begun = manual.next_episode()
-    for key in new:
-        np.testing.assert_array_equal(begun[key], new[key])
+    np.testing.assert_equal(manual.next_episode(), new)
 
 
 def test_next_episode_ends_the_given_worlds_only():
@@ -80,12 +78,10 @@ def test_entries_of_agents_that_do_not_choose_may_be_any_number_and_those_of_oth
     for go, say in (([[0, 0, -1]], 0), ([[0, 0, 3]], 0), ([[-1, 99, 1]], [[0, 0, 5]])):
         with pytest.raises(ValueError, match=r"actions .*\.\."):
             world.step(acts(world, go, say))
-    for name, value in world.snapshot().items():
-        np.testing.assert_array_equal(value, before[name])
+    np.testing.assert_equal(world.snapshot(), before)
     world.step(acts(world, [[-1, 99, WALK]], [[5, -7, 1]]))
     other.step(acts(other, [[0, 0, WALK]], [[0, 0, 1]]))
-    for name, value in world.snapshot().items():
-        np.testing.assert_array_equal(value, other.snapshot()[name])
+    np.testing.assert_equal(world.snapshot(), other.snapshot())
 
 
 def test_recorded_draws_replace_the_worlds_own():
@@ -120,8 +116,7 @@ def test_a_state_that_cannot_be_restored_is_refused_and_loses_nothing(state, sen
     before = world.snapshot()
     with pytest.raises(ValueError, match=sentence):
         world.restore(state)
-    for name, value in world.snapshot().items():
-        np.testing.assert_array_equal(value, before[name])
+    np.testing.assert_equal(world.snapshot(), before)
 
 
 def test_a_bad_text_table_leaves_the_other_tables_as_they_were():

@@ -32,8 +32,7 @@ def test_after_the_decline_the_team_plays_the_plain_game():
         actions = random.integers(5, size=(4, 2))
         ours, theirs = guided.step(actions), plain.step(actions)
         np.testing.assert_array_equal(ours[1], theirs[1])
-        for key, value in theirs[0].items():
-            np.testing.assert_array_equal(ours[0][key], value)
+        np.testing.assert_equal(ours[0], theirs[0])
 
 
 def test_the_experts_share_falls_over_episodes_by_one_coin_for_both():

@@ -81,8 +81,3 @@ def test_every_start_has_a_pair_and_agents_on_reachable_floor():
     assert below.all(), "an agent stands on closed floor"
     assert found.state["usable_pairs"].any(1).all()
     assert (found.state["expert"] >= 0).all()
-
-
-def test_a_state_can_be_rendered():
-    image = world().render()
-    assert image.dtype == np.uint8 and image.ndim == 3 and len(np.unique(image.reshape(-1, 3), axis=0)) > 4

@@ -126,8 +126,8 @@ def starts():
 
 def assert_at(world, starts, numbers):
     """Every world is at the start of this number, and sees it."""
-    for name, values in starts.state(np.asarray(numbers)).items():
-        np.testing.assert_array_equal(world.state[name], values)
+    wanted = starts.state(np.asarray(numbers))
+    np.testing.assert_equal({name: world.state[name] for name in wanted}, wanted)
     assert [world.rooms[i].name for i in world.state["room"]] == [starts[k][0].name for k in numbers]
 
 

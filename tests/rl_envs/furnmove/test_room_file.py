@@ -1,16 +1,15 @@
 """Room files: exact round trips, and one clear sentence for each way of being wrong."""
 
+import contextlib
 import json
-import re
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from rl_envs.furnmove.room import Room, drawing_of_masks, room_from_drawing
 from rl_envs.furnmove.room_checks import RoomError, validate_room
 from rl_envs.furnmove.room_file import load_room, save_room
 from rl_envs.furnmove.splits import RoomStream, resolve_rooms, room_by_name, split_rooms
+from tests.rl_envs.furnmove.files import damaged, examples
 
 FLOOR = [
     "###########",
@@ -44,16 +43,6 @@ def television(row=4, column=5, character="."):
     return [mask] * 4
 
 
-@pytest.fixture
-def write(tmp_path):
-    def _write(content):
-        path = tmp_path / "room.json"
-        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-        return path
-
-    return _write
-
-
 @pytest.mark.parametrize(
     "room",
     [*split_rooms("test", "full"), *split_rooms("valid", "laptop"), RoomStream(seed=1, size="full")[0]],
@@ -83,9 +72,8 @@ def test_the_outside_may_be_drawn_behind_walls(write):
 
 
 def test_example_of_the_documentation_loads(write):
-    text = (Path(__file__).parents[3] / "docs" / "room_format.md").read_text()
-    for block in re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL):
-        assert load_room(write(block.encode())).agent_cells.any()
+    for block in examples("room_format.md"):
+        assert load_room(write(block)).agent_cells.any()
 
 
 WRONG = {
@@ -145,17 +133,10 @@ def test_missing_file_and_folder_are_refused(tmp_path):
 
 
 def test_no_damaged_file_raises_anything_but_room_error(write):
-    """Ten characters of a good file, each replaced at random: it loads, or is refused politely."""
-    rng = np.random.Generator(np.random.PCG64(4))
-    good = json.dumps(document(television=television()))
-    for _ in range(200):
-        damaged = list(good)
-        for place in rng.integers(len(good), size=rng.integers(1, 10)):
-            damaged[place] = chr(rng.integers(32, 300))
-        try:
-            load_room(write("".join(damaged).encode()))
-        except RoomError:
-            continue
+    """It loads, or is refused politely."""
+    for content in damaged(json.dumps(document(television=television())), 200):
+        with contextlib.suppress(RoomError):
+            load_room(write(content))
 
 
 def test_an_unplayable_room_is_not_saved(tmp_path):

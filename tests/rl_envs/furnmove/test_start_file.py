@@ -1,11 +1,9 @@
 """Start files: exact round trips, the authors' shape, and one clear sentence for each way of being wrong."""
 
+import contextlib
 import copy
 import json
-import re
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from rl_envs.furnmove.fixed_starts import StartError, Starts
@@ -13,9 +11,9 @@ from rl_envs.furnmove.room_file import save_room
 from rl_envs.furnmove.splits import RoomStream, room_by_name, split_rooms
 from rl_envs.furnmove.start_file import load_starts, save_starts
 from rl_envs.furnmove.starts import main, make_starts
+from tests.rl_envs.furnmove.files import damaged, examples
 from tests.rl_envs.furnmove.scenes import OPEN_ROOM, room_without
 
-ROOT = Path(__file__).parents[3]
 CLOSED = room_without((20, 20))
 
 
@@ -50,16 +48,6 @@ def with_value(value, *keys):
     else:
         target[last] = value
     return whole
-
-
-@pytest.fixture
-def write(tmp_path):
-    def _write(content):
-        path = tmp_path / "starts.json"
-        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-        return path
-
-    return _write
 
 
 @pytest.mark.parametrize(
@@ -164,11 +152,8 @@ def test_height_and_horizon_may_be_left_out(write):
 
 
 def test_example_of_the_documentation_loads(write):
-    text = (ROOT / "docs" / "start_format.md").read_text()
-    blocks = re.findall(r"```json\n(.*?)```", text, flags=re.DOTALL)
-    assert blocks
-    for block in blocks:
-        assert len(load_starts(write(block.encode()))) == 1
+    blocks = examples("start_format.md")
+    assert blocks and all(len(load_starts(write(block))) == 1 for block in blocks)
 
 
 AGENT, TV, STAND = ("agent_locations", 1), ("lifted_object_location",), ("to_object_location",)
@@ -251,16 +236,10 @@ def test_a_room_that_stands_twice_in_a_file_is_refused(write):
 
 
 def test_no_damaged_file_raises_anything_but_start_error(write):
-    rng = np.random.Generator(np.random.PCG64(4))
     good = json.dumps(document(start(), room_size="laptop", origins={"open": {"x": 0, "z": 0}}))
-    for _ in range(300):
-        damaged = list(good)
-        for spot in rng.integers(len(good), size=rng.integers(1, 10)):
-            damaged[spot] = chr(rng.integers(32, 300))
-        try:
-            load_starts(write("".join(damaged).encode()), [OPEN_ROOM])
-        except StartError:
-            continue
+    for content in damaged(good, 300):
+        with contextlib.suppress(StartError):
+            load_starts(write(content), [OPEN_ROOM])
 
 
 def test_starts_that_cannot_be_played_are_not_saved(tmp_path):

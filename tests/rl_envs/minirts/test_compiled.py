@@ -10,11 +10,17 @@ import pytest
 from rl_envs.minirts.compiled import CACHE_VARIABLE, KEPT_FOLDERS, cache_folder, entry
 
 
-def test_the_folder_for_compiled_code_is_the_users_alone(tmp_path, monkeypatch):
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A folder of the user's own, in which compiled code is kept."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir(mode=0o700)
+    return tmp_path / "cache"
+
+
+def test_the_folder_for_compiled_code_is_the_users_alone(cache):
     folder = cache_folder()
-    assert folder.parent == tmp_path / "cache"
+    assert folder.parent == cache
     assert folder.stat().st_mode & 0o077 == 0
 
 
@@ -58,26 +64,22 @@ def folder_of(root, number, seconds, content="kernel.nbc"):
     return folder
 
 
-def test_folders_of_other_versions_go_but_for_the_last_used_ones(tmp_path, monkeypatch):
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir(mode=0o700)
-    folders = [folder_of(tmp_path / "cache", number, 1000 * number) for number in range(1, KEPT_FOLDERS + 3)]
+def test_folders_of_other_versions_go_but_for_the_last_used_ones(cache):
+    folders = [folder_of(cache, number, 1000 * number) for number in range(1, KEPT_FOLDERS + 3)]
     assert cache_folder() is not None
     assert [folder.exists() for folder in folders] == [True] * KEPT_FOLDERS + [False] * 2
 
 
-def test_nothing_is_removed_that_the_compiler_did_not_write(tmp_path, monkeypatch):
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    (tmp_path / "cache").mkdir(mode=0o700)
-    foreign = folder_of(tmp_path / "cache", 99, 10**6, "thesis.txt")
-    (tmp_path / "cache" / "minirts-notes").mkdir()
+def test_nothing_is_removed_that_the_compiler_did_not_write(cache, tmp_path):
+    foreign = folder_of(cache, 99, 10**6, "thesis.txt")
+    (cache / "minirts-notes").mkdir()
     elsewhere = folder_of(tmp_path / "elsewhere", 98, 10**6)
-    (tmp_path / "cache" / elsewhere.name).symlink_to(elsewhere)
+    (cache / elsewhere.name).symlink_to(elsewhere)
     for number in range(1, KEPT_FOLDERS + 2):
-        folder_of(tmp_path / "cache", number, 1000 * number)
+        folder_of(cache, number, 1000 * number)
     assert cache_folder() is not None
     assert (foreign / "minirts_0" / "thesis.txt").exists()
-    assert (tmp_path / "cache" / "minirts-notes").exists()
+    assert (cache / "minirts-notes").exists()
     assert (elsewhere / "minirts_0" / "kernel.nbc").exists()
 
 

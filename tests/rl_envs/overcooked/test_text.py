@@ -39,8 +39,7 @@ def test_reading_is_the_inverse_of_describing(layout):
     texts = [world.describe(index) for index in range(world.num_worlds)]
     read = read_states(world.kitchen, texts)
     assert set(read) == set(DESCRIBED)
-    for name, value in states.items():
-        np.testing.assert_array_equal(read[name], value)
+    np.testing.assert_equal(read, states)
     assert len(set(texts)) == len({str([value[i].tolist() for value in states.values()]) for i in range(200)})
 
 

@@ -22,6 +22,7 @@ from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, MaskEnds, Sudden, Unlike
 from tests.rl_envs.wrappers.odd_games import Signal, at, put
+from tests.rl_envs.wrappers.test_turn_based import TICTACTOE, Relay
 
 SPREAD = named_env("mpe2.simple_spread_v3", {"max_cycles": 6})
 
@@ -148,8 +149,7 @@ def test_worker_processes_play_the_same_games_and_end_with_the_world():
     worlds = [from_pettingzoo(SPREAD, 3, num_processes=number) for number in (0, 2)]
     first, second = (world.reset(5) for world in worlds)
     for _ in range(8):
-        for key in first:
-            np.testing.assert_array_equal(first[key], second[key])
+        np.testing.assert_equal(first, second)
         actions = (worlds[0].chance.policy_uniforms(3) * 5).astype(int)
         (first, reward, *_), (second, again, *_) = (world.step(actions) for world in worlds)
         np.testing.assert_array_equal(reward, again)
@@ -264,6 +264,8 @@ CHECKED = {
     "alike": functools.partial(from_pettingzoo, SPREAD),
     "masks, texts and a leaver": functools.partial(from_pettingzoo, Unlike),
     "texts that name actions": functools.partial(from_pettingzoo, named_env("examples.errands:parallel_env")),
+    "a turn-based game": functools.partial(from_pettingzoo, Relay),
+    "a turn-based game with masks": functools.partial(from_pettingzoo, TICTACTOE),
     "one agent": functools.partial(from_gymnasium, functools.partial(gymnasium.make, "CartPole-v1")),
 }
 

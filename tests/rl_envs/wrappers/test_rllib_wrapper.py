@@ -3,17 +3,11 @@
 import numpy as np
 import pytest
 
-from rl_envs.registry import WORLDS, register
 from rl_envs.wrappers import rllib
 from tests.toy_worlds import Errands
 
+pytestmark = pytest.mark.usefixtures("toy_id")
 STILL = {"go": 0, "say": 0}
-
-
-@pytest.fixture(autouse=True)
-def toy_id(monkeypatch):
-    monkeypatch.setattr("rl_envs.registry.WORLDS", dict(WORLDS))
-    register("toy-v0", "tests.toy_worlds:Errands")
 
 
 def test_all_is_true_once_when_some_agents_terminate_and_others_truncate(monkeypatch):

@@ -5,17 +5,13 @@ import functools
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.utils.env_checker import check_env
 from pettingzoo import AECEnv
-from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.random_play import random_legal_actions
 from rl_envs.wrappers import from_pettingzoo
 from rl_envs.wrappers.custom.build import named_env
 from rl_envs.wrappers.custom.turn_based import TurnBased
-from rl_envs.wrappers.gymnasium import TeamEnv
-from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 
 
 class Relay(AECEnv):
@@ -201,12 +197,3 @@ def test_a_snapshot_within_a_game_is_exact(make_env):
 def test_a_limit_of_rounds_is_one_of_env_steps_for_each_agent():
     assert from_pettingzoo(functools.partial(Relay, 4)).max_episode_steps == 12
     assert TurnBased(TICTACTOE()).max_episode_steps is None
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("make_env", [Relay, TICTACTOE], ids=["relay", "tictactoe"])
-def test_turn_based_worlds_pass_the_public_checks(make_env, capsys):
-    make_world = functools.partial(from_pettingzoo, make_env)
-    parallel_api_test(TeamParallelEnv(make_world()), num_cycles=40)
-    parallel_seed_test(lambda: TeamParallelEnv(make_world()), num_cycles=10)
-    check_env(TeamEnv(make_world(), episode_statistics=False), skip_render_check=True)

@@ -16,10 +16,10 @@ from rl_models.networks.qmix_encoders import VectorEncoder
 from rl_models.networks.role_team_config import MaserConfig, RoleConfig, RoleTeamConfig, SubtaskConfig
 from rl_models.schedule import Schedule
 from rl_models.teams.role_team import role_team
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms.vector_state import VectorState
+from tests.rl_models.training.small import begun
 
 METHODS = ("qmix", "roma", "ldsa", "maser")
 SMALL = RoleTeamConfig(
@@ -99,9 +99,7 @@ def team(world, method, config=SMALL, seed=0, key="seen"):
 
 def played(world, method, length, config=SMALL, seed=0, key="seen"):
     """A collector whose team acts for one method."""
-    one = Collector(world, team(world, method, config, seed, key), length, needs_values=False)
-    one.reset(seed)
-    return one
+    return begun(world, team(world, method, config, seed, key), length, needs_values=False, seed=seed)
 
 
 def train(world, method, length, budget, config=SMALL, seed=0, key="seen", epsilon=None, **arguments):

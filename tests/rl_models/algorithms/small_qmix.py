@@ -1,20 +1,17 @@
 """Small QMIX teams, worlds and learners, for the tests of networks, training and RLlib."""
 
-import numpy as np
-import torch
-
 from rl_envs import make
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.qmix import Qmix
 from rl_models.networks.qmix_encoders import GridSymbolsConfig, VectorEncoder
-from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.role_team_config import RoleTeamConfig
 from rl_models.schedule import Schedule
 from rl_models.teams.qmix_team import QmixTeamConfig, qmix_grid_team
 from rl_models.teams.role_team import role_team
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms.vector_state import VectorState
+from tests.rl_models.networks.small import sizes_of
+from tests.rl_models.training.small import begun
 
 SIZE = 5
 S1 = {"size": SIZE, "num_agents": 2, "distractor_monster": False, "distractor_item": False, "max_episode_steps": 9}
@@ -29,17 +26,13 @@ def rooms(num_worlds, first_world=0, **arguments):
 
 def room_team(config=CONFIG, seed=0, epsilon=0.5, size=SIZE):
     place = rooms(1, size=size)
-    words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-    sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
-    team = qmix_grid_team(config, sizes, (size, size), place.action_spec, seed)
+    team = qmix_grid_team(config, sizes_of(place), (size, size), place.action_spec, seed)
     team.policy_head.epsilon.fill_(epsilon)
     return team
 
 
 def collector(num_worlds=6, length=12, seed=3, policy=None):
-    one = Collector(rooms(num_worlds), policy or room_team(), length, needs_values=False)
-    one.reset(seed)
-    return one
+    return begun(rooms(num_worlds), policy or room_team(), length, needs_values=False, seed=seed)
 
 
 def objective(**arguments):

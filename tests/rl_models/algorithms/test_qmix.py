@@ -13,11 +13,11 @@ from rl_models.algorithms.replay import Replay
 from rl_models.batch import forward, to_batch
 from rl_models.networks.qmix_policy import ONLINE, make_mixing
 from rl_models.schedule import Progress, Schedule
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.local_algorithm import LocalAlgorithm
 from rl_models.training.loop import Learner, train
 from tests.rl_models.algorithms.small_qmix import collector, learner, objective, room_team, two_step_team
+from tests.rl_models.training.small import begun
 
 
 def drawn(one=None):
@@ -34,6 +34,10 @@ def loss_of(policy, batch, **arguments):
 
 def weights(module):
     return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def alike(module, tensors):
+    return all(value.equal(tensors[name]) for name, value in module.state_dict().items())
 
 
 # ---------------------------------------------------------------------------------------------- loss
@@ -95,19 +99,16 @@ def test_minibatches_come_from_all_that_was_kept_not_from_the_newest_alone():
 
 def test_targets_are_brought_up_to_date_every_k_updates_and_stay_in_between():
     one = collector()
-    teacher = learner(one.policy, gradient_steps=1, update_target_every_updates=3)
-    before, was_equal = weights(one.policy.target_network), []
+    teacher, policy = learner(one.policy, gradient_steps=1, update_target_every_updates=3), one.policy
+    learned = torch.nn.ModuleList([policy.network, policy.mixer])
+    targets = torch.nn.ModuleList([policy.target_network, policy.target_mixer])
+    assert alike(targets, weights(learned)), "they begin as copies"
+    before, was_equal = weights(targets), []
     for _ in range(7):
         teacher.update([one.collect()])
-        now = weights(one.policy.target_network)
-        unmoved = all(value.equal(before[name]) for name, value in now.items())
-        is_copy = all(value.equal(one.policy.network.state_dict()[name]) for name, value in now.items())
-        was_equal.append((unmoved, is_copy))
-        before = now
-    moves = [(False, True) if update in (3, 6) else (True, False) for update in range(1, 8)]
-    assert was_equal == moves
-    mixer = one.policy.target_mixer.state_dict()
-    assert not all(value.equal(one.policy.mixer.state_dict()[name]) for name, value in mixer.items())
+        was_equal.append((alike(targets, before), alike(targets, weights(learned))))
+        before = weights(targets)
+    assert was_equal == [(False, True) if update in (3, 6) else (True, False) for update in range(1, 8)]
 
 
 def test_epsilon_falls_as_scheduled_for_whoever_acts():
@@ -187,8 +188,7 @@ def joint_values(policy, *rooms_so_far):
 
 def trained_on_the_two_step_game(mixing_hidden_size):
     policy = two_step_team(mixing_hidden_size)
-    one = Collector(make("two_step_game-v0", 32), policy, 2, needs_values=False)
-    one.reset(0)
+    one = begun(make("two_step_game-v0", 32), policy, 2, needs_values=False, seed=0)
     qmix = Qmix(
         epsilon=Schedule.constant(1.0), buffer_size=512, batch_size=32, gradient_steps=2, update_target_every_updates=25
     )

@@ -11,8 +11,8 @@ from rl_models.batch import forward, to_batch
 from rl_models.networks.role_q_network import MEAN
 from rl_models.networks.subtask_q_network import LOGITS
 from rl_models.schedule import Schedule
-from rl_models.training.collector import Collector
 from tests.rl_models.algorithms.role_worlds import METHODS, SMALL, Corridor, Kinds, greedy_return, train
+from tests.rl_models.training.small import begun
 
 FORMS = [(method, SMALL) for method in METHODS]
 FORMS.append(("maser", dataclasses.replace(SMALL, maser=dataclasses.replace(SMALL.maser, form="released"))))
@@ -38,8 +38,7 @@ def test_each_method_finds_the_end_of_a_short_corridor(method, config):
 @torch.enable_grad()
 def kinds_seen(policy, name):
     """Extras of greedy steps of 64 games, [K, F], and the kinds of their agents, [K]."""
-    one = Collector(Kinds(64), policy, 6, needs_values=False)
-    one.reset(7)
+    one = begun(Kinds(64), policy, 6, needs_values=False, seed=7)
     batch = to_batch(one.collect())
     batch = {key: value for key, value in batch.items() if key != "obs/noise"}
     seen = forward(policy, batch).extras[name][:, :-1].detach().flatten(0, 2)

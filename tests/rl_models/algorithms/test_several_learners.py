@@ -6,7 +6,6 @@ batch is exact, but for rounding, with any number of epochs, minibatches and par
 
 import copy
 import dataclasses
-import threading
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from tests.rl_models.algorithms.together import (
     assert_equal_gradients,
     assert_equal_replicas,
     assert_equals_one,
+    at_once,
     run_together,
 )
 from tests.rl_models.training import small
@@ -177,14 +177,7 @@ def test_a_weight_gets_the_gradients_of_those_that_have_one_and_none_if_nobody_h
     weights = [[torch.nn.Parameter(torch.ones(2)) for _ in range(3)] for _ in range(2)]
     weights[0][0].grad, weights[1][0].grad = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
     weights[1][1].grad = torch.tensor([3.0, 4.0])
-    threads = [
-        threading.Thread(target=learners.sum_gradients, args=(own,))
-        for learners, own in zip(Together(2).learners(), weights, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(lambda learners, own: learners.sum_gradients(own), Together(2).learners(), weights)
     for own in weights:
         assert own[0].grad.tolist() == [11.0, 22.0]
         assert own[1].grad.tolist() == [3.0, 4.0]

@@ -20,7 +20,6 @@ from rl_models.losses.mention_contrast import MentionContrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.schedule import Schedule
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.algorithms.together import (
     assert_equal_gradients,
@@ -33,6 +32,7 @@ from tests.rl_models.networks.emma_games import collector as emma_collector
 from tests.rl_models.networks.emma_games import world as emma_world
 from tests.rl_models.networks.small_matching import sizes_of
 from tests.rl_models.training import small
+from tests.rl_models.training.small import begun
 
 SETTINGS = OptimiserSettings(learning_rate=Schedule.linear(1e-3, 0.0, 600), optimiser_epsilon=1e-4, max_grad_norm=1e9)
 PPO = Ppo(num_epochs=1, num_minibatches=2, gradient_accumulation_steps=2)
@@ -46,9 +46,7 @@ def rooms(worlds):
 def divided(backbone):
     def make(worlds):
         place = small_endi.world(backbone, worlds)
-        one = Collector(place, small_endi.team_for(backbone, place, models_others=True), 8)
-        one.reset(3)
-        return one
+        return begun(place, small_endi.team_for(backbone, place, models_others=True), 8)
 
     return make
 
@@ -60,9 +58,7 @@ def readers_of_manuals(worlds):
 def readers_of_letters(worlds):
     world = RockPaperScissors(worlds, setting="ten_letters")
     config = ReaderTeamConfig(MatchingConfig(has_two_tables=True, contrasts=True))
-    one = Collector(world, reader_team(config, sizes_of(world), world.action_spec), 4)
-    one.reset(3)
-    return one
+    return begun(world, reader_team(config, sizes_of(world), world.action_spec), 4)
 
 
 EXACT = {

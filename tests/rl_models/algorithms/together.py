@@ -1,6 +1,7 @@
 """Several learners as threads of this process, and what they must be: equal to the bit, and equal to one learner."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -34,23 +35,20 @@ class Together:
 
 def run_together(shares, make_learner, fragments):
     """Learners that have learned from their shares of each fragment."""
-    made, failures = [make_learner(learners=one) for one in Together(len(shares)).learners()], []
+    made = [make_learner(learners=one) for one in Together(len(shares)).learners()]
 
     def learn(learner, first, share):
-        try:
-            for fragment in fragments:
-                learner.learn(to_batch(fragment[first : first + share]))
-        except Exception as error:
-            failures.append(error)
+        for fragment in fragments:
+            learner.learn(to_batch(fragment[first : first + share]))
 
-    firsts = np.cumsum((0, *shares[:-1])).tolist()
-    threads = [threading.Thread(target=learn, args=each) for each in zip(made, firsts, shares, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    at_once(learn, made, np.cumsum((0, *shares[:-1])).tolist(), shares)
     return made
+
+
+def at_once(function, *arguments):
+    """Call a function in as many threads as it has arguments, as `map` does."""
+    with ThreadPoolExecutor(len(arguments[0])) as threads:
+        list(threads.map(function, *arguments))
 
 
 def assert_equal_replicas(made):
@@ -58,18 +56,15 @@ def assert_equal_replicas(made):
     for other in made[1:]:
         assert other.progress == first.progress
         assert other.optimiser.param_groups[0]["lr"] == first.optimiser.param_groups[0]["lr"]
-        for name, value in other.policy.state_dict().items():
-            assert torch.equal(value, first.policy.state_dict()[name]), name
+        torch.testing.assert_close(other.policy.state_dict(), first.policy.state_dict(), rtol=0, atol=0)
         wanted = optimiser_tensors(first.optimiser)
-        for name, value in optimiser_tensors(other.optimiser).items():
-            assert torch.equal(value, wanted[name]), name
+        torch.testing.assert_close(optimiser_tensors(other.optimiser), wanted, rtol=0, atol=0)
 
 
 def assert_equals_one(made, one, atol=1e-6):
     assert made[0].progress == one.progress
     assert made[0].optimiser.param_groups[0]["lr"] == one.optimiser.param_groups[0]["lr"]
-    for name, value in one.policy.state_dict().items():
-        torch.testing.assert_close(made[0].policy.state_dict()[name], value, atol=atol, rtol=0, msg=name)
+    torch.testing.assert_close(made[0].policy.state_dict(), one.policy.state_dict(), atol=atol, rtol=0)
 
 
 def assert_equal_gradients(made, one):

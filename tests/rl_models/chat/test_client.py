@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,10 @@ ChatClient(Silent(), concurrency=2).ask(questions)
 """
 
 
+def question(text):
+    return Question(ChatRequest(model="m", messages=(Message("user", text),)), str, str)
+
+
 @pytest.mark.processes
 def test_an_interrupted_run_does_not_wait_for_answers_that_never_come():
     with subprocess.Popen([sys.executable, "-c", SILENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -57,21 +62,17 @@ def test_a_failure_of_our_own_is_raised_and_the_rest_is_not_asked():
             is_over.wait(TIMEOUT_SECONDS)
             return ChatReply("fine")
 
-    request = ChatRequest(model="m", messages=(Message("user", "a"),))
     with pytest.raises(OSError, match="disk is full"):
-        ChatClient(Full(), concurrency=2).ask([Question(request, str, str)] * 1000)
+        ChatClient(Full(), concurrency=2).ask([question("a")] * 1000)
     assert len(asked) <= 3, "both threads hold one question at most"
     is_over.set()
 
 
 def test_answers_come_in_the_order_of_questions():
-    class Echo:
-        def complete(self, request):
-            return ChatReply(request.messages[0].content)
-
+    echo = SimpleNamespace(complete=lambda request: ChatReply(request.messages[0].content))
     texts = [f"{number}" for number in range(50)]
-    questions = [Question(ChatRequest(model="m", messages=(Message("user", text),)), str, str) for text in texts]
-    assert [answer.value for answer in ChatClient(Echo(), concurrency=7).ask(questions)] == texts
+    answers = ChatClient(echo, concurrency=7).ask([question(text) for text in texts])
+    assert [answer.value for answer in answers] == texts
 
 
 def test_questions_that_the_budget_leaves_unasked_are_no_calls():
@@ -86,6 +87,5 @@ def test_questions_that_the_budget_leaves_unasked_are_no_calls():
             return ChatFailure("the server is busy")
 
     client = ChatClient(Metered(), concurrency=1)
-    request = ChatRequest(model="m", messages=(Message("user", "a"),))
-    client.ask([Question(request, str, str)] * 3)
+    client.ask([question("a")] * 3)
     assert (client.counts["failed"], client.counts["unsent"], client.counts["fallback"]) == (1, 2, 3)

@@ -1,11 +1,14 @@
 """Every situation gets messages: the model's if they are valid, else the scripted ones."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from rl_envs.salad.symbols import AGENT_NAMES
 from rl_envs.salad.teacher import all_messages
 from rl_models.chat.client import ChatClient, RejectedReplyError
 from rl_models.chat.endpoint import Endpoint, EndpointSettings
+from rl_models.chat.exchange import ChatReply
 from rl_models.chat.meter import Budget, Meter
 from rl_models.chat.record import Recorded, Replay
 from rl_models.chat.team_teacher import ChatPlayer, ChatTeacher, read_messages
@@ -99,21 +102,11 @@ def test_messages_of_the_scripted_teacher_are_of_the_form_that_is_wanted():
         assert read_messages(f"Alice: {message}\nBob: {message}", AGENT_NAMES) == (message, message)
 
 
-class Fixed:
-    def __init__(self, text):
-        self.text = text
-
-    def complete(self, request):
-        from rl_models.chat.exchange import ChatReply
-
-        return ChatReply(self.text)
-
-
 @pytest.mark.parametrize(
     ("reply", "chosen"),
     [('{"action": "Chop "}', 1), ('{"action": "jump"}', 0), ('{"action": 1}', 0)],
 )
 def test_a_player_may_only_do_what_its_mask_allows(reply, chosen):
-    player = ChatPlayer(ChatClient(Fixed(reply)), "m", "You cook.")
+    player = ChatPlayer(ChatClient(SimpleNamespace(complete=lambda request: ChatReply(reply))), "m", "You cook.")
     (answer,) = player.choose(["a board"], [["wait", "chop"]], [0])
     assert (answer.value, bool(answer.rejections)) == (chosen, chosen == 0)

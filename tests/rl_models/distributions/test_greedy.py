@@ -42,9 +42,7 @@ def test_greedy_agents_of_a_mixture_agree_on_its_likeliest_component():
     policy = mixture(3)
     actions, component = policy.mode()
     assert torch.equal(component, policy.log_weights.argmax(-1))
-    for row in range(6):
-        own = policy.log_marginals[row, :, component[row]]
-        assert torch.equal(actions[row], own.argmax(-1))
+    assert torch.equal(actions, policy.log_marginals[torch.arange(6), :, component].argmax(-1))
 
 
 def test_a_greedy_evaluation_plays_the_same_action_everywhere_and_a_sampling_one_does_not():

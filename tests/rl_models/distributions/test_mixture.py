@@ -21,17 +21,10 @@ def mixture(agents, components, actions=ACTIONS, batch=(BATCH,), seed=0):
 def by_definition(policy):
     """sum_j alpha_j prod_i pi^i_j(a_i), one joint action after another: [B, A ** N]."""
     weights, marginals = policy.log_weights.exp(), policy.log_marginals.exp()
-    agents, components, actions = marginals.shape[1:]
-    columns = []
-    for joint in itertools.product(range(actions), repeat=agents):
-        total = 0
-        for j in range(components):
-            product = weights[:, j]
-            for i, action in enumerate(joint):
-                product = product * marginals[:, i, j, action]
-            total = total + product
-        columns.append(total)
-    return torch.stack(columns, dim=1)
+    _, agents, _, actions = marginals.shape
+    joint_actions = itertools.product(range(actions), repeat=agents)
+    chosen = [torch.stack([marginals[:, i, :, a] for i, a in enumerate(joint)]) for joint in joint_actions]
+    return torch.stack([(weights * each.prod(0)).sum(1) for each in chosen], dim=1)
 
 
 @pytest.mark.parametrize(("agents", "components"), SIZES)
@@ -62,12 +55,9 @@ def test_the_per_agent_form_is_the_drawn_components_weight_and_the_agents_own_po
     policy = mixture(agents, components)
     actions = torch.randint(ACTIONS, (BATCH, agents), generator=torch.Generator().manual_seed(3))
     component = torch.arange(BATCH) % components
-    got = policy.component_log_prob(actions, component)
-    for row in range(BATCH):
-        for agent in range(agents):
-            j = component[row]
-            wanted = policy.log_weights[row, j] + policy.log_marginals[row, agent, j, actions[row, agent]]
-            torch.testing.assert_close(got[row, agent], wanted)
+    row, agent, j = torch.arange(BATCH)[:, None], torch.arange(agents), component[:, None]
+    wanted = policy.log_weights[row, j] + policy.log_marginals[row, agent, j, actions]
+    torch.testing.assert_close(policy.component_log_prob(actions, component), wanted)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

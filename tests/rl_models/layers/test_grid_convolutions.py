@@ -19,8 +19,7 @@ def test_embedding_and_first_convolution_as_one_have_the_same_values_and_gradien
     expected = convolutions(embedding(grid))
     assert torch.allclose(found, expected, rtol=0, atol=1e-12)
     pairs = [torch.autograd.grad((seen * weights).sum(), parameters) for seen in (found, expected)]
-    for one, other in zip(*pairs, strict=True):
-        assert torch.allclose(one, other, rtol=0, atol=1e-10)
+    torch.testing.assert_close(*pairs, rtol=0, atol=1e-10)
 
 
 def test_a_cell_is_the_mean_of_its_active_channels():

@@ -4,12 +4,18 @@ import torch
 
 from rl_models.layers.tracks import FARTHER, NEARER, SAME, movements, tracks
 
+SIDE = 10
 
-def follow(*moments, side=10):
-    """Tracks of one frame; a moment is a list of (symbol, row, column), and sprites in a moment that are gone are 0."""
-    symbols = torch.tensor([[sprite[0] for sprite in moment] for moment in moments])[None]
-    cells = torch.tensor([[sprite[1] * side + sprite[2] for sprite in moment] for moment in moments])[None]
-    return tracks(symbols, cells, side)[0].tolist()
+
+def sprites(moments):
+    """Symbols and cells of one frame; a moment is a list of (symbol, row, column), and sprites that are gone are 0."""
+    symbols, rows, columns = torch.tensor(moments)[None].unbind(-1)
+    return symbols, rows * SIDE + columns
+
+
+def follow(*moments):
+    """Tracks of one frame."""
+    return tracks(*sprites(moments), SIDE)[0].tolist()
 
 
 def test_sprites_are_followed_through_other_orders():
@@ -34,12 +40,10 @@ def test_sprites_that_are_absent_now_or_were_absent_have_no_match():
     assert follow([(5, 1, 1)], [(0, 0, 0)], [(5, 1, 1)]) == [[1], [1], [0]]
 
 
-def moved(agent, *moments, side=10):
-    """Movements in the newest moment of one frame; `agent` lists its places, a moment is as in `follow`."""
-    symbols = torch.tensor([[sprite[0] for sprite in moment] for moment in moments])[None]
-    cells = torch.tensor([[sprite[1] * side + sprite[2] for sprite in moment] for moment in moments])[None]
-    agents = torch.tensor([[row * side + column for row, column in agent]])
-    return movements(symbols, cells, agents, side)[0].tolist()
+def moved(agent, *moments):
+    """Movements in the newest moment of one frame; `agent` lists its places."""
+    agents = torch.tensor([[row * SIDE + column for row, column in agent]])
+    return movements(*sprites(moments), agents, SIDE)[0].tolist()
 
 
 def test_two_sprites_with_one_symbol_differ_by_their_movements():

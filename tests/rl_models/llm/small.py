@@ -14,7 +14,7 @@ from rl_models.llm.llm_config import (
     SmallModelSettings,
 )
 from rl_models.teams.llm_team import language_team
-from rl_models.training.collector import Collector
+from tests.rl_models.training.small import begun
 
 THINGS = ("red apple", "red brick", "green apple", "blue ball")
 SMALL = SmallModelSettings(
@@ -143,9 +143,7 @@ def team(num_agents=2, seed=0, **changed):
 
 def collector(num_worlds=3, first_world=0, length=8, num_agents=2, seed=3, policy=None, by_row=False, **changed):
     world = Hints(num_worlds, first_world, num_agents=num_agents, by_row=by_row)
-    one = Collector(world, policy or team(num_agents, **changed), length)
-    one.reset(seed)
-    return one
+    return begun(world, policy or team(num_agents, **changed), length, seed=seed)
 
 
 def stir(weights, spread=0.3, seed=0):

@@ -16,7 +16,6 @@ from rl_models.llm.network import ACTION_SCORES
 from rl_models.runtime.added_observations import MESSAGES, all_deciding, narrated
 from rl_models.runtime.texts import MissingTextsError
 from rl_models.schedule import Schedule
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.llm.language_teams import (
     BY_AGENT,
@@ -24,7 +23,7 @@ from tests.rl_models.llm.language_teams import (
     stirred,
 )
 from tests.rl_models.llm.small import HintNarrator, Hints, collector, stir
-from tests.rl_models.training.small import ratio_error
+from tests.rl_models.training.small import begun, ratio_error
 
 
 @pytest.mark.long
@@ -130,8 +129,7 @@ def test_shuffled_messages_at_a_final_observation_are_those_of_another_world():
     network, asked = policy.network, []
     policy.register_forward_pre_hook(lambda module, inputs: asked.append(inputs[0]))
     network.writer.write = lambda prompts: [prompt[8:12] for prompt in prompts]  # repeats what it sees
-    one = Collector(StoppedInTurns(3), policy, 5)
-    one.reset(3)
+    one = begun(StoppedInTurns(3), policy, 5)
     fragment = one.collect()
 
     network.settings = stirred().policy.network.settings

@@ -1,4 +1,4 @@
-"""Regularisers of an entity divider and metrics of a division against hand numbers."""
+"""Regularisers of an entity divider, metrics of a division and agent modelling against hand numbers."""
 
 import math
 
@@ -13,8 +13,11 @@ from rl_models.losses.division import (
     distance_gap,
     distance_sum,
     has_conflict,
+    modelling_hits,
+    modelling_loss,
     number_gap,
     overlap,
+    values_of_others,
 )
 
 HERE = torch.tensor([True, True, True, True, True, False])
@@ -111,3 +114,20 @@ def test_an_agent_that_has_left_takes_nothing_and_does_not_count_in_the_coverage
         "taken": [1, 0.5],
         "conflicts": [1, 0],
     }
+
+
+# ------------------------------------------------------------------------------------------- agent modelling
+
+
+def test_others_come_in_the_order_of_an_observation_oneself_left_out():
+    assert values_of_others(torch.tensor([10, 11, 12])).tolist() == [[11, 12], [12, 10], [10, 11]]
+    assert values_of_others(torch.tensor([[3, 4]])).tolist() == [[[4], [3]]]
+
+
+def test_two_agents_by_hand():
+    """Agent 0 gives probability 3/4 to what agent 1 did, agent 1 gives 1/4 to what agent 0 did."""
+    logits = torch.tensor([[[0.0, math.log(3)]], [[math.log(3), 0.0]]])
+    actions = torch.tensor([1, 1])
+    error = modelling_loss(logits, actions)
+    assert error.flatten().tolist() == pytest.approx([-math.log(3 / 4), -math.log(1 / 4)])
+    assert modelling_hits(logits, actions).flatten().tolist() == [True, False]

@@ -1,27 +1,14 @@
-"""The contrastive grounding loss against a slow loop and the table of all frames."""
-
-import math
+"""The contrastive grounding loss against the table of all frames; its matches: `test_grounding_loss.py`."""
 
 import pytest
 import torch
 
-from rl_models.losses.grounding import agent_loss, contrastive_loss, match
+from rl_models.losses.grounding import agent_loss, contrastive_loss
 from tests.emulated_device import DEVICE, emulated_device
 
 
 def draw(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.double)
-
-
-def test_matches_are_sums_over_sprites_and_sentences():
-    scores, is_here = draw(3, 4, 6), torch.tensor([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 1]]).bool()
-    manuals = torch.tensor([[0, 1, 2], [5, 3, 3]])
-    for v in range(3):
-        for m in range(2):
-            pairs = [[float(scores[v, e, u]) for u in manuals[m].tolist()] for e in range(4) if is_here[v, e]]
-            rows = sum(math.log(sum(math.exp(score) for score in row)) for row in pairs)
-            columns = sum(math.log(sum(math.exp(score) for score in column)) for column in zip(*pairs, strict=True))
-            assert match(scores, is_here, manuals)[v, m].item() == pytest.approx(rows + columns)
 
 
 def test_frames_that_share_sprites_or_manual_count_each():

@@ -6,7 +6,8 @@ import torch
 from rl_models.losses import grounding
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.schedule import Progress, Schedule
-from tests.rl_models.networks.small_emma import observations, run, team
+from tests.rl_models.networks.small import run
+from tests.rl_models.networks.small_emma import observations, team
 
 
 def episodes(agents=1, worlds=12, seed=0):

@@ -9,7 +9,8 @@ from rl_models.layers.tracks import FARTHER, NEARER, SAME, movements
 from rl_models.losses.movement_grounding import MovementGroundingLoss, movement_contrast
 from rl_models.networks.emma import MOVED, MOVEMENT_SCORES
 from rl_models.schedule import Progress, Schedule
-from tests.rl_models.networks.small_emma import observations, run, team
+from tests.rl_models.networks.small import run
+from tests.rl_models.networks.small_emma import observations, team
 
 
 def loss_of(policy, obs, weight=1.0):

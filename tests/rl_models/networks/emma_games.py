@@ -6,7 +6,7 @@ from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.network_config import EmmaConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.choice import TextEncoderConfig, text_encoder
-from rl_models.training.collector import Collector
+from tests.rl_models.training.small import begun
 
 FEW = {"max_sentences_per_cell": 2}
 
@@ -17,7 +17,13 @@ def world(num_worlds=6, stage=1, **arguments):
 
 def team(place, encoder="words", folder="", frames=3, **arguments):
     """A narrow team for a world."""
-    config = EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments)
+    return team_of(
+        EmmaTeamConfig(EmmaConfig(features=12, channels=4, hidden_size=8), **arguments), place, encoder, folder, frames
+    )
+
+
+def team_of(config, place, encoder="words", folder="", frames=3):
+    """A team for a world."""
     sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE, moments=frames)
 
     def build():
@@ -27,6 +33,4 @@ def team(place, encoder="words", folder="", frames=3, **arguments):
 
 
 def collector(place, policy=None, length=10, **arguments):
-    one = Collector(place, policy or team(place), length, **arguments)
-    one.reset(3)
-    return one
+    return begun(place, policy or team(place), length, **arguments)

@@ -37,6 +37,12 @@ def sizes(agents=1, vocabulary=WORDS):
     return ReadingSizes(agents, vocabulary, names)
 
 
+def sizes_of(world):
+    """Sizes of a world of RTFM."""
+    names = torch.from_numpy(world.tables["name_words"].astype("int64"))
+    return ReadingSizes(world.num_agents, world.text_spec["document"].vocabulary, names)
+
+
 def narrow(config):
     """The same network with layers a few units wide."""
     width = {"word_features": 6, "channels": (4, 5, 7, 7, 7), "features": 9}
@@ -82,21 +88,23 @@ def observations(agents=1, batch=3, time=7, texts=5, height=4, width=5, seed=0):
 
 
 def run(policy, obs):
-    """The team's output at every step."""
-    batch, time = obs["grid"].shape[:2]
+    """The output of a team that reads or of EMMA at every step."""
+    batch, time = obs["grid" if "grid" in obs else "symbols"].shape[:2]
     return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
 
 
-def gradients(policy, obs, weights_seed=1):
-    """Gradients of a scalar that weighs every output differently, name -> tensor."""
+def weigh(*outputs):
+    """A scalar that weighs every output differently."""
+    generator = torch.Generator().manual_seed(1)
+    return sum((output * torch.randn(output.shape, generator=generator)).sum() for output in outputs)
+
+
+def gradients(policy, obs):
+    """Gradients of `weigh`, name -> tensor."""
     policy.zero_grad(set_to_none=True)
     output = run(policy, obs)
-    generator = torch.Generator().manual_seed(weights_seed)
-    policies = output.policy.log_marginals[obs["legal"][:, :, :, None]]
-    total = 0
-    for tensor in (policies, output.values):
-        total = total + (tensor * torch.randn(tensor.shape, generator=generator)).sum()
-    total.backward()
+    policies = output.policy.log_marginals
+    weigh(policies[obs["legal"][:, :, :, None]] if "legal" in obs else policies, output.values).backward()
     return {name: parameter.grad for name, parameter in policy.named_parameters()}
 
 

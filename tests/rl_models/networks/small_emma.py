@@ -67,26 +67,3 @@ def observations(agents=1, batch=2, time=3, moments=3, sentences=3, seed=0):
         "manual": draw(0, SENTENCES, sentences, dtype=torch.int32),
         "roles": draw(2, 14, 3),
     }
-
-
-def run(policy, obs):
-    """The team's output at every step."""
-    batch, time = obs["symbols"].shape[:2]
-    return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
-
-
-def weigh(log_probabilities, values, seed=1):
-    """A scalar that weighs every output differently."""
-    generator = torch.Generator().manual_seed(seed)
-    total = 0
-    for tensor in (log_probabilities, values):
-        total = total + (tensor * torch.randn(tensor.shape, generator=generator)).sum()
-    return total
-
-
-def gradients(policy, obs):
-    """Gradients of `weigh`, name -> tensor."""
-    policy.zero_grad(set_to_none=True)
-    output = run(policy, obs)
-    weigh(output.policy.log_marginals[..., 0, :], output.values).backward()
-    return {name: parameter.grad for name, parameter in policy.named_parameters()}

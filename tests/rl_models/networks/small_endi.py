@@ -2,26 +2,21 @@
 
 import dataclasses
 
-import numpy as np
 import torch
 
-from rl_envs.messenger.symbols import AVATARS, SIDE, SYMBOLS
 from rl_envs.messenger.world import Messenger
 from rl_envs.rtfm.lexicon import KIND_MONSTER
 from rl_envs.rtfm.world import Rtfm
 from rl_models.networks import entity_divider, entity_divider_emma, entity_divider_matching
-from rl_models.networks.emma_body import EmmaSizes
 from rl_models.networks.entity_divider import DividedReadingConfig, Division
 from rl_models.networks.entity_divider_emma import DividedEmmaConfig
 from rl_models.networks.entity_divider_matching import DividedMatchingConfig
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.network_config import EmmaConfig
-from rl_models.networks.reading import ReadingSizes
 from rl_models.networks.txt2pi import Txt2PiConfig
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from rl_models.text.choice import TextEncoderConfig, text_encoder
-from tests.rl_models.networks import small, small_emma, small_matching
+from tests.rl_models.networks import emma_games, small, small_emma, small_matching
 
 BACKBONES = ("reading", "matching", "emma")
 READING = DividedReadingConfig(small.narrow(Txt2PiConfig()), (4, 3))
@@ -36,17 +31,17 @@ IS_ENTITY = {"reading": torch.arange(small.NAMES) >= 6, "matching": small_matchi
 
 def team(backbone, agents=2, shares_network=True, **arguments):
     """A divided team for made-up observations, in double precision."""
-    if backbone == "reading":
-        config = ReaderTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
-        policy = reader_team(config, small.sizes(agents), small.ACTIONS, is_entity=IS_ENTITY[backbone])
-    elif backbone == "matching":
-        config = ReaderTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
-        sizes = small_matching.sizes(agents)
-        policy = reader_team(config, sizes, small.ACTIONS, is_entity=IS_ENTITY[backbone])
-    else:
+    if backbone == "emma":
         config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
-        policy = emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words)
-    return policy.double()
+        return emma_team(config, small_emma.sizes(agents), small_emma.ACTIONS, small_emma.words).double()
+    config = reader_config(backbone, shares_network, **arguments)
+    sizes = {"reading": small, "matching": small_matching}[backbone].sizes(agents)
+    return reader_team(config, sizes, small.ACTIONS, is_entity=IS_ENTITY[backbone]).double()
+
+
+def reader_config(backbone, shares_network, **arguments):
+    network = {"reading": READING, "matching": MATCHING}[backbone]
+    return ReaderTeamConfig(dataclasses.replace(network, **arguments), shares_network=shares_network)
 
 
 def observations(backbone, agents=2, batch=3, time=4, noise=True):
@@ -56,12 +51,6 @@ def observations(backbone, agents=2, batch=3, time=4, noise=True):
     shape = obs["grid"].shape if "grid" in obs else obs["symbols"][..., 0, :].shape
     uniforms = torch.rand(shape, generator=torch.Generator().manual_seed(7))
     return obs | ({"noise": uniforms} if noise else {})
-
-
-def run(policy, obs):
-    """The team's output at every step."""
-    batch, time = next(value for name, value in obs.items() if name in ("grid", "symbols")).shape[:2]
-    return policy(obs, policy.initial_state(batch), torch.zeros(batch, time, dtype=torch.bool))
 
 
 def with_masks(monkeypatch, change):
@@ -91,20 +80,10 @@ def world(backbone, num_worlds=6, agents=2, **arguments):
 
 def team_for(backbone, place, shares_network=False, **arguments):
     """A narrow divided team for a world."""
-    if backbone == "matching":
-        config = ReaderTeamConfig(dataclasses.replace(MATCHING, **arguments), shares_network=shares_network)
-        is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
-        return reader_team(config, small_matching.sizes_of(place), place.action_spec, is_entity=is_entity)
-    if backbone == "reading":
-        names = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-        sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, names)
-        config = ReaderTeamConfig(dataclasses.replace(READING, **arguments), shares_network=shares_network)
-        is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
-        return reader_team(config, sizes, place.action_spec, is_entity=is_entity)
-    config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
-    sizes = EmmaSizes(place.num_agents, len(SYMBOLS), len(AVATARS), SIDE)
-
-    def build():
-        return text_encoder(TextEncoderConfig("words", 10, folder=""), place.sentences, place.sentences)
-
-    return emma_team(config, sizes, place.action_spec, build)
+    if backbone == "emma":
+        config = EmmaTeamConfig(dataclasses.replace(EMMA, **arguments), shares_network=shares_network)
+        return emma_games.team_of(config, place)
+    sizes = {"reading": small, "matching": small_matching}[backbone].sizes_of(place)
+    is_entity = torch.from_numpy(place.tables["name_kinds"] >= KIND_MONSTER)
+    config = reader_config(backbone, shares_network, **arguments)
+    return reader_team(config, sizes, place.action_spec, is_entity=is_entity)

@@ -10,17 +10,15 @@ from rl_models.networks.network_config import RELEASED
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.text.frozen import FrozenEncoder
 from tests.rl_models.networks import slow_emma
+from tests.rl_models.networks.small import gradients, run, weigh
 from tests.rl_models.networks.small_emma import (
     ACTIONS,
     FORMS,
     SENTENCES,
     frozen,
-    gradients,
     observations,
-    run,
     sizes,
     team,
-    weigh,
     words,
 )
 

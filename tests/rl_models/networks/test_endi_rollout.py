@@ -10,10 +10,9 @@ from rl_models.batch import forward, to_batch
 from rl_models.fragment import Fragment
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from tests.rl_models.networks.small_endi import BACKBONES, team_for, world
-from tests.rl_models.training.small import ratio_error, second_fragment
+from tests.rl_models.training.small import begun, ratio_error, second_fragment
 
 both = pytest.mark.parametrize("backbone", BACKBONES)
 often = pytest.mark.parametrize(
@@ -24,9 +23,7 @@ LENGTH = 11
 
 
 def collector(backbone, place, policy=None):
-    one = Collector(place, policy or team_for(backbone, place), LENGTH)
-    one.reset(3)
-    return one
+    return begun(place, policy or team_for(backbone, place), LENGTH)
 
 
 @pytest.mark.long

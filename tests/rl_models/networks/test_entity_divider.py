@@ -12,6 +12,7 @@ from rl_models.schedule import Progress, Schedule
 from rl_models.teams.emma_team import EmmaTeamConfig, emma_team
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
 from tests.rl_models.networks import small, small_emma, small_matching
+from tests.rl_models.networks.small import run
 from tests.rl_models.networks.small_endi import (
     BACKBONES,
     EMMA,
@@ -19,7 +20,6 @@ from tests.rl_models.networks.small_endi import (
     MATCHING,
     READING,
     observations,
-    run,
     team,
     with_masks,
 )
@@ -157,8 +157,7 @@ def test_attention_that_is_shown_is_the_policys(backbone, monkeypatch):
         one.network.shows_attention = True
         maps.append({name: value for name, value in run(one, obs).extras.items() if name.startswith("attention/")})
     assert maps[0].keys() == maps[1].keys() != set()
-    for name, value in maps[0].items():
-        torch.testing.assert_close(value, maps[1][name], atol=1e-12, rtol=0)
+    torch.testing.assert_close(maps[0], maps[1], atol=1e-12, rtol=0)
 
 
 # --------------------------------------------------------------------------------------- gradients

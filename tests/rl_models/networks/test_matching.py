@@ -11,12 +11,11 @@ from rl_models.losses.mention_contrast import document_contrast
 from rl_models.networks.matching import MatchingConfig
 from rl_models.networks.mentions import DOCUMENTS, SCORES, document_words
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from rl_models.training.collector import Collector
 from tests.rl_models.networks.slow_matching import SlowMatching
 from tests.rl_models.networks.small import gradients, run
 from tests.rl_models.networks.small_matching import KINDS, SENTENCE_END, observations, team
 from tests.rl_models.networks.small_matching import sizes_of as matching_sizes
-from tests.rl_models.training.small import ratio_error
+from tests.rl_models.training.small import begun, ratio_error
 
 EMPTY = 1
 
@@ -162,8 +161,7 @@ def test_rollout_equals_train(name, shares_network):
     world = WORLDS[name]()
     config = ReaderTeamConfig(MatchingConfig(), shares_network=shares_network)
     policy = reader_team(config, matching_sizes(world), world.action_spec)
-    collector = Collector(world, policy, 20)
-    collector.reset(3)
+    collector = begun(world, policy, 20)
     collector.collect()
     fragment = collector.collect()
     assert fragment.is_first[:, 1:-1].any(), "episodes end inside it"

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from rl_models.batch import forward, to_batch
-from rl_models.networks.qmix_policy import ONLINE, TARGET, make_mixing
+from rl_models.networks.qmix_policy import ONLINE, make_mixing
 from rl_models.teams.qmix_team import QmixTeamConfig
 from tests.rl_models.algorithms.small_qmix import CONFIG, ROOM, collector, objective, room_team, rooms
 from tests.rl_models.training.small import second_fragment
@@ -121,25 +121,3 @@ def test_the_state_of_the_mixer_holds_the_whole_room():
     grid = batch["obs/grid"].clone()
     grid[:, :, 1] = 40
     assert joint(changed(batch, grid=grid)).equal(before)
-
-
-def test_targets_begin_as_copies_and_get_no_gradient():
-    fragment, policy = fragment_and_team()
-    extras = forward(policy, to_batch(fragment)).extras
-    assert extras[f"q/{ONLINE}"].equal(extras[f"q/{TARGET}"])
-    assert all(extras[name].requires_grad == (f"/{TARGET}" not in name) for name in extras)
-
-
-def test_copying_brings_the_whole_target_up_to_date():
-    _, policy = fragment_and_team()
-    pairs = ((policy.network, policy.target_network), (policy.mixer, policy.target_mixer))
-    with torch.no_grad():
-        for weight in policy.parameters():
-            if weight.requires_grad:
-                weight.add_(1.0)
-    for here, there in pairs:
-        assert not any(a.equal(b) for a, b in zip(here.parameters(), there.parameters(), strict=True))
-    policy.copy_to_targets()
-    for here, there in pairs:
-        assert all(a.equal(b) for a, b in zip(here.parameters(), there.parameters(), strict=True))
-        assert not any(a.data_ptr() == b.data_ptr() for a, b in zip(here.parameters(), there.parameters(), strict=True))

@@ -9,14 +9,12 @@ from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
-from rl_models.networks.reading import ReadingSizes
 from rl_models.runtime.texts import TextCache
 from rl_models.teams.reader_team import ReaderTeamConfig, reader_team
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import Learner
-from tests.rl_models.networks.small import NETWORKS, Uncached, narrow
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, ratio_error, second_fragment
+from tests.rl_models.networks.small import NETWORKS, Uncached, narrow, sizes_of
+from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, begun, ratio_error, second_fragment
 
 FULL = {"group": True, "dyna": True, "nl": True}
 
@@ -26,15 +24,11 @@ def world(num_worlds=6, first_world=0, **arguments):
 
 
 def team(place, name="released", **arguments):
-    words = torch.from_numpy(place.tables["name_words"].astype(np.int64))
-    sizes = ReadingSizes(place.num_agents, place.text_spec["document"].vocabulary, words)
-    return reader_team(ReaderTeamConfig(narrow(NETWORKS[name]), **arguments), sizes, place.action_spec)
+    return reader_team(ReaderTeamConfig(narrow(NETWORKS[name]), **arguments), sizes_of(place), place.action_spec)
 
 
 def collector(place, policy=None, length=10, **arguments):
-    one = Collector(place, policy or team(place), length, **arguments)
-    one.reset(3)
-    return one
+    return begun(place, policy or team(place), length, **arguments)
 
 
 @pytest.mark.long

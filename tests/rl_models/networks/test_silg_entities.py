@@ -12,9 +12,8 @@ from rl_models.networks.network_config import SilgConfig
 from rl_models.networks.silg_entities import SilgEntities
 from rl_models.teams.endi_team import silg_entities_team
 from rl_models.text.words import Vocabulary
-from rl_models.training.collector import Collector
 from tests.rl_models.networks.small_emma import ACTIONS, WORDS, observations, sizes
-from tests.rl_models.training.small import ratio_error
+from tests.rl_models.training.small import begun, ratio_error
 
 NARROW = SilgConfig(hidden_size=3, word_features=4, channels=(4, 3), features=5)
 
@@ -94,6 +93,5 @@ def test_rollout_equals_train(shares_network):
     place = Messenger(6, stage=3, num_agents=2, max_sentences_per_cell=2)
     shown = EmmaSizes(2, len(SYMBOLS), len(AVATARS), SIDE)
     policy = silg_entities_team(NARROW, shown, ACTIONS, (place.sentences, place.sentences), shares_network)
-    collector = Collector(place, policy, 12)
-    collector.reset(3)
+    collector = begun(place, policy, 12)
     assert ratio_error(Ppo(joint_ratio=False), policy, collector.collect()) < 1e-5

@@ -26,8 +26,7 @@ def test_steps_one_at_a_time_equal_all_steps_at_once_with_episodes_beginning_any
         state = output.state
         values.append(output.values)
     torch.testing.assert_close(torch.cat(values, 1), whole.values, atol=1e-6, rtol=1e-5)
-    for name, value in whole.state.items():
-        torch.testing.assert_close(state[name], value, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(state, whole.state, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", TEAMS)

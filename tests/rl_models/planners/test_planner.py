@@ -1,19 +1,13 @@
 """Every reply of a planner's model is checked: what is of no use is asked again, then answered by rule and counted."""
 
-import json
-
 import pytest
 
-from rl_models.chat.client import ChatClient
-from rl_models.chat.exchange import ChatReply
 from rl_models.planners.briefing import Briefing
-from rl_models.planners.calling import Caller
 from rl_models.planners.goal_generators import DepsGoals, Plan4McGoals, first_skill
 from rl_models.planners.noisy import NOISES, Noise, NoisyBackend
-from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.plans import FailedPlan, Failure, Memory, Plan
-from rl_models.planners.transcript import Transcript
+from tests.rl_models.planners.callers import Model, caller
 from tests.rl_models.planners.office import PostOffice, write
 
 DOMAIN = PostOffice()
@@ -22,27 +16,8 @@ PASS, WAIT = "bring a letter from the sack to the counter", "wait at the counter
 FETCH = "bring a letter from the counter to the box"
 
 
-class Model:
-    """A transport that gives each stage its replies in turn, the last one for ever; without any, the rules answer."""
-
-    def __init__(self, **replies):
-        self.replies, self.asked, self.rules = replies, [], OfflineBackend()
-
-    def complete(self, request):
-        self.asked.append(request)
-        left = self.replies.get(request.stage)
-        if left is None:
-            return self.rules.complete(request)
-        reply = left.pop(0) if len(left) > 1 else left[0]
-        return ChatReply(reply if isinstance(reply, str) else json.dumps(reply))
-
-    def of(self, stage):
-        return [request for request in self.asked if request.stage == stage]
-
-
-def planner(model, **briefing):
-    caller = Caller(ChatClient(model, concurrency=1), "m", Transcript())
-    return Planner(caller, DOMAIN, Briefing(DOMAIN.manual, DOMAIN.objects, **briefing))
+def planner(model, objects=DOMAIN.objects, **briefing):
+    return Planner(caller(model), DOMAIN, Briefing(DOMAIN.manual, objects, **briefing))
 
 
 def test_the_rules_answer_as_text_that_passes_every_check():
@@ -154,14 +129,10 @@ def test_at_most_three_failures_are_remembered():
 
 
 def test_without_objects_the_prompt_lists_no_subgoals():
-    model = Model()
-    caller = Caller(ChatClient(model, concurrency=1), "m", Transcript())
-    Planner(caller, DOMAIN, Briefing(DOMAIN.manual, ())).plan([STATE])
-    without = model.of("decomposition")[0].messages[0].content
-    model = Model()
-    planner(model).plan([STATE])
-    assert f"- {PASS}" in model.of("decomposition")[0].messages[0].content
-    assert f"- {PASS}" not in without
+    for objects, lists_them in (((), False), (DOMAIN.objects, True)):
+        model = Model()
+        planner(model, objects).plan([STATE])
+        assert (f"- {PASS}" in model.of("decomposition")[0].messages[0].content) == lists_them
 
 
 @pytest.mark.parametrize("shots", [0, 1, 3])
@@ -175,7 +146,7 @@ def test_as_many_examples_are_shown_as_asked_for(shots):
 def test_text_of_the_world_is_never_read_as_a_prompt():
     briefing = Briefing("Cost: $situation ${goal} $$", ("box",))
     model = Model()
-    Planner(Caller(ChatClient(model, concurrency=1), "m"), DOMAIN, briefing).plan([STATE])
+    Planner(caller(model), DOMAIN, briefing).plan([STATE])
     assert "Cost: $situation ${goal} $$" in model.asked[0].messages[0].content
 
 
@@ -184,7 +155,7 @@ def test_text_of_the_world_is_never_read_as_a_prompt():
 
 def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
     model = Model(goals=[{"lines": ["sort the mail", "Send the mail."]}, {"lines": ["keep ready"]}])
-    goals = DepsGoals(Caller(ChatClient(model, concurrency=1), "m"), DOMAIN)
+    goals = DepsGoals(caller(model), DOMAIN)
     assert goals.goals([4], [STATE]) == ["sort the mail"]
     goals.after_round(4, "sort the mail", is_reached=True)
     assert goals.goals([4], [STATE]) == ["send the mail"]
@@ -199,9 +170,9 @@ def test_deps_works_off_its_list_and_writes_a_new_one_after_a_failure():
 
 def test_deps_takes_no_goal_of_its_own_making():
     model = Model(goals=[{"lines": ["burn the office down"]}])
-    caller = Caller(ChatClient(model, concurrency=1), "m")
-    assert DepsGoals(caller, DOMAIN).goals([0], [STATE]) == [DOMAIN.goal_list(STATE, 1)[0]]
-    assert caller.counts["fallback"] == 1
+    asked = caller(model)
+    assert DepsGoals(asked, DOMAIN).goals([0], [STATE]) == [DOMAIN.goal_list(STATE, 1)[0]]
+    assert asked.counts["fallback"] == 1
 
 
 def test_plan4mc_searches_the_graph_of_skills():
@@ -240,5 +211,4 @@ def test_noise_of_one_phase_leaves_the_other_alone():
 
 
 def noisy(noise):
-    backend = NoisyBackend(DOMAIN, noise, seed=1)
-    return Planner(Caller(ChatClient(backend, concurrency=1), backend.model), DOMAIN)
+    return Planner(caller(NoisyBackend(DOMAIN, noise, seed=1)), DOMAIN)

@@ -1,13 +1,12 @@
 """From papers and code to a manual: what is relevant is kept, what is said twice is said once, nothing is run."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatFailure, ChatReply
 from rl_models.errors import InputError
-from rl_models.planners.calling import Caller
 from rl_models.planners.code_index import CodeIndex, Document, split_source
 from rl_models.planners.manual import (
     GAME_QUESTIONS,
@@ -27,6 +26,7 @@ from rl_models.planners.preparation import (
     generate_states,
 )
 from rl_models.planners.transcript import Transcript
+from tests.rl_models.planners.callers import Model, caller
 from tests.rl_models.planners.office import PostOffice
 
 DOMAIN = PostOffice()
@@ -52,10 +52,6 @@ Our method minimises the loss $\mathcal{L} = \sum_i l_i$ with gradient descent o
 \end{document}
 A box and a letter after the end of the document are not read by anybody.
 """
-
-
-def caller(transport=None):
-    return Caller(ChatClient(transport or OfflineBackend(), concurrency=1), "m", Transcript())
 
 
 def test_paragraphs_are_the_papers_prose():
@@ -84,32 +80,18 @@ def test_papers_about_something_else_are_an_error():
         write_manual(caller(), "the office", ["This paragraph is about the weather and nothing else at all."], DOMAIN)
 
 
-class Saying:
-    """A transport that replies to each stage with a text, and writes down what it was asked."""
-
-    def __init__(self, **replies):
-        self.replies, self.asked = replies, []
-
-    def complete(self, request):
-        self.asked.append(request)
-        return ChatReply(json.dumps(self.replies[request.stage]))
-
-
 def test_one_yes_keeps_a_paragraph_and_each_question_is_asked():
-    class Second:
-        def complete(self, request):
-            is_second = RELEVANCE_QUESTIONS[1] in request.messages[-1].content
-            return ChatReply(json.dumps({"relevant": is_second and "soup" in request.messages[-1].content}))
+    def complete(request):
+        is_second = RELEVANCE_QUESTIONS[1] in request.messages[-1].content
+        return ChatReply(json.dumps({"relevant": is_second and "soup" in request.messages[-1].content}))
 
-    assert relevant_paragraphs(caller(Second()), "x", ["soup soup", "rain"], DOMAIN) == ["soup soup"]
+    asked = caller(SimpleNamespace(complete=complete))
+    assert relevant_paragraphs(asked, "x", ["soup soup", "rain"], DOMAIN) == ["soup soup"]
 
 
 def test_rules_read_what_no_model_reads():
-    class Silent:
-        def complete(self, request):
-            return ChatFailure("no answer")
-
-    manual = write_manual(caller(Silent()), "the office", paragraphs(PAPER), DOMAIN)
+    silent = SimpleNamespace(complete=lambda request: ChatFailure("no answer"))
+    manual = write_manual(caller(silent), "the office", paragraphs(PAPER), DOMAIN)
     assert manual == write_manual(caller(), "the office", paragraphs(PAPER), DOMAIN)
     assert "three letters" in manual
 
@@ -163,7 +145,7 @@ def test_a_folder_is_indexed(tmp_path):
 def test_objects_come_from_the_manual_and_from_nowhere_else():
     assert set(extract_objects(caller(), DOMAIN, DOMAIN.manual)) == set(DOMAIN.objects)
     assert extract_objects(caller(), DOMAIN, "A sack holds a letter.") == ("sack", "letter")
-    model = Saying(objects={"lines": ["box", "flying saucer"]})
+    model = Model(objects=[{"lines": ["box", "flying saucer"]}])
     assert extract_objects(caller(model), DOMAIN, DOMAIN.manual) == DOMAIN.objects
     assert len(model.asked) == 3
 
@@ -171,7 +153,7 @@ def test_objects_come_from_the_manual_and_from_nowhere_else():
 def test_a_state_is_translated_with_code_at_hand():
     (state,) = DOMAIN.diverse_states(1, seed=0)
     assert Translator(caller(), DOMAIN, DOMAIN.manual)([state]) == [DOMAIN.situation(state)]
-    model = Saying(translation={"sentence": "All is\nwell."})
+    model = Model(translation=[{"sentence": "All is\nwell."}])
     index = CodeIndex(split_source("k.py", SOURCE))
     assert Translator(caller(model), DOMAIN, DOMAIN.manual, index)([state]) == ["All is well."]
     assert "def take_letter" in model.asked[0].messages[-1].content
@@ -182,9 +164,9 @@ def test_a_state_is_translated_with_code_at_hand():
 
 def test_states_that_are_not_legal_are_left_out_or_asked_again():
     good = DOMAIN.diverse_states(3, seed=9)
-    model = Saying(states={"states": [good[0], good[1], "nonsense"]})
+    model = Model(states=[{"states": [good[0], good[1], "nonsense"]}])
     assert generate_states(caller(model), DOMAIN, "m", [good[2]], count=3) == [good[2], good[0], good[1]]
-    model = Saying(states={"states": ["nonsense", good[0], "more of it"]})
+    model = Model(states=[{"states": ["nonsense", good[0], "more of it"]}])
     found = generate_states(caller(model), DOMAIN, "m", [], count=5, seed=0)
     assert found == DOMAIN.diverse_states(5, seed=0)
     assert "most states are not legal" in model.asked[1].messages[-1].content
@@ -209,18 +191,17 @@ def test_the_same_in_other_words_is_the_same():
     assert groups(texts, DOMAIN.agents) == [[1, 2], [3]]
     assert normalised("One clerk: bring THE letter to box 0.", DOMAIN.agents) == "bring letter box 0"
     assert deduplicate_subgoals(caller(), DOMAIN, texts) == [texts[0], texts[2]]
-    model = Saying(groups={"groups": [[1], [2, 3]]})
+    model = Model(groups=[{"groups": [[1], [2, 3]]}])
     assert deduplicate_subgoals(caller(model), DOMAIN, texts) == texts[:2]
-    wrong = Saying(groups={"groups": [[1], [2]]})
+    wrong = Model(groups=[{"groups": [[1], [2]]}])
     assert deduplicate_subgoals(caller(wrong), DOMAIN, texts) == [texts[0], texts[2]]
 
 
 def test_a_transcript_shows_what_a_model_wrote_and_lets_none_of_it_become_markup():
     transcript = Transcript()
     transcript.add_note("A *title*\n# no heading", ["<script>alert(1)</script>", "a\n- no item"])
-    model = Saying(objects={"lines": ["```\n# Hostile"]})
-    asked = Caller(ChatClient(model, concurrency=1), "m", transcript)
-    extract_objects(asked, DOMAIN, DOMAIN.manual)
+    model = Model(objects=[{"lines": ["```\n# Hostile"]}])
+    extract_objects(caller(model, transcript), DOMAIN, DOMAIN.manual)
     lines = transcript.text.splitlines()
     assert "## A \\*title\\* \\# no heading" in lines
     assert "- \\<script\\>alert(1)\\</script\\>" in lines
@@ -242,14 +223,10 @@ def test_a_transcript_gives_each_entry_once_to_who_asks_again_and_again(tmp_path
 
 def test_a_transcript_lets_nothing_steer_the_terminal_that_shows_it():
     steering = "\x1b\x07\x00\x9b\u202e"
-
-    class Steering:
-        def complete(self, request):
-            return ChatReply(f"a reply{steering}")
-
+    model = Model(objects=[f"a reply{steering}"])
     transcript = Transcript()
     transcript.add_note(f"a title{steering}", [f"a line{steering}"])
-    extract_objects(Caller(ChatClient(Steering(), concurrency=1), "m", transcript), DOMAIN, DOMAIN.manual)
+    extract_objects(caller(model, transcript), DOMAIN, DOMAIN.manual)
     for line in ("a title", "a line", "a reply"):
         assert f"{line}\N{REPLACEMENT CHARACTER}" in transcript.text
     assert not set(steering) & set(transcript.text)

@@ -1,11 +1,10 @@
 """What follows a failed round: reflection remembers, its control draws anew and remembers nothing."""
 
-from rl_models.chat.client import ChatClient
-from rl_models.planners.calling import Caller
 from rl_models.planners.noisy import Noise, NoisyBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.revision import Retry
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
+from tests.rl_models.planners.callers import caller
 from tests.rl_models.planners.office import PostOffice
 
 DOMAIN = PostOffice()
@@ -13,8 +12,7 @@ STATES = DOMAIN.diverse_states(6, seed=11)
 
 
 def planner(seed):
-    noisy = NoisyBackend(DOMAIN, Noise(decomposition=1.0), seed)
-    return Planner(Caller(ChatClient(noisy, concurrency=1), noisy.model), DOMAIN)
+    return Planner(caller(NoisyBackend(DOMAIN, Noise(decomposition=1.0), seed)), DOMAIN)
 
 
 def commands_after_failures(revision_seeds):

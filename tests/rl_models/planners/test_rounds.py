@@ -4,14 +4,12 @@ import dataclasses
 
 import pytest
 
-from rl_models.chat.client import ChatClient
-from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.goal_generators import DepsGoals
-from rl_models.planners.offline import OfflineBackend
 from rl_models.planners.planner import Planner
 from rl_models.planners.rounds import PlanningLoop, RoundEnd
 from rl_models.planners.subgoal_data import SubgoalData
+from tests.rl_models.planners.callers import caller
 from tests.rl_models.planners.office import PostOffice
 
 DOMAIN = PostOffice()
@@ -19,8 +17,7 @@ STATES = DOMAIN.diverse_states(6, seed=11)
 
 
 def loop(**arguments):
-    caller = Caller(ChatClient(OfflineBackend(), concurrency=1), "m")
-    return PlanningLoop(Planner(caller, DOMAIN), **arguments)
+    return PlanningLoop(Planner(caller(), DOMAIN), **arguments)
 
 
 def test_a_round_that_succeeds_is_followed_by_one_from_the_state_it_left():
@@ -129,8 +126,7 @@ def test_a_round_is_of_the_goal_that_its_sub_goals_were_made_for(subgoals, goal)
 
 
 def test_deps_keeps_a_new_list_when_the_round_before_it_is_only_handed_out_anew():
-    caller = Caller(ChatClient(OfflineBackend(), concurrency=1), "m")
-    deps = DepsGoals(caller, DOMAIN)
+    deps = DepsGoals(caller(), DOMAIN)
     (old,) = deps.goals([5], [STATES[0]])
     deps.after_round(5, old, is_reached=False)
     (new,) = deps.goals([5], [STATES[0]])

@@ -8,6 +8,7 @@ from rl_models.planners.calling import Caller
 from rl_models.planners.commander import RandomCommander
 from rl_models.planners.plans import FailedPlan, Memory
 from rl_models.planners.scored import Scored, ScoredBackend, ScoredPlanner
+from tests.rl_models.planners.callers import caller
 from tests.rl_models.planners.office import PostOffice, write
 
 DOMAIN = PostOffice()
@@ -65,14 +66,14 @@ def test_a_plan_that_failed_is_told_and_not_made_again():
 def test_a_record_answers_in_the_place_of_the_model(tmp_path):
     path, states = tmp_path / "planner.jsonl", DOMAIN.diverse_states(4, seed=2)
     recorded = planner(LongestFirst(), Recorded(path, ScoredBackend(LongestFirst()))).plan(states)
-    replayed = ScoredPlanner(Caller(ChatClient(Replay(path), 1), "m"), DOMAIN)
+    replayed = ScoredPlanner(caller(Replay(path)), DOMAIN)
     assert replayed.plan(states) == recorded
     assert replayed.caller.counts == {"asked": 8, "answered": 8, "prompt_tokens": 800}
 
 
 def test_rules_answer_what_a_record_does_not_hold_and_are_counted(tmp_path):
     (tmp_path / "planner.jsonl").touch()
-    replayed = ScoredPlanner(Caller(ChatClient(Replay(tmp_path / "planner.jsonl"), 1), "m"), DOMAIN)
+    replayed = ScoredPlanner(caller(Replay(tmp_path / "planner.jsonl")), DOMAIN)
     (plan,) = replayed.plan([STATE])
     found = DOMAIN.decompose(STATE, None, ())
     order = DOMAIN.allocate(STATE, found.subgoals, ()).order

@@ -17,9 +17,9 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.algorithm import OTHERS_CPU_SECONDS
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, make_rooms, plan, train_until_learned
+from tests.rl_models.training.small import begun
 from tests.timeouts import TIMEOUT_SECONDS
 
 LOGGED = (
@@ -83,8 +83,7 @@ def test_a_killed_and_continued_trial_equals_an_unbroken_one(algorithm):
     continued.restore(state, progress)
     continued.train()
     assert continued.progress() == unbroken.progress()
-    for name, value in weights(unbroken).items():
-        assert torch.equal(weights(continued)[name], value), name
+    torch.testing.assert_close(weights(continued), weights(unbroken), rtol=0, atol=0)
 
 
 def test_a_trial_continued_with_more_worlds_begins_new_episodes_with_the_same_weights(algorithm):
@@ -136,8 +135,7 @@ def test_remote_runners_share_the_worlds_continue_from_other_runners_and_from_th
     keep_busy(one)
     one.restore(copied(alone.checkpoint()[0]), Progress(**vars(alone.progress())))
     for acting in group.foreach_env_runner(lambda runner: runner.module.policy.state_dict(), local_env_runner=False):
-        for name, value in weights(alone).items():
-            assert torch.equal(acting[name], value), name
+        torch.testing.assert_close(acting, weights(alone), rtol=0, atol=0)
     for each in (one, alone):  # fragments of two runners come in any order, so weights may differ
         each.train()
     assert one.progress() == alone.progress()
@@ -145,8 +143,7 @@ def test_remote_runners_share_the_worlds_continue_from_other_runners_and_from_th
     one.restore(own, Progress())
     again = one.checkpoint()[0]
     for index in range(2):
-        for name, value in own[f"runner_{index}"].items():
-            np.testing.assert_array_equal(again[f"runner_{index}"][name], value, err_msg=name)
+        np.testing.assert_equal(again[f"runner_{index}"], own[f"runner_{index}"])
     assert_survives_a_killed_runner(one)
 
 
@@ -162,8 +159,7 @@ def assert_equal_replicas(one):
     for tensors, same_progress in others:
         assert same_progress == progress
         for group in ("weights", "optimizer"):
-            for name, value in first[group].items():
-                assert torch.equal(value, tensors[group][name]), name
+            torch.testing.assert_close(first[group], tensors[group], rtol=0, atol=0)
 
 
 def assert_learners_listen_on_their_nodes_address_alone(one):
@@ -184,8 +180,7 @@ def test_two_learners_of_uneven_shares_make_the_update_that_one_makes_and_stay_e
     assert np.isfinite(row["loss/total"])
     assert OTHERS_CPU_SECONDS not in alone and row[OTHERS_CPU_SECONDS] > 0, "what learners of their own spend is told"
     assert two.progress() == one.progress() == Progress(70, two.progress().episodes, updates=8)
-    for name, value in weights(one).items():
-        torch.testing.assert_close(weights(two)[name], value, atol=1e-6, rtol=0, msg=name)
+    torch.testing.assert_close(weights(two), weights(one), atol=1e-6, rtol=0)
     for _ in range(2):
         row = two.train()
     assert two.progress().episodes > 10 and row["schedule/learning_rate"] == FALLING.learning_rate.at(two.progress())
@@ -231,14 +226,12 @@ PARTS = {"num_epochs": 4, "num_minibatches": 2, "gradient_accumulation_steps": 2
 def test_rllib_steps_in_parts_and_stops_as_the_ray_free_loop_does(algorithm, limit):
     one = algorithm(Ppo, optimiser=SETTINGS, **PARTS, target_kl=limit, value_clip_range=0.2)
     told = one.train()
-    collector = Collector(make_rooms(6, 0), build_team(), 10)
-    collector.reset(3)
+    collector = begun(make_rooms(6, 0), build_team(), 10)
     learner = Learner(collector.policy, one.plan.objective, SETTINGS, seed=one.plan.seed)
     wanted = learner.update([collector.collect()])
     assert one.progress() == learner.progress
     assert one.progress().updates == 8 if not limit else 0 < one.progress().updates < 8
-    for name, value in one.policy().state_dict().items():
-        torch.testing.assert_close(value, learner.policy.state_dict()[name], atol=1e-6, rtol=1e-5, msg=name)
+    torch.testing.assert_close(one.policy().state_dict(), learner.policy.state_dict(), atol=1e-6, rtol=1e-5)
     assert told["policy/approximate_kl"] == pytest.approx(float(wanted["policy/approximate_kl"]), rel=1e-3)
     assert told.get("learner/stopped", 0.0) == (1.0 if limit else 0.0)
 

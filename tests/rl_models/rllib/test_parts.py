@@ -55,8 +55,7 @@ def test_a_learner_whose_fragments_have_gone_with_their_runner_learns_from_none_
     before, progress = learner.training_state()
     learner.update(episodes=[])
     assert learner.progress == progress
-    for name, value in weights_of(learner).items():
-        assert torch.equal(value, before["weights"][name]), name
+    torch.testing.assert_close(weights_of(learner), before["weights"], rtol=0, atol=0)
 
 
 def test_more_updates_may_wait_at_a_learner_than_a_step_of_training_asks_for():
@@ -211,8 +210,7 @@ def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
         ours.update([fragment])
     state, progress = learner.training_state()
     assert progress == ours.progress
-    for name, value in ours.policy.state_dict().items():
-        assert torch.equal(state["weights"][name], value), name
+    torch.testing.assert_close(state["weights"], ours.policy.state_dict(), rtol=0, atol=0)
 
 
 # -------------------------------------------------------------------------------------- distribution

@@ -12,11 +12,10 @@ from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.runtime.fixed_weights import CachedByWeights, LRUCache, WeightChangeDetector
 from rl_models.schedule import Progress
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_models.networks.weight_changes import CHANGES
 from tests.rl_models.rllib.small import config_of
-from tests.rl_models.training.small import assert_equal_fragments
+from tests.rl_models.training.small import assert_equal_fragments, begun
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.loading import LoadedPolicy
 from tune_experiments.sama.overcooked.trials import plan
@@ -29,8 +28,7 @@ TRIAL = dataclasses.replace(
 
 
 def sampler(policy, snapshot=None):
-    one = Collector(TRIAL.make_world(num_worlds=2, first_world=0), policy, LENGTH)
-    one.reset(0)
+    one = begun(TRIAL.make_world(num_worlds=2, first_world=0), policy, LENGTH, seed=0)
     if snapshot is not None:
         one.restore(snapshot)
     return one
@@ -85,6 +83,23 @@ def test_weights_are_compared_once_in_a_scope_and_anew_in_the_next():
     weight += 1
     with fixed_weights():
         assert watch.has_changed(weights())
+
+
+def test_values_are_computed_once_for_the_same_weights_and_the_oldest_are_forgotten():
+    asked = []
+
+    def doubled(keys):
+        asked.append(list(keys))
+        return [2 * key for key in keys]
+
+    memory, weight = LRUCache(3), torch.zeros(2)
+    assert memory.get([1, 2, 1], [weight], doubled) == [2, 4, 2]
+    assert memory.get([2, 3, 4, 5], [weight], doubled) == [4, 6, 8, 10]
+    assert memory.get([5, 1], [weight], doubled) == [10, 2]
+    weight += 1
+    assert memory.get([5], [weight], doubled) == [10]
+    assert asked == [[1, 2], [3, 4, 5], [1], [5]]
+    assert memory.computed == 7
 
 
 def test_a_value_whose_computation_failed_is_not_that_of_the_weights_before():

@@ -45,16 +45,10 @@ def slowly(folder, sentence, **padding):
         return BertModel.from_pretrained(folder).eval()(**inputs).last_hidden_state[0]
 
 
-def test_encodings_of_a_batch_are_those_of_single_sentences(bert):
-    for sentence, states in zip(SENTENCES, PretrainedEncoder(bert).encode(SENTENCES), strict=True):
-        torch.testing.assert_close(states, slowly(bert, sentence), atol=1e-5, rtol=0)
-
-
-def test_padding_is_kept_where_it_is_asked_for(bert):
-    for sentence, states in zip(SENTENCES, PretrainedEncoder(bert, 20).encode(SENTENCES), strict=True):
-        wanted = slowly(bert, sentence, padding="max_length", max_length=20)
-        assert len(states) == 20
-        torch.testing.assert_close(states, wanted, atol=1e-5, rtol=0)
+@pytest.mark.parametrize(("padded_to", "padding"), [(0, {}), (20, {"padding": "max_length", "max_length": 20})])
+def test_encodings_of_a_batch_are_those_of_single_sentences_padded_where_that_is_asked_for(bert, padded_to, padding):
+    wanted = [slowly(bert, sentence, **padding) for sentence in SENTENCES]
+    torch.testing.assert_close(PretrainedEncoder(bert, padded_to).encode(SENTENCES), wanted, atol=1e-5, rtol=0)
 
 
 def test_a_table_holds_every_sentence_and_trains_nothing(bert, tmp_path):

@@ -43,19 +43,22 @@ def cordial(world, beta=0.5):
     return CoordinationLoss(CoordinationSet(actions, groups), Schedule.constant(beta))
 
 
-def collector(num_worlds=6, first_world=0, agents=2, components=3, length=LENGTH, seed=3, needs_values=True):
-    one = Collector(rooms(num_worlds, first_world, agents), team(components, agents), length, needs_values)
+def begun(world, policy, length, needs_values=True, seed=3):
+    """A collector at the beginning of a game."""
+    one = Collector(world, policy, length, needs_values)
     one.reset(seed)
     return one
+
+
+def collector(num_worlds=6, first_world=0, agents=2, components=3, length=LENGTH, seed=3, needs_values=True):
+    return begun(rooms(num_worlds, first_world, agents), team(components, agents), length, needs_values, seed)
 
 
 def cooks(num_worlds=6, length=12):
     """A collector of two cooks that see numbers and carry on with macro actions, each for as long as it takes."""
     world = make("salad-v0", num_worlds)
     scale = world.tables["vector_scale"].tolist()
-    one = Collector(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), length)
-    one.reset(3)
-    return one
+    return begun(world, vector_team(VectorConfig(hidden_sizes=(8,)), 2, scale, len(world.macros), 0, 0), length)
 
 
 class Walks(Errands):

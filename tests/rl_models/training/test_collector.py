@@ -16,6 +16,7 @@ from tests.rl_models.training.small import (
     HORIZON,
     Walks,
     assert_equal_fragments,
+    begun,
     collector,
     cordial,
     ratio_error,
@@ -55,8 +56,7 @@ def test_a_truncated_episode_keeps_the_value_of_its_final_observation():
     stopped = fragment.steps["truncated"][:, -1]
     assert stopped.any()
     assert not fragment.steps["final_values"][:, :-1].any()
-    free = Collector(rooms(4, max_episode_steps=HORIZON + 5), team(), HORIZON)
-    free.reset(3)
+    free = begun(rooms(4, max_episode_steps=HORIZON + 5), team(), HORIZON)
     longer = free.collect()
     np.testing.assert_array_equal(longer.steps["actions"][stopped], fragment.steps["actions"][stopped])
     np.testing.assert_allclose(
@@ -80,8 +80,7 @@ def test_an_agent_that_has_left_is_worth_nothing_where_the_episode_is_stopped():
 
 
 def test_actions_of_agents_that_do_not_decide_change_no_loss():
-    one = Collector(Walks(5, num_agents=3), constant_team(3, 3, 3), 20)
-    one.reset(0)
+    one = begun(Walks(5, num_agents=3), constant_team(3, 3, 3), 20, seed=0)
     fragment = one.collect()
     other = Fragment(**{name: getattr(fragment, name) for name in Fragment.__slots__})
     other.steps = {name: value.copy() for name, value in fragment.steps.items()}
@@ -144,8 +143,7 @@ def sentences(fragment):
 def test_joined_fragments_still_point_at_their_own_texts():
     parts = []
     for first in (0, 4):
-        one = Collector(Walks(4, first_world=first, num_agents=2), constant_team(1, 2, 3), 6)
-        one.reset(0)
+        one = begun(Walks(4, first_world=first, num_agents=2), constant_team(1, 2, 3), 6, seed=0)
         one.collect()
         parts.append(one.collect())
     assert not np.array_equal(parts[0].texts["sentences"], parts[1].texts["sentences"])
@@ -161,8 +159,7 @@ def test_joined_fragments_still_point_at_their_own_texts():
 
 def test_texts_are_what_the_world_showed_and_old_ones_are_forgotten():
     """Ten fragments of a world with composed text against the same world stepped by hand with the same actions."""
-    one = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
-    one.reset(0)
+    one = begun(Walks(3, num_agents=2), constant_team(1, 2, 3), 8, seed=0)
     world = Walks(3, num_agents=2)
     obs, sizes = world.reset(0), []
     for _ in range(10):
@@ -181,8 +178,7 @@ def test_texts_are_what_the_world_showed_and_old_ones_are_forgotten():
 
 
 def test_a_collector_of_texts_continues_from_its_snapshot():
-    unbroken = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
-    unbroken.reset(0)
+    unbroken = begun(Walks(3, num_agents=2), constant_team(1, 2, 3), 8, seed=0)
     unbroken.collect()
     fresh = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
     fresh.restore(unbroken.snapshot())

@@ -1,5 +1,7 @@
 """A world of tensors is played, learned from and validated as the same one in NumPy, without asking the host."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 from rl_envs import make
 from rl_envs.furnmove import prepared_starts
 from rl_envs.overcooked.world import Overcooked
+from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
@@ -24,9 +27,9 @@ from rl_models.training.grouped_collector import make_collector
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
 from tests.rl_envs.furnmove.scenes import ROOMS
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments
+from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, cordial, rooms, team
 
-WORLDS, LENGTH, LIMIT, ACTIONS, VIEW = 5, 6, 4, 6, (26, 4, 5)
+WORLDS, LENGTH, LIMIT, ACTIONS, VIEW = 5, 8, 4, 6, (26, 4, 5)
 BOTH = ("numpy", "torch")
 
 
@@ -59,16 +62,36 @@ def without_memory():
     return grid_cnn_team(GridCnnConfig((4, 4), 3, (8,)), 2, VIEW, ACTIONS, seed=1)
 
 
-TEAMS = pytest.mark.parametrize("build", [with_memory, without_memory])
-
-
 def kitchens(arrays, device="cpu", **arguments):
     arguments = {"max_episode_steps": LIMIT, "shaping": 1.0} | arguments
     return make("overcooked-v0", WORLDS, arrays=arrays, device=str(device), **arguments)
 
 
-def collector(arrays, policy, device="cpu", length=LENGTH, **arguments):
-    one = make_collector([kitchens(arrays, device, **arguments)], policy, length, needs_values=True)
+def furnished(arrays, device="cpu", **arguments):
+    """FurnMove, whose starts the host draws in time."""
+    return rooms(WORLDS, arrays=arrays, device=str(device), **arguments)
+
+
+KITCHENS = {"with memory": (kitchens, with_memory), "without memory": (kitchens, without_memory)}
+GAMES = KITCHENS | {"drawn starts": (furnished, team)}
+EACH_GAME = pytest.mark.parametrize(("make_world", "build"), GAMES.values(), ids=GAMES)
+
+
+@pytest.fixture(autouse=True)
+def few_ahead(monkeypatch):
+    """A fragment needs more starts than are prepared without being told of it."""
+    monkeypatch.setattr(prepared_starts, "STEPS_AHEAD", 3)
+
+
+@pytest.fixture
+def captured(monkeypatch):
+    """Steps on the emulated device are captured."""
+    monkeypatch.setattr(devices, "can_capture", lambda device: device == DEVICE)
+    monkeypatch.setattr(cuda_graph, "Capture", EmulatedCapture)
+
+
+def collector(make_world, arrays, policy, device="cpu", length=LENGTH, **arguments):
+    one = make_collector([make_world(arrays, device, **arguments)], policy, length, needs_values=True)
     one.reset(3)
     return one
 
@@ -87,44 +110,73 @@ def on_host(fragment):
 
 def assert_equal_episodes(one, other):
     assert one.keys() == other.keys() and len(one["length"])
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name], err_msg=name)
+    np.testing.assert_equal(one, other)
 
 
-@TEAMS
-@pytest.mark.parametrize("bootstraps", [True, False])
-def test_fragments_of_tensors_are_those_of_arrays(build, bootstraps):
-    ours, theirs = (collector(arrays, build(), bootstrap_at_limit=bootstraps) for arrays in BOTH)
+@pytest.mark.parametrize(
+    ("make_world", "build", "arguments"),
+    [
+        *((*game, {"bootstrap_at_limit": bootstraps}) for game in KITCHENS.values() for bootstraps in (True, False)),
+        *((furnished, functools.partial(team, agents=agents), {"agents": agents}) for agents in (2, 3)),
+    ],
+)
+def test_fragments_of_tensors_are_those_of_arrays(make_world, build, arguments):
+    ours, theirs = (collector(make_world, arrays, build(), **arguments) for arrays in BOTH)
     for version in range(2):
         ours.version = theirs.version = version
         assert_equal_fragments(ours.collect(), theirs.collect(), close=ROUNDING)
         assert_equal_episodes(ours.pop_episodes(), theirs.pop_episodes())
 
 
-@TEAMS
+def test_long_fragments_are_prepared_as_a_whole():
+    ours, theirs = (collector(furnished, arrays, team(), length=3 * LENGTH) for arrays in BOTH)
+    assert_equal_fragments(ours.collect(), theirs.collect(), close=ROUNDING)
+
+
+@EACH_GAME
 @pytest.mark.parametrize("order", [BOTH, BOTH[::-1]])
-def test_a_collector_continues_from_a_snapshot_of_the_other(build, order):
-    first, second = (collector(arrays, build()) for arrays in order)
+def test_a_collector_continues_from_a_snapshot_of_the_other(make_world, build, order):
+    first, second = (collector(make_world, arrays, build()) for arrays in order)
     first.version = 4
     first.collect()
     second.restore(first.snapshot())
     assert_equal_fragments(first.collect(), second.collect(), close=ROUNDING)
 
 
+@EACH_GAME
 @pytest.mark.parametrize("is_greedy", [False, True])
-def test_validation_with_tensors_is_that_with_arrays(is_greedy):
-    for build in (with_memory, without_memory):
-        played = [Evaluation(kitchens(arrays), build(), is_greedy=is_greedy).run(7, 2) for arrays in BOTH]
-        assert_equal_episodes(*played)
+def test_validation_with_tensors_is_that_with_arrays(make_world, build, is_greedy):
+    assert_equal_episodes(*(Evaluation(make_world(one), build(), is_greedy=is_greedy).run(7, 2) for one in BOTH))
 
 
-@TEAMS
+def test_a_team_learns_with_cordial_from_tensors_as_from_arrays():
+    weights = []
+    for arrays in BOTH:
+        one = collector(furnished, arrays, team())
+        objective = Impala(extra_losses=(cordial(one.world),))
+        learner = Learner(one.policy, objective, OptimiserSettings(optimiser_epsilon=0.1))
+        for _ in range(2):
+            learner.update([one.collect()])
+        weights.append(one.policy.state_dict())
+    torch.testing.assert_close(*weights, atol=1e-5, rtol=1e-7)
+
+
+def test_a_world_that_was_validated_can_be_played_on():
+    world = furnished("torch")
+    Evaluation(world, team()).run(1)
+    world.reset(2)
+    for _ in range(2 * LENGTH):
+        world.step(torch.zeros((WORLDS, 2), dtype=torch.int64))
+    world.prepare(100)
+
+
+@pytest.mark.parametrize("build", [with_memory, without_memory])
 def test_the_host_is_asked_for_nothing_before_a_fragment_ends_on_an_emulated_device(build):
-    expected = collector("numpy", build())
+    expected = collector(kitchens, "numpy", build())
     with emulated_device() as counts:
         policy = build().to(DEVICE)
         for length in (1, LENGTH):
-            one = collector("torch", policy, DEVICE, length)
+            one = collector(kitchens, "torch", policy, DEVICE, length)
             counts.copies = counts.syncs = 0
             fragment = one.collect()
             assert (counts.copies, counts.syncs) == (1, 1), "the metrics of ended episodes, once"
@@ -135,6 +187,15 @@ def test_the_host_is_asked_for_nothing_before_a_fragment_ends_on_an_emulated_dev
     assert_equal_fragments(expected.collect(), found, close=ROUNDING)
 
 
+def test_steps_ask_the_host_for_starts_once_a_fragment_on_an_emulated_device():
+    with emulated_device() as counts:
+        one = collector(furnished, "torch", team().to(DEVICE), DEVICE)
+        one.world.prepare(LENGTH)
+        counts.copies = counts.syncs = 0
+        one.collect()
+        assert (counts.copies, counts.syncs) == (2, 2), "the episodes that began, and the metrics of ended ones"
+
+
 def test_the_host_is_asked_once_in_a_validation_on_an_emulated_device():
     with emulated_device() as counts:
         evaluation = Evaluation(kitchens("torch", DEVICE), without_memory().to(DEVICE))
@@ -143,23 +204,21 @@ def test_the_host_is_asked_once_in_a_validation_on_an_emulated_device():
         assert (counts.copies, counts.syncs) == (2, 1), "the worlds' keys, and the metrics"
 
 
-@TEAMS
-def test_a_step_is_captured_and_replayed_on_an_emulated_device(build, monkeypatch):
-    monkeypatch.setattr(devices, "can_capture", lambda device: device == DEVICE)
-    monkeypatch.setattr(cuda_graph, "Capture", EmulatedCapture)
-    expected = collector("numpy", build())
+@pytest.mark.usefixtures("captured")
+@EACH_GAME
+def test_a_step_is_captured_and_replayed_on_an_emulated_device(make_world, build):
+    expected = collector(make_world, "numpy", build())
     with emulated_device():
-        one = collector("torch", build().to(DEVICE), DEVICE)
+        one = collector(make_world, "torch", build().to(DEVICE), DEVICE)
         found = [on_host(one.collect()) for _ in range(2)]
         assert not one.graphed.never
     for fragment in found:
         assert_equal_fragments(expected.collect(), fragment, close=ROUNDING)
 
 
+@pytest.mark.usefixtures("captured")
 @pytest.mark.parametrize("env", ["overcooked-v0", "furnmove-v0"])
 def test_a_validation_is_captured_and_replayed_on_an_emulated_device(env, monkeypatch):
-    monkeypatch.setattr(devices, "can_capture", lambda device: device == DEVICE)
-    monkeypatch.setattr(cuda_graph, "Capture", EmulatedCapture)
     monkeypatch.setattr(device_collector, "_STEPS_PREPARED", 3)
     monkeypatch.setattr(prepared_starts, "STEPS_AHEAD", 2)
     key, arguments = {"overcooked-v0": ("lossless", {}), "furnmove-v0": ("view", {"rooms": ROOMS})}[env]
@@ -187,7 +246,7 @@ def test_a_team_with_a_network_an_agent_collects_tensors():
             members = [GridCnn(GridCnnConfig((4, 4), 3, (8,)), 1, VIEW) for _ in range(2)]
             return TeamPolicy(PrivateNetworks(members), LegalPolicyHead(8, ACTIONS), ValueHead(8))
 
-    ours, theirs = (collector(arrays, build()) for arrays in BOTH)
+    ours, theirs = (collector(kitchens, arrays, build()) for arrays in BOTH)
     assert_equal_fragments(ours.collect(), theirs.collect(), close=ROUNDING)
 
 
@@ -216,7 +275,7 @@ class Noisy(GridCnn):
 def test_teams_that_draw_noise_are_refused():
     policy = TeamPolicy(Noisy(GridCnnConfig((4, 4), 3, (8,)), 2, VIEW), LegalPolicyHead(8, ACTIONS), ValueHead(8))
     with pytest.raises(ValueError, match="noise"):
-        collector("torch", policy)
+        collector(kitchens, "torch", policy)
     with pytest.raises(ValueError, match="noise"):
         Evaluation(kitchens("torch"), policy).run(0)
 
@@ -227,4 +286,4 @@ def test_what_worlds_of_tensors_do_not_offer_is_refused():
     with pytest.raises(ValueError, match="arrays"):
         Evaluation(kitchens("torch"), without_memory(), probe=lambda output, obs: {})
     with emulated_device(), pytest.raises(ValueError, match="device"):
-        collector("torch", without_memory().to(DEVICE))
+        collector(kitchens, "torch", without_memory().to(DEVICE))

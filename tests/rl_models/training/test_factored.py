@@ -12,9 +12,8 @@ from rl_models.heads.factored_heads import FactoredHead
 from rl_models.heads.mixture_heads import ValueHead
 from rl_models.policy import TeamPolicy
 from rl_models.teams.constant_team import ConstantNetwork
-from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
-from tests.rl_models.training.small import ratio_error
+from tests.rl_models.training.small import begun, ratio_error
 from tests.toy_worlds import Errands
 
 
@@ -26,8 +25,7 @@ def factored_team():
 
 
 def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths():
-    collector = Collector(Errands(6, num_agents=2), factored_team(), 12)
-    collector.reset(0)
+    collector = begun(Errands(6, num_agents=2), factored_team(), 12, seed=0)
     fragment = Fragment.join([collector.collect(), collector.collect()])
     assert fragment.steps["actions/go"].shape == (12, 12, 2)
     assert (fragment.steps["terminated"] | fragment.steps["truncated"]).any()
@@ -36,8 +34,7 @@ def test_acting_equals_training_with_factored_actions_macros_texts_and_deaths():
 
 
 def test_a_team_learns_where_to_go():
-    collector = Collector(Errands(32, num_agents=2, gusts=0.0), factored_team(), 8)
-    collector.reset(0)
+    collector = begun(Errands(32, num_agents=2, gusts=0.0), factored_team(), 8, seed=0)
     untrained = np.mean([collector.collect().steps["reward"].mean() for _ in range(10)][5:])
     objective = Ppo(gamma=0.95, num_minibatches=2, value_coef=0.125)
     learner = Learner(collector.policy, objective, OptimiserSettings())

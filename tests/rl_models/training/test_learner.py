@@ -15,11 +15,10 @@ from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import to_batch
 from rl_models.schedule import Progress, Schedule
 from rl_models.teams.constant_team import constant_team
-from rl_models.training.collector import Collector
 from rl_models.training.evaluation import Evaluation
 from rl_models.training.loop import WINDOW, Learner, count_progress, train
 from tests.rl_models.algorithms import small_qmix
-from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, collector, cordial, rooms, team
+from tests.rl_models.training.small import CENTRAL, LENGTH, Walks, begun, collector, cordial, rooms, team
 
 ADAM = OptimiserSettings(learning_rate=Schedule.linear(3e-3, 0.0, 10_000), amsgrad=True)
 
@@ -87,10 +86,8 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_is_counted(objective):
     assert statistics["learner/skipped_updates"] == pytest.approx(1 / WINDOW)
     assert learner.counted_progress().skipped_updates == 1
     assert math.isnan(statistics["learner/gradient_norm"])
-    for name, value in one.policy.state_dict().items():
-        assert torch.equal(value, before[name])
-    for name, value in optimiser_tensors(learner.optimiser).items():
-        assert torch.equal(value, moments[name])
+    torch.testing.assert_close(one.policy.state_dict(), before, rtol=0, atol=0)
+    torch.testing.assert_close(optimiser_tensors(learner.optimiser), moments, rtol=0, atol=0)
     learner.update([one.collect()])
     assert any(not torch.equal(value, before[name]) for name, value in one.policy.state_dict().items())
     assert (learner.counted_progress().updates, learner.counted_progress().skipped_updates) == (3, 1)
@@ -143,10 +140,8 @@ def test_evaluation_repeats_itself_and_leaves_the_policy_alone():
     policy = team()
     before = weights(policy)
     one, other = (Evaluation(rooms(4), policy).run(seed=5, episodes_per_world=2) for _ in range(2))
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name])
-    for name, value in policy.state_dict().items():
-        assert torch.equal(value, before[name])
+    np.testing.assert_equal(one, other)
+    torch.testing.assert_close(policy.state_dict(), before, rtol=0, atol=0)
 
 
 # ---------------------------------------------------------------------------------- identity learning
@@ -172,8 +167,7 @@ def test_a_team_learns_to_choose_alike(name, components):
     policy = constant_team(components, 2, 4, seed=1)
     assert coordination_return(policy, **game) < 0.4
     world = make("matrix_game-v0", 64, game="coordination", **game)
-    one = Collector(world, policy, 4, objective.needs_values)
-    one.reset(0)
+    one = begun(world, policy, 4, objective.needs_values, seed=0)
     learner = Learner(policy, objective, OptimiserSettings(learning_rate=Schedule.constant(0.02)))
     while coordination_return(policy, **game) <= 0.9:
         assert learner.progress.env_steps < 20_000

@@ -8,17 +8,15 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import forward, to_batch
 from rl_models.rllib.workers import TrainingPlan, Workers
-from rl_models.training.collector import Collector
 from rl_models.training.loop import FIRST_RATIO_ERROR, Learner
-from tests.rl_models.training.small import rooms, team
+from tests.rl_models.training.small import begun, rooms, team
 
 
 def update(precision, epochs=1):
     """Statistics of an update, the team and what it played."""
     policy = team(3)
     learner = Learner(policy, Ppo(num_epochs=epochs, num_minibatches=2), OptimiserSettings(precision=precision))
-    collector = Collector(rooms(6), policy, 10)
-    collector.reset(0)
+    collector = begun(rooms(6), policy, 10, seed=0)
     fragment = collector.collect()
     return learner.update([fragment]), policy, fragment
 

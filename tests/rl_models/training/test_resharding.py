@@ -53,10 +53,7 @@ def test_runners_of_another_number_go_on_with_the_same_worlds(before, after):
 def test_the_same_runners_get_their_own_snapshots():
     there = begun(runners(2, 3))
     snapshots = [one.snapshot() for one in there]
-    for before, after in zip(snapshots, reshard_snapshots(snapshots, sizes(2, 3)), strict=True):
-        assert before.keys() == after.keys()
-        for name, value in before.items():
-            np.testing.assert_array_equal(after[name], value, err_msg=name)
+    np.testing.assert_equal(reshard_snapshots(snapshots, sizes(2, 3)), snapshots)
 
 
 @pytest.mark.parametrize("after", [(1, 5), (2, 6)])
