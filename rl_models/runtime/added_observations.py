@@ -12,14 +12,14 @@ refer to it (`texts.py`). If the observations hold messages already, these are u
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from rl_models.fragment import Array
-from rl_models.policy import TeamNetwork
+from rl_models.policy import TeamNetwork, all_deciding
 from rl_models.team_world import Chance
 
 NOISE = "noise"
@@ -55,8 +55,6 @@ def with_noise(
     uniforms = chance.policy_uniforms(num_agents * math.prod(shape), NOISE_DRAW)[worlds]
     return {**obs, NOISE: uniforms.reshape(-1, num_agents, *shape).astype(np.float32)}
 
-
-Value = TypeVar("Value")
 
 MESSAGES = "messages"
 """Observation key of the agents' messages, [B, T, N, L] int32 token ids, -1 after the end."""
@@ -105,11 +103,6 @@ class WritesMessages(Protocol):
 def make_speech(network: TeamNetwork) -> Speech | None:
     """A new `Speech` of a network; None if the network reads observations as they are."""
     return network.speech() if isinstance(network, WritesMessages) else None
-
-
-def all_deciding(obs: Mapping[str, Value]) -> dict[str, Value]:
-    """Observations, name -> [B, ...], in which all agents decide: for values and messages of all."""
-    return {key: value for key, value in obs.items() if key != "decides"}
 
 
 def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str, Array]) -> dict[str, Array]:

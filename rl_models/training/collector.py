@@ -16,12 +16,11 @@ from torch import Tensor
 from rl_models.distributions.factored_mixture import BEFORE_TANH
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
-from rl_models.policy import State, TeamOutput, TeamPolicy, fixed_weights
+from rl_models.policy import State, TeamOutput, TeamPolicy, all_deciding, fixed_weights
 from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
     MESSAGE_DRAW,
     MESSAGES,
-    all_deciding,
     draws_noise,
     make_speech,
     with_final_messages,

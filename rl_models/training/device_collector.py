@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from rl_models.fragment import Array, Fragment
-from rl_models.policy import State, TeamPolicy
-from rl_models.runtime.added_observations import all_deciding, noise_shape
+from rl_models.policy import State, TeamPolicy, all_deciding
+from rl_models.runtime.added_observations import noise_shape
 from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs
 from rl_models.runtime.device import to_host
 from rl_models.team_world import TeamWorld

@@ -13,7 +13,8 @@ from rl_models.batch import forward, select_worlds, to_batch
 from rl_models.llm.messages import PADDING
 from rl_models.llm.narration import PHRASES, PROMPT, Narration
 from rl_models.llm.network import ACTION_SCORES
-from rl_models.runtime.added_observations import MESSAGES, all_deciding, narrated
+from rl_models.policy import all_deciding
+from rl_models.runtime.added_observations import MESSAGES, narrated
 from rl_models.runtime.texts import MissingTextsError
 from rl_models.schedule import Schedule
 from rl_models.training.loop import Learner

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, deciding
-from rl_models.runtime.added_observations import MESSAGES, all_deciding, make_speech
+from rl_models.policy import all_deciding
+from rl_models.runtime.added_observations import MESSAGES, make_speech
 from rl_models.runtime.device import to_device
 from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.drawing import Missing, attempt_part, describe_drawings
