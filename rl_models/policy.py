@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from rl_models.configuration import Precision
 from rl_models.distributions.joint_policy import JointPolicy
 
-Observation = TypeVar("Observation")
+Value = TypeVar("Value")
 
 
 def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[str, Value]:
@@ -44,10 +44,8 @@ VALUED = "valued"
 """Observation key: [B, T, N] bool, agents whose value a loss reads at a step, also where they continue a macro action.
 Objectives set it (`ActorCritic.prepare`), worlds do not."""
 
-Value = TypeVar("Value")
 
-
-def all_deciding(obs: Mapping[str, Observation]) -> dict[str, Observation]:
+def all_deciding(obs: Mapping[str, Value]) -> dict[str, Value]:
     """Observations, name -> [B, ...], in which all agents decide: for values and messages of all."""
     return {key: value for key, value in obs.items() if key != "decides"}
 
