@@ -74,7 +74,9 @@ def _known_gymnasium(name: str) -> str:
 def _make_gymnasium(env_id: str, arguments: Mapping[str, Any]) -> Any:
     try:
         return gymnasium.make(env_id, **arguments)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise EnvRaisedError(
             f"the environment {GYMNASIUM}{env_id} cannot be built with the arguments {dict(arguments)} "
             f"({described(error)}): correct them, or install what it needs"

@@ -194,8 +194,8 @@ def _number(key: str, value: Any) -> float:
 SKIPPED_COUNT = "progress/skipped_updates"
 """Key of a row: how many optimiser steps were skipped so far."""
 _CURE = (
-    "lower the learning rate (the flag that ends in learning-rate), or look for NaN and infinity in observations, "
-    "rewards and losses"
+    "lower the learning rate (the flag that ends in learning-rate), or look for NaN, infinity and huge numbers in "
+    "observations, rewards and losses"
 )
 
 

@@ -242,7 +242,9 @@ class _CheckedWorld:
         call_started(method)
         try:
             yield
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise raised(self._world, method, error) from error
         finally:
             call_ended()

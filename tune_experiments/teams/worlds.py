@@ -98,7 +98,9 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
         )
     try:
         world = with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if isinstance(error, ValueError) and find_entry_point(config.env):
             raise  # a sentence about an argument
         reason = described(error)

@@ -130,7 +130,9 @@ def _build(module: str, function: str, arguments: dict[str, Any]) -> Any:
         return build(**arguments)
     except CustomEnvError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise EnvRaisedError(
             f"the environment '{module}:{function}' cannot be built with the arguments {arguments} "
             f"({described(error)}): correct them, or the environment"
@@ -143,11 +145,18 @@ def _found(module: str, function: str) -> Any:
         found = getattr(imported, function, None)
     except ModuleNotFoundError as error:
         raise CustomEnvError(_missing(module, error.name or module)) from error
-    except (Exception, SystemExit) as error:  # a script that reads its own flags exits
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a script that reads its own flags exits
         raise CustomEnvError(f"the environment {module!r} cannot be imported ({described(error)}): fix it") from error
     if not callable(found):
         if function == PARALLEL and callable(turn_based := getattr(imported, "env", None)):
             return turn_based
+        if found is not None:
+            raise CustomEnvError(
+                f"{module}:{function} is {short_repr(found)}, which is no function: name a function or a class that "
+                "builds an environment at each call"
+            )
         raise CustomEnvError(
             f"{module!r} has no function {function!r}: name the module of a PettingZoo environment, such as "
             "mpe2.simple_spread_v3, or package.module:function of your own"

@@ -6,11 +6,14 @@ nothing. Types, shapes, names, flags and numbers are checked at every step; nest
 the first `FULL_EPISODES` episodes of each environment.
 """
 
+import functools
 import logging
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+import numpy as np
 from gymnasium.spaces import Space
 
 from rl_envs.core.errors import CustomEnvError
@@ -35,7 +38,8 @@ logger = logging.getLogger(__name__)
 
 FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
-_INFINITY = float("inf")
+_LARGEST = float(np.finfo(np.float32).max)
+"""Largest size of a reward: learners compute in float32."""
 _AGREE = "let observation_space and what reset and step return agree"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
@@ -182,7 +186,9 @@ class CheckedEnv:
             return getattr(self.env, method)(*arguments, **named)
         except CustomEnvError:
             raise
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise raised(self.env, method, error) from error
         finally:
             call_ended()
@@ -292,7 +298,7 @@ class CheckedEnv:
             if (name := names[index]) not in rewards:
                 self._refuse(f"there is no reward of {name!r}, who acted", "let step return one, 0 where it earns none")
             reward = rewards[name]
-            is_plain = type(reward) is float and -_INFINITY < reward < _INFINITY
+            is_plain = type(reward) is float and -_LARGEST <= reward <= _LARGEST
             found[index] = reward if is_plain else self._reward(name, reward)
         if len(rewards) > len(self._live):
             for name, reward in rewards.items():
@@ -311,8 +317,9 @@ class CheckedEnv:
             is_vector = given is not None and given.ndim == 1 and given.size > 1
             more = ", such as a weighted sum of these" if is_vector else ""
             self._refuse(f"the reward of {name!r} {error}", f"let it be one number{more}")
-        if not -_INFINITY < value < _INFINITY:
-            self._refuse(f"the reward of {name!r} is {value}, which is not finite", "correct the environment's reward")
+        if not -_LARGEST <= value <= _LARGEST:
+            why = "too large for float32" if math.isfinite(value) else "not finite"
+            self._refuse(f"the reward of {name!r} is {value}, which is {why}", "correct the environment's reward")
         return value
 
     def _flagged(self, what: str, flags: Mapping[str, Any]) -> list[int]:
@@ -341,11 +348,18 @@ class CheckedEnv:
 
 
 def close_quietly(env: Any) -> None:
-    """Close an environment; an error is a warning."""
+    """Close an environment; an error is a warning, once for all copies."""
     close = peek(env, "close")
     if not callable(close):
         return
     try:
         close()
-    except (Exception, SystemExit) as error:
-        logger.warning("%s", raised(env, "close", error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        _warn_once(str(raised(env, "close", error)))
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    logger.warning("%s", message)

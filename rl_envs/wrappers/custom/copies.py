@@ -119,10 +119,15 @@ def build_env(make_env: MakeEnv, which: str = "") -> Any:
     """
     try:
         env = make_env()
+        if isinstance(env, type):
+            name = env.__name__
+            raise CustomEnvError(f"the function returned the class {name}: let it return an environment, {name}()")
         return TurnBased(env) if is_turn_based(env) else env
     except CustomEnvError as error:
         raise type(error)(f"{error}{which}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise EnvRaisedError(
             f"the environment cannot be built{which} ({described(error)}): correct its arguments, or the environment"
         ) from error

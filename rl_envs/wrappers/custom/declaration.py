@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 
@@ -166,9 +167,12 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
         names = [] if given is None or isinstance(given, (str, Mapping, Set)) else list(given)
     except TypeError:
         names = []
-    if isinstance(env, World):
-        name = env_name(env)
-        raise CustomEnvError(f"the function returned a World, {name}: name its class, package.module:{name}, instead")
+    _refuse_other_kinds(env)
+    if isinstance(given, (str, Mapping, Set)):
+        raise CustomEnvError(
+            f"{env_name(env)}.possible_agents is {short_repr(given)}: let it be a list, whose order is the same in "
+            "every process"
+        )
     if not names:
         raise CustomEnvError(
             f"{env_name(env)} names no possible_agents: a world needs a PettingZoo environment that lists "
@@ -187,6 +191,18 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
             f"{env_name(env)} names {twice!r} twice in possible_agents: give each agent a name of its own"
         )
     return tuple(names)
+
+
+def _refuse_other_kinds(env: Any) -> None:
+    """Refuse a world, and several environments that are stepped at once."""
+    name = env_name(env)
+    if isinstance(env, World):
+        raise CustomEnvError(f"the function returned a World, {name}: name its class, package.module:{name}, instead")
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        raise CustomEnvError(
+            f"the function returned a {name}, which holds {env.num_envs} environments: let it return one of them, "
+            "because copies are made here (num_worlds, --workers.worlds-per-runner)"
+        )
 
 
 def time_limit(env: Any) -> tuple[str, int] | None:

@@ -308,8 +308,10 @@ def _declared_bounds(leaf: Leaf) -> Bounds:
     assert leaf.spec is not None
     if not isinstance(leaf.space, spaces.Box):
         return 0.0, 1.0
+    if not leaf.space.low.size:
+        return 0.0, 0.0
     low, high = (one.astype(np.float64) for one in (leaf.space.low, leaf.space.high))
-    if low.size and (low == low.flat[0]).all() and (high == high.flat[0]).all():
+    if (low == low.flat[0]).all() and (high == high.flat[0]).all():
         return float(low.flat[0]), float(high.flat[0])
     return low, high
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rl_envs.wrappers.custom.declaration import peek, time_limit
+from rl_envs.core.errors import CustomEnvError
+from rl_envs.wrappers.custom.declaration import env_name, peek, time_limit
 
 __all__ = ["ACTS_NOW", "WAITS", "TurnBased", "is_turn_based"]
 
@@ -110,6 +111,11 @@ class TurnBased:
                 break
             self.env.step(None)
             terminations, truncations = self.env.terminations, self.env.truncations
+        if agents and selected not in agents:
+            raise CustomEnvError(
+                f"{env_name(self.env)}: agent_selection is {selected!r}, who is not in agents, which are "
+                f"{', '.join(map(str, agents))}: let it be the agent whose turn it is"
+            )
         self._selected = selected if agents else None
         self.agents = [name for name in agents if not (terminations.get(name, False) or truncations.get(name, False))]
 

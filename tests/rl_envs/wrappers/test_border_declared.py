@@ -39,7 +39,7 @@ DECLARED_WRONG = {
         {"observation": spaces.Dict({1: spaces.Discrete(2), "1": spaces.Discrete(3)})},
         ["entries 1 and '1'", "left"],
     ),
-    "agents without an order": ({"possible_agents": {"left", "right"}}, ["Signal", "possible_agents"]),
+    "agents without an order": ({"possible_agents": {"left", "right"}}, ["Signal", "possible_agents", "set", "list"]),
     "too many places for one-hot vectors": (
         {"observation": spaces.Discrete(2**40)},
         ["left", "Discrete(1099511627776)", "Box"],
@@ -197,6 +197,66 @@ def test_an_environment_that_exits_is_one_sentence(method):
         world.reset(0)
         world.step(np.zeros((1, 2), int))
         world.render()
+
+
+class Panic(BaseException):
+    """What extensions in Rust raise, which is no `Exception`."""
+
+
+@pytest.mark.parametrize("method", ["reset", "step", "render"])
+def test_what_an_environment_raises_is_one_sentence_whatever_its_class(method):
+    def panics(*given, **named):
+        raise Panic("index out of bounds")
+
+    with pytest.raises(CustomEnvError, match=rf"Signal.*{method}.*Panic: index out of bounds"):
+        world = from_pettingzoo(functools.partial(Signal, **{method: panics}))
+        world.reset(0)
+        world.step(np.zeros((1, 2), int))
+        world.render()
+
+
+def test_control_c_within_an_environment_is_no_error_of_it():
+    def interrupted(actions):
+        raise KeyboardInterrupt
+
+    world = from_pettingzoo(functools.partial(Signal, step=interrupted))
+    world.reset(0)
+    with pytest.raises(KeyboardInterrupt):
+        world.step(np.zeros((1, 2), int))
+
+
+NO_ENVIRONMENTS = {
+    "a class": (lambda: Signal, ["class Signal", "Signal()"]),
+    "several at once": (lambda: gymnasium.vector.SyncVectorEnv([Solo] * 3), ["SyncVectorEnv", "3 environments"]),
+}
+
+
+@pytest.mark.parametrize("case", NO_ENVIRONMENTS)
+def test_what_is_not_one_environment_is_called_what_it_is(case):
+    make_env, words = NO_ENVIRONMENTS[case]
+    said = refusal(make_env)
+    assert [word for word in words if word not in said] == []
+
+
+def test_an_observation_without_numbers_is_taken():
+    def change(env, answer):
+        answer[0] = {name: np.zeros(0, np.float32) for name in answer[0]}
+        return answer
+
+    nothing = functools.partial(Signal, change, observation=spaces.Box(0, 1, (0,), np.float32))
+    world = from_pettingzoo(nothing, 2)
+    assert world.bounds["observation"] == (0, 0)
+    assert world.reset(0)["observation"].shape == (2, 2, 0)
+
+
+def test_a_close_that_raises_is_said_once_for_all_copies(caplog):
+    class Holding(Signal):
+        def close(self):
+            raise OSError("holds its port")
+
+    with caplog.at_level(logging.WARNING):
+        from_pettingzoo(Holding, 4).close()
+    assert caplog.text.count("holds its port") == 1
 
 
 def test_a_function_that_exits_instead_of_building_is_one_sentence():

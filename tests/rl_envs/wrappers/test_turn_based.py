@@ -194,6 +194,18 @@ def test_a_snapshot_within_a_game_is_exact(make_env):
         assert (info["duration"] == told["duration"]).all()
 
 
+def test_a_turn_of_somebody_who_is_not_in_the_game_is_one_sentence():
+    class Misled(Relay):
+        def step(self, action):
+            super().step(action)
+            self.agent_selection = "fourth"
+
+    world = from_pettingzoo(Misled)
+    world.reset(0)
+    with pytest.raises(CustomEnvError, match=r"Misled.*agent_selection.*'fourth'.*first"):
+        world.step(np.zeros((1, 3), int))
+
+
 def test_a_limit_of_rounds_is_one_of_env_steps_for_each_agent():
     assert from_pettingzoo(functools.partial(Relay, 4)).max_episode_steps == 12
     assert TurnBased(TICTACTOE()).max_episode_steps is None
