@@ -8,6 +8,8 @@ checkpoints of those versions load.
 """
 
 import contextlib
+import functools
+import operator
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -48,6 +50,12 @@ Objectives set it (`ActorCritic.prepare`), worlds do not."""
 def all_deciding(obs: Mapping[str, Value]) -> dict[str, Value]:
     """Observations, name -> [B, ...], in which all agents decide: for values and messages of all."""
     return {key: value for key, value in obs.items() if key != "decides"}
+
+
+def deciding_agents(obs: Mapping[str, Value]) -> Value | None:
+    """Agents that decide and are in the game: observations, name -> [B, ...], to [B, ..., N] bool; None if all are."""
+    masks = [obs[key] for key in ("decides", "alive") if key in obs]
+    return functools.reduce(operator.and_, masks) if masks else None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from torch import Tensor
 from rl_models.llm.llm_config import LanguageTeamSettings
 from rl_models.llm.messages import PADDING, Writer, to_message
 from rl_models.llm.tokens import Ids, Tokens
+from rl_models.policy import deciding_agents
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.runtime.texts import TEXTS, MissingTextsError
 
@@ -121,13 +122,16 @@ class Narration:
         return {key: one.keep(obs[key]) for key, one in self._tables.items()}
 
     def _are_read(self, obs: dict[str, Tensor], shape: tuple[int, ...]) -> Array:
-        """[B, T, N] bool, whether another agent decides at this step, so that it reads the message."""
-        reading = np.ones(shape, bool)
-        for key in ("decides", "alive"):
-            if key in obs:
-                reading &= obs[key].cpu().numpy().astype(bool)
+        """[B, T, N] bool, whether another agent decides at this step, so that it reads the message.
+
+        Messages for another world are all written, since its agents decide at other steps.
+        """
+        if self.hears_another_world:
+            return np.ones(shape, bool)
+        mask = deciding_agents(obs)
+        reading = np.ones(shape, bool) if mask is None else mask.cpu().numpy()
         are_read: Array = reading.sum(-1, keepdims=True) > reading
-        return np.ones(shape, bool) if self.hears_another_world else are_read
+        return are_read
 
     def _messages(self, codes: Array, rows: Array, are_read: Array, uniforms: Tensor | None) -> Array:
         """Messages of agents about their situations as others get them, [B, T, N, L] int32; L is 0 in silence.
@@ -136,7 +140,7 @@ class Narration:
         """
         if self._heard == "silence":
             return np.zeros((*rows.shape, 0), np.int32)
-        table = np.repeat(self._writer.table([()]), rows.size, axis=0).reshape(*rows.shape, -1)
+        table = self._writer.table([()] * rows.size).reshape(*rows.shape, -1)
         if are_read.any():
             written, which = np.unique(rows[are_read], return_inverse=True)
             prompts = [self._tokens.prompt(self._narrator.message_prompt(codes[row])) for row in written]

@@ -21,7 +21,7 @@ from rl_models.llm.messages import Writer, to_message
 from rl_models.llm.narration import PHRASES, PROMPT, Array, Narration, Narrator
 from rl_models.llm.scoring import normalise
 from rl_models.llm.tokens import Candidates, Ids
-from rl_models.policy import UNVALUED, VALUED, Features, State, Stateless
+from rl_models.policy import UNVALUED, VALUED, Features, State, Stateless, deciding_agents
 from rl_models.runtime.added_observations import MESSAGES
 from rl_models.runtime.device import to_device, to_host
 from rl_models.runtime.fixed_weights import LRUCache
@@ -172,13 +172,11 @@ def _shown(obs: dict[str, Array], key: str) -> tuple[list[Ids], Array]:
 
 def _deciding(obs: dict[str, Array]) -> Array:
     """[B, T, N] bool, agents that decide; at the last of several steps all, because V-trace bootstraps from there."""
-    deciding = np.ones(tuple(obs["legal"].shape[:3]), bool)
-    for key in ("decides", "alive"):
-        if key in obs:
-            deciding &= obs[key]
-    if deciding.shape[1] > 1:
-        deciding[:, -1] = True
-    return deciding
+    mask = deciding_agents(obs)
+    found = np.ones(obs["legal"].shape[:3], bool) if mask is None else mask.copy()
+    if found.shape[1] > 1:
+        found[:, -1] = True
+    return found
 
 
 def _counted(obs: dict[str, Array], deciding: Array) -> Array:

@@ -16,7 +16,7 @@ from torch import Tensor
 from rl_models.distributions.factored_mixture import BEFORE_TANH
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.fragment import Array, Fragment
-from rl_models.policy import State, TeamOutput, TeamPolicy, all_deciding, fixed_weights
+from rl_models.policy import State, TeamOutput, TeamPolicy, all_deciding, deciding_agents, fixed_weights
 from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
     MESSAGE_DRAW,
@@ -152,9 +152,9 @@ class Collector:
     def _start_step(self) -> _PendingActions:
         """Ask the policy for actions. An accelerator goes on computing after this returns."""
         seen = self._seen()
-        masks = [seen[key] for key in ("decides", "alive") if key in seen]
+        mask = deciding_agents(seen)
         beside = {IS_FIRST: self._is_first, UNIFORMS: self._uniforms()}
-        beside |= {DECIDING: np.logical_and.reduce(masks)} if masks else {}
+        beside |= {} if mask is None else {DECIDING: mask}
         record = self.decide(self._inputs(seen | beside, self._state))
         state = {name.removeprefix(STATE): record.pop(name) for name in list(record) if name.startswith(STATE)}
         actions = {name: value for name, value in record.items() if name.partition("/")[0] == "actions"}
@@ -171,7 +171,7 @@ class Collector:
 
         It depends on the inputs and on weights alone, so that a GPU can capture it (`cuda_graph.py`).
         """
-        uniforms, deciding = inputs[UNIFORMS], inputs.get(DECIDING)
+        uniforms, mask = inputs[UNIFORMS], inputs.get(DECIDING)
         output = self._output(inputs)
         if uniforms.shape[-1] < output.policy.num_uniforms:  # at the first step it is not known how many it takes
             self._draws = output.policy.num_uniforms
@@ -179,7 +179,7 @@ class Collector:
         actions, component = self._choose(output.policy, uniforms)
         decision = _flat(actions) | {
             "component": component,
-            "log_prob": output.policy.log_prob(actions, deciding),
+            "log_prob": output.policy.log_prob(actions, mask),
             "agent_log_prob": output.policy.component_log_prob(actions, component),
             "values": output.values,
         }

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rl_models.fragment import Array, Fragment
-from rl_models.policy import State, TeamPolicy, all_deciding
+from rl_models.policy import State, TeamPolicy, all_deciding, deciding_agents
 from rl_models.runtime.added_observations import noise_shape
 from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs
 from rl_models.runtime.device import to_host
@@ -77,9 +77,9 @@ class DeviceRollout:
     def _inputs(self) -> Inputs:
         """Inputs of the policy's decision, with T = 1."""
         collector = self._collector
-        masks = [self.obs[key] for key in ("decides", "alive") if key in self.obs]
+        mask = deciding_agents(self.obs)
         beside: Tensors = {IS_FIRST: self.is_first, UNIFORMS: collector._uniforms()}
-        beside |= {DECIDING: torch.stack(masks).all(0)} if masks else {}
+        beside |= {} if mask is None else {DECIDING: mask}
         return collector._inputs(self.obs | beside, self.state)
 
 

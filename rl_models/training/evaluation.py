@@ -102,7 +102,7 @@ class Evaluation(Collector):
         self, obs: dict[str, Array], worlds: Array | slice = slice(None), all_read: bool = False
     ) -> dict[str, Array]:
         self._speech = make_speech(self.policy.network)  # texts of earlier steps are not read here
-        return super()._completed(obs, worlds)
+        return super()._completed(obs, worlds)  # nor are values, for which a fragment of one step has all messages
 
     def _output(self, inputs: Inputs) -> TeamOutput:
         output = super()._output(inputs)

@@ -45,8 +45,9 @@ def check_source(source: str) -> None:
     _check_size(function)
     _, *nodes = ast.walk(function)
     stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    known = {*PARAMETERS, *FUNCTIONS, *TYPES, *stored}
     for node in nodes:
-        _check_node(node, {*PARAMETERS, *FUNCTIONS, *TYPES, *stored})
+        _check_node(node, known)
 
 
 def _only_function(module: ast.Module) -> ast.FunctionDef:
