@@ -163,16 +163,16 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
         given = getattr(env, "possible_agents", None)
     except Exception as error:
         raise raised(env, "possible_agents", error) from error
-    try:
-        names = [] if given is None or isinstance(given, (str, Mapping, Set)) else list(given)
-    except TypeError:
-        names = []
     _refuse_other_kinds(env)
     if isinstance(given, (str, Mapping, Set)):
         raise CustomEnvError(
             f"{env_name(env)}.possible_agents is {short_repr(given)}: let it be a list, whose order is the same in "
             "every process"
         )
+    try:
+        names = [] if given is None else list(given)
+    except TypeError:
+        names = []
     if not names:
         raise CustomEnvError(
             f"{env_name(env)} names no possible_agents: a world needs a PettingZoo environment that lists "

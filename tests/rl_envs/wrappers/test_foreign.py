@@ -22,7 +22,7 @@ from rl_envs.wrappers.gymnasium import TeamEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv
 from tests.rl_envs.wrappers.foreign_envs import IMAGE, Careless, Counter, MaskEnds, Sudden, Unlike
 from tests.rl_envs.wrappers.odd_games import Signal, at, put
-from tests.rl_envs.wrappers.test_turn_based import TICTACTOE, Relay
+from tests.rl_envs.wrappers.turn_based_games import TICTACTOE, Relay
 
 SPREAD = named_env("mpe2.simple_spread_v3", {"max_cycles": 6})
 
