@@ -325,12 +325,13 @@ def draw(matrix: Matrix, metric: str, path: Path) -> Path:
 
 
 def draw_pairs(panel: Axes, values: Array, names: Sequence[str], digits: int) -> AxesImage:
-    """A heat map of pairs [K, K] with their values in its cells, those below 100 with so many `digits`."""
+    """A heat map of values [K, K] of pairs, written into its cells with `digits` decimals below 100."""
+    dark = 0.6 * float(values.max())
     image = panel.imshow(values, cmap="Blues", vmin=0, vmax=float(values.max()) or 1.0)
     panel.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
     panel.set_yticks(range(len(names)), names, fontsize=8)
     panel.tick_params(length=0)
     for (row, column), value in np.ndenumerate(values):
-        text, colour = f"{value:.{digits * (value < 100)}f}", "white" if value > 0.6 * float(values.max()) else INK
+        text, colour = f"{value:.{digits if value < 100 else 0}f}", "white" if value > dark else INK
         panel.text(column, row, text, color=colour, fontsize=8, ha="center", va="center")
     return image
