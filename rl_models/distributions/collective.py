@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -59,6 +59,7 @@ class CollectivePolicy:
         used_heads_only: whether only factors with an effect count.
     """
 
+    explores: ClassVar[bool] = False
     factors: CollectiveFactors
     log_stop: Tensor
     log_flags: Tensor

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -24,6 +25,7 @@ class JointCategorical:
         num_agents: N.
     """
 
+    explores: ClassVar[bool] = False
     log_table: Tensor
     num_agents: int
 

@@ -1,7 +1,7 @@
 """Protocols of joint policies, which rollouts and objectives use, and the functions that joint policies share."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -11,7 +11,13 @@ JointActions: TypeAlias = Tensor | dict[str, Tensor]
 
 
 class JointPolicy(Protocol):
-    """A distribution over the joint actions of N agents, with batch shape [...]."""
+    """A distribution over the joint actions of N agents, with batch shape [...].
+
+    Attributes:
+        explores: whether random actions are for exploration alone, so that tests take the mode.
+    """
+
+    explores: ClassVar[bool]
 
     @property
     def num_uniforms(self) -> int:
@@ -85,6 +91,14 @@ class WholeJointPolicy(JointPolicy, Protocol):
 
 ILLEGAL_LOGIT = -1e9
 """Logit of an illegal action. Its probability is 0 in every precision; it is finite, so its entropy is 0 and no NaN."""
+
+
+def choose(policy: JointPolicy, uniforms: Tensor, is_greedy: bool | None) -> tuple[JointActions, Tensor]:
+    """Joint actions [..., N] and component [...] of a test: the mode if greedy, else a sample with uniforms [..., U].
+
+    Without `is_greedy` (None) a policy that explores is greedy, and others sample.
+    """
+    return policy.mode() if (policy.explores if is_greedy is None else is_greedy) else policy.sample(uniforms)
 
 
 def is_possible(log_probabilities: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ class ProductMixture(ABC):
         log_weights: [..., M] float, log alpha, normalised over M.
     """
 
+    explores: ClassVar[bool] = False
     log_weights: Tensor
 
     @property

@@ -8,6 +8,7 @@ equally likely.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +26,7 @@ class EpsilonGreedy(MixtureOfMarginals):
         best: [..., N] int64, the action with the largest value.
     """
 
+    explores: ClassVar[bool] = True
     best: Tensor
 
     @classmethod

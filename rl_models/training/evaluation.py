@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from rl_models.distributions.joint_policy import JointActions, JointPolicy
+from rl_models.distributions.joint_policy import JointActions, JointPolicy, choose
 from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy, fixed_weights
 from rl_models.runtime.added_observations import make_speech
@@ -35,13 +35,13 @@ class Evaluation(Collector):
         world: TeamWorld,
         policy: TeamPolicy,
         probe: Probe | None = None,
-        is_greedy: bool = False,
+        is_greedy: bool | None = None,
         draws_noise: bool = True,
     ) -> None:
         """Set up the evaluation.
 
-        `is_greedy` takes the most likely actions, and without `draws_noise` a stochastic network its most probable
-        choices. Raises ValueError for a probe in a world of tensors.
+        `is_greedy` takes the most likely actions; None: only of a policy that explores. Without `draws_noise` a
+        stochastic network takes its most probable choices. Raises ValueError for a probe in a world of tensors.
         """
         if probe is not None and world.gives_tensors:
             raise ValueError("arrays='torch' has no metrics of the policy: leave it out of this evaluation")
@@ -96,7 +96,7 @@ class Evaluation(Collector):
         return self.compute_decision(inputs)  # a probe or a subclass copies numbers to the host
 
     def _choose(self, policy: JointPolicy, uniforms: torch.Tensor) -> tuple[JointActions, torch.Tensor]:
-        return policy.mode() if self.is_greedy else super()._choose(policy, uniforms)
+        return choose(policy, uniforms, self.is_greedy)
 
     def _completed(
         self, obs: dict[str, Array], worlds: Array | slice = slice(None), all_read: bool = False

@@ -65,7 +65,7 @@ class BaseExperiment(ABC, Generic[Config]):
         seeds: Default seeds.
         split: Split of the test results; "exact" if `evaluate` computes values without episodes.
         metric_ranges: Metric, or a pattern such as `success_of_*`, -> its range; other metrics can have any value.
-        is_greedy: Whether tests take the most likely actions; else actions are sampled.
+        is_greedy: Whether tests take the most likely actions or sample; None: sample, unless the policy explores.
         columns: Heading -> key of the log, of the live line of a trial.
         curves: Key of the log -> label in the figure of learning curves; by default those of `columns`.
         reference_preset: Preset with the paper's numbers, that `deviations` compares a run with.
@@ -78,7 +78,7 @@ class BaseExperiment(ABC, Generic[Config]):
     seeds: tuple[int, ...] = (0,)
     split: str = "test"
     metric_ranges: Mapping[str, MetricRange] = MappingProxyType({})
-    is_greedy: bool = False
+    is_greedy: bool | None = None
     columns: Mapping[str, str] = {"return": "episode/return", "success": "episode/success"}
     curves: Mapping[str, str] = MappingProxyType({})
     reference_preset: str = "paper"

@@ -56,7 +56,7 @@ def play_episodes(
     world: World,
     seed: int,
     policy: TeamPolicy,
-    is_greedy: bool = False,
+    is_greedy: bool | None = None,
     draws_noise: bool = True,
     probe: Probe | None = None,
 ) -> Episodes:

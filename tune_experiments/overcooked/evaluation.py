@@ -31,7 +31,7 @@ def validate(config: OvercookedConfig, policy: TeamPolicy) -> Episodes:
 def play_team(
     world: World,
     policy: TeamPolicy,
-    is_greedy: bool = False,
+    is_greedy: bool | None = None,
     draws_noise: bool = True,
     seed: int = EVALUATION_SEED,
 ) -> Episodes:

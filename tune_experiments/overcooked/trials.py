@@ -281,7 +281,7 @@ def evaluate_greedy(config: OvercookedRolesConfig, policy: TeamPolicy) -> Tests:
     """
     uniform = uniform_team(policy.num_agents, len(ACTIONS))
     random = play_team(make_world(config, config.test_episodes), uniform)
-    sampled = play_team(make_world(config, config.test_episodes), policy, draws_noise=False)
+    sampled = play_team(make_world(config, config.test_episodes), policy, is_greedy=False, draws_noise=False)
     played = play_greedy(config, config.test_episodes, policy) | {SAMPLED: sampled["reward"]}
     random |= {SAMPLED: random["reward"]}
     return {Tested(config.task): played, Tested(config.task, method=RANDOM): random}

@@ -19,6 +19,7 @@ from rl_envs.core.chance import Chance
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.texts import TextStore
 from rl_models.configuration import DeviceChoice
+from rl_models.distributions.joint_policy import choose
 from rl_models.errors import InputError
 from rl_models.policy import State, TeamOutput, TeamPolicy
 from rl_models.runtime.added_observations import narrated, with_noise
@@ -54,7 +55,7 @@ class LoadedPolicy:
         policy, device: Torch module, and its device.
         env_steps: Env steps of its training.
         curriculum: State of its curriculum; one stage where there is none.
-        is_greedy: Whether it takes the most probable actions, as in its experiment's test, or samples.
+        is_greedy: Whether it takes the most probable actions or samples, as its experiment's `is_greedy`.
         trial_folder: Folder of its trial; None where it was not loaded from one.
         allow: Modules outside Concord that it was loaded with.
         draws_noise: Whether a stochastic network samples, as in the test, or takes the most likely value.
@@ -143,10 +144,8 @@ class LoadedPolicy:
         self._state = output.state
         own = self._chance.policy_uniforms(output.policy.num_uniforms)
         self._chance.next_step()
-        if self.is_greedy:
-            return to_numpy(output.policy.mode()[0])
-        uniforms = own if uniforms is None else uniforms
-        return to_numpy(output.policy.sample(torch.from_numpy(uniforms)[:, None].to(self.device))[0])
+        drawn = torch.from_numpy(own if uniforms is None else uniforms)[:, None].to(self.device)
+        return to_numpy(choose(output.policy, drawn, self.is_greedy)[0])
 
     @contextlib.contextmanager
     def showing_attention(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ import torch
 
 from rl_envs import World
 from rl_envs.core.spec import Array, Arrays
+from rl_models.distributions.joint_policy import choose
 from rl_models.planners.rounds import NextRound, PlanningLoop, RoundEnd
 from rl_models.policy import TeamPolicy, fixed_weights
 from rl_models.runtime.device import get_device, to_device
@@ -181,17 +182,15 @@ def learned_executor(policy: TeamPolicy, is_greedy: bool = False) -> Executor:
     """Actions of a feedforward policy, sampled with the environments' own uniforms, so that an undone round repeats."""
     device = get_device(policy)
 
-    def choose(world: World) -> Any:
+    def act(world: World) -> Any:
         worlds = world.num_worlds
         tensors = to_device({key: value[:, None] for key, value in world.observe().items()}, device)
         is_first = torch.zeros(worlds, 1, dtype=torch.bool, device=device)
         output = policy(tensors, policy.initial_state(worlds), is_first)
-        if is_greedy:
-            return to_numpy(output.policy.mode()[0])
-        uniforms = torch.from_numpy(world.chance.policy_uniforms(output.policy.num_uniforms))
-        return to_numpy(output.policy.sample(uniforms[:, None].to(device))[0])
+        uniforms = torch.from_numpy(world.chance.policy_uniforms(output.policy.num_uniforms))[:, None].to(device)
+        return to_numpy(choose(output.policy, uniforms, is_greedy)[0])
 
-    return choose
+    return act
 
 
 class TeamWithSeed(TeamPolicy):

@@ -158,7 +158,7 @@ def random_team(config: Config) -> TeamPolicy:
 
 
 def play(config: Config, episodes: int, seed: int, policy: TeamPolicy, method: str = "") -> Episodes:
-    """One episode of each of some worlds with sampled actions: metric -> one value per episode.
+    """One episode of each of some worlds without exploration: metric -> one value per episode.
 
     `return` is the sum over the agents; also the dependence of agents (`measure_dependence`), and metrics of a division
     if agents divide entities. `method` is the method of the policy.

@@ -168,11 +168,21 @@ def test_a_checkpoint_of_another_stage_brings_no_replay():
     assert len(one.learner.replay) == 0
 
 
+@pytest.mark.parametrize("is_greedy", [None, True, False])
+def test_an_evaluation_explores_only_where_it_is_told_to_sample(is_greedy):
+    outcomes = []
+    for epsilon in (0.0, 1.0):
+        team = two_step_team()
+        team.policy_head.epsilon.fill_(epsilon)
+        outcomes.append(Evaluation(make("two_step_game-v0", 64), team, is_greedy=is_greedy).run(seed=0)["outcome"])
+    assert np.array_equal(*outcomes) == (is_greedy is not False)
+
+
 # ---------------------------------------------------------------------------------- the paper's own game
 
 
 def play(policy):
-    return Evaluation(make("two_step_game-v0", 2), policy, is_greedy=True).run(seed=0)["outcome"].mean()
+    return Evaluation(make("two_step_game-v0", 2), policy).run(seed=0)["outcome"].mean()
 
 
 @torch.enable_grad()
