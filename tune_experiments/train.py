@@ -11,8 +11,8 @@
 `concord envs` lists the environments of this package, `concord methods` the methods and their requirements. Before
 training, an episode of random play is checked and described. Observations may be
 vectors, images, texts, dicts of those, and masks of legal actions; spaces of agents are padded to the largest. Results
-are of test episodes that are not in training, with sampled actions, or without exploration (`qmix`, `vdn`); `random` is random play, tested with the first
-method. `return` is the sum over the agents.
+are of test episodes that are not in training, with sampled actions, or without exploration (`qmix`, `vdn`); `random` is
+random play, tested with the first method. `return` is the sum over the agents.
 """
 
 from __future__ import annotations
