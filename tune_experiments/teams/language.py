@@ -69,6 +69,13 @@ def text_game(config: Config, world: World, is_blind: bool = False) -> TextGame:
             f"actions, and the observations of {config.env} have no {lacking}: leave these methods out, or let the "
             f"environment provide them (constant names may be in its attribute {ACTION_TEXTS})"
         )
+    if not isinstance(phrases, GameText):
+        for agent, names in zip(world.agents, phrases, strict=True):
+            if repeated := next((name for name in names if name and names.count(name) > 1), None):
+                raise UserError(
+                    f"{ACTION_TEXTS} of {config.env} has {repeated!r} for two actions of {agent!r}, and a language "
+                    "model chooses by the text: let each action have a text of its own"
+                )
     return TextGame(world.agents, () if is_blind else tuple(found.values()), phrases, Characters().decode)
 
 

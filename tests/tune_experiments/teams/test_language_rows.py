@@ -14,6 +14,7 @@ from rl_models.llm.text_game import GameText, TextGame
 from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
 from tests.tune_experiments.fragments import learn
+from tests.tune_experiments.teams.games import Doors
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.config_path import with_overrides
 from tune_experiments.core.errors import UserError
@@ -43,6 +44,14 @@ def test_a_prompt_longer_than_the_models_context_is_refused_before_the_run_start
     short = with_overrides(config, {"methods": (method,), "language.team.language.small.context": 4})
     with pytest.raises(UserError, match=rf"--methods {method}.*--language\.team\.language\.small\.context"):
         find_experiment("train").check(short)
+
+
+def test_actions_of_the_same_name_are_refused_for_a_model_that_chooses_by_names(monkeypatch):
+    monkeypatch.setattr(Doors, "action_texts", ("open", "open", "wait"))
+    config = dataclasses.replace(LAPTOP, env="tests.tune_experiments.teams.games:Doors")
+    find_experiment("train").check(dataclasses.replace(config, methods=("ippo",)))
+    with pytest.raises(UserError, match="'open'"):
+        find_experiment("train").check(dataclasses.replace(config, methods=("lora",)))
 
 
 @pytest.mark.slow
