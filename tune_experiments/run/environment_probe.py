@@ -18,7 +18,7 @@ from rl_envs.core.random_play import random_legal_actions
 from rl_envs.core.spec import Actions, Array, Arrays, NumbersSpec
 from rl_envs.core.world import StepResult
 from rl_envs.testing.contract import EpisodeCheck, check_observations
-from rl_envs.testing.recorder import difference, play, with_texts
+from rl_envs.testing.recorder import Record, begin, difference, play, with_texts
 from rl_envs.testing.requirement import require
 from rl_envs.wrappers.custom.declaration import raised
 from rl_envs.wrappers.custom.values import space_repr
@@ -30,9 +30,11 @@ _COPIES, _BATCHED_COPIES = 2, 32
 """Numbers of copies: of environments of other packages, stepped one by one, and of batched worlds."""
 _MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
-_RESTORED_ENV_STEPS = 20
+_REPEATED_ENV_STEPS = 20
+"""Env steps that are played twice from one seed or snapshot; not in an environment that makes fewer in a second."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
+_IGNORED_SEED = "two episodes from reset(seed=0) differ, so no run can be repeated: seed all random numbers in reset"
 _NAME_WIDTH, _WIDTH = 14, 100
 _MAX_NAMES = 8
 _LEGAL, _ALIVE, _DECIDES = "legal", "alive", "decides"
@@ -73,6 +75,7 @@ class Probe:
         waits: Whether an agent did not act at some env steps.
         lowest_reward, highest_reward: Of one agent at one env step.
         team_return: Sum of the rewards of the first copy.
+        uses_seed: Whether two resets with one seed began equal episodes; None where that was not tried.
         env_steps_per_second, megabytes: Speed of one process, and memory of one copy, None where it is unknown.
     """
 
@@ -83,6 +86,7 @@ class Probe:
         self.seconds, self.ended, self.left, self.waits = seconds, "", dict[str, int](), False
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
         self.megabytes: float | None = None
+        self.uses_seed: bool | None = None
         self._ranges: dict[str, tuple[float, float]] = {}
         self._legal: list[float] = []
         rewards, played_seconds = self._play(world)
@@ -174,6 +178,7 @@ class Probe:
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
             ("memory", "not known" if self.megabytes is None else f"{memory} a copy"),
+            *[("seed", _IGNORED_SEED)] * (self.uses_seed is False),
         ]
 
     def lines(self) -> list[str]:
@@ -231,7 +236,7 @@ class _CheckedWorld:
             return
         with self._raising("step"):
             own, others = (
-                [with_texts(one, {key: value.copy() for key, value in obs.items()}), *play(one, _RESTORED_ENV_STEPS)]
+                [with_texts(one, {key: value.copy() for key, value in obs.items()}), *play(one, _REPEATED_ENV_STEPS)]
                 for one, obs in ((world, world.observe()), (other, restored))
             )
         with self._violating():
@@ -282,7 +287,15 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
         seen.megabytes = None if before is None or after is None else max(0.0, after - before) / seen.copies
         if seen.is_world:
             _CheckedWorld(world).check_restored(other)
+        elif seen.env_steps_per_second > _REPEATED_ENV_STEPS:
+            seen.uses_seed = difference(_begin_and_play(world), _begin_and_play(other)) is None
         return seen
+
+
+def _begin_and_play(world: World) -> Record:
+    """Record of the first env steps of random play after a reset with seed 0."""
+    draws, first = np.random.default_rng(0), begin(world, 0)
+    return first + play(world, _REPEATED_ENV_STEPS, lambda one: random_legal_actions(one, one.observe(), draws))
 
 
 def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[ObservedArray]:
