@@ -3,6 +3,7 @@
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -178,8 +179,9 @@ def _missing(module: str, absent: str) -> str:
 
 
 def _modules_in(package: str) -> list[str]:
-    """Names of the modules of a package that can be imported; none if it cannot."""
+    """Names of a package's modules, only those of versioned environments if there are any; none if it fails."""
     try:
-        return [one.name for one in pkgutil.iter_modules(importlib.import_module(package).__path__)]
+        names = [one.name for one in pkgutil.iter_modules(importlib.import_module(package).__path__)]
     except Exception:
         return []
+    return [name for name in names if re.search(r"_v\d+$", name)] or names
