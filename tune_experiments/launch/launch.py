@@ -350,7 +350,8 @@ def check_run(experiment: BaseExperiment[Config], config: Config, options: RunOp
     check_for_secrets(config)
     presets, may_differ = experiment.presets, options.config is not None or options.preset not in experiment.presets
     not_given = list(presets.values()) if may_differ else [presets[options.preset]]
-    for note in check_flags(config, experiment.methods(config), not_given, options.local, refuses=not may_differ):
+    refuses = not may_differ and not options.search_over  # a setting of the search may read what this one does not
+    for note in check_flags(config, experiment.methods(config), not_given, options.local, refuses):
         Terminal().print(note)
     try:
         stored = read_config(out)[1] if (out / CONFIG_FILE).is_file() else None

@@ -126,3 +126,15 @@ def test_what_a_file_says_of_other_methods_is_named_and_not_refused(tmp_path, ca
     again, options = parse(experiment.presets, ["--config", str(tmp_path / CONFIG_YAML)], "", experiment.seeds)
     check_run(experiment, again, options, tmp_path / "run")
     assert "--cole.generations 99" in capsys.readouterr().out
+
+
+def test_a_flag_that_only_a_setting_of_the_search_reads_is_not_refused(tmp_path):
+    experiment = find_experiment("overcooked_selfplay")
+
+    def check_given(*more):
+        words = ["--preset", "smoke", "--methods", "selfplay", "--learner.loss-reduction", "sum", *more]
+        config, options = parse(experiment.presets, words, "", experiment.seeds)
+        return check_run(experiment, config, options, tmp_path / "run")
+
+    assert_contract(refusal(check_given), "--learner.loss-reduction")
+    check_given("--search", "2", "--search-over", "learner.algorithm=choice:ppo,impala")
