@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
@@ -162,6 +162,8 @@ class PlannerConfig(ExperimentConfig):
         raise NotImplementedError(f"{type(self).__name__} names no domain")
 
 
+PLANNER_FIELDS = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
+"""Names of a planner's own settings."""
 Planned = TypeVar("Planned", bound=PlannerConfig)
 """Type of a configuration with a planner."""
 

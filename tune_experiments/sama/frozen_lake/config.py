@@ -1,6 +1,6 @@
 """Every setting of a run of SAMA on the frozen lake, with the laptop's values as defaults."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from pydantic import NonNegativeInt
@@ -11,8 +11,7 @@ from rl_models.configuration import Unread, fields_but, fields_of_others
 from rl_models.networks.network_config import PartsConfig
 from rl_models.rllib.workers import Workers
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.training_config import ExperimentConfig
-from tune_experiments.sama.planner_config import MAX_REFLECTIONS, GameDomain, PlannerConfig
+from tune_experiments.sama.planner_config import MAX_REFLECTIONS, PLANNER_FIELDS, GameDomain, PlannerConfig
 
 LakeRow = Literal["sama", "mappo", "walker"]
 BY_RULES: dict[str, Any] = {
@@ -72,8 +71,7 @@ class LakeConfig(
         found |= fields_but(self, "network", "hidden_sizes", "give --network.hidden-sizes")
         if self.planner == "offline":
             found |= dict.fromkeys(set(BY_RULES) - {"planner"}, "choose another --planner, or leave it out")
-        of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
-        readers = dict.fromkeys((*of_planner, "round_steps"), ("sama", "walker"))
+        readers = dict.fromkeys((*PLANNER_FIELDS, "round_steps"), ("sama", "walker"))
         found |= fields_of_others(method, readers | dict.fromkeys(("network", "learner"), ("sama", "mappo")))
         if not self.map.startswith("random"):
             found["map_seed"] = "choose a random --map, or leave it out"

@@ -4,7 +4,7 @@ The paper's constants are the preset `paper`; docs/papers/sama.md lists those th
 a trial from it.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
@@ -18,10 +18,9 @@ from rl_models.rllib.workers import Workers
 from rl_models.text.choice import TextEncoderConfig
 from tune_experiments.core.checks import check_distinct
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.training_config import ExperimentConfig
 from tune_experiments.overcooked.config import learner_config
 from tune_experiments.sama.overcooked.domain import get_domain
-from tune_experiments.sama.planner_config import GameDomain, PlannerConfig
+from tune_experiments.sama.planner_config import PLANNER_FIELDS, GameDomain, PlannerConfig
 
 Condition: TypeAlias = Literal["random_commands", "random_possible_commands", "reflections", "retries"]
 MethodName: TypeAlias = Literal["sama", "blind", "code", "mappo", "selfplay", "scripted"]
@@ -91,9 +90,8 @@ class SamaConfig(
     def unread_by(self, method: str) -> Unread:
         """The same, and settings of other methods; `method` may end with its kitchen."""
         learning = ("sama", "blind", "code")
-        of_planner = {one.name for one in fields(PlannerConfig)} - {one.name for one in fields(ExperimentConfig)}
         readers = {
-            **dict.fromkeys((*of_planner, "round_steps"), (*learning, "scripted")),
+            **dict.fromkeys((*PLANNER_FIELDS, "round_steps"), (*learning, "scripted")),
             **dict.fromkeys(("learner", "share", "states", "fine_tuning"), learning),
             **dict.fromkeys(("network", "encoder"), (*learning, "mappo")),
             **dict.fromkeys(("is_greedy", "weights"), (*learning, "mappo", "selfplay")),
