@@ -5,14 +5,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tune_experiments.core.config_path import grown_values
 from tune_experiments.core.drawing import attempt, describe_drawings
 from tune_experiments.core.storage_uri import join_path
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.finding import trial_folders, trusting
 from tune_experiments.results.rows import Result, read_results
 from tune_experiments.results.tables import TABLE_FILE, PaperTable, write_tables
+from tune_experiments.run.final_evaluation import is_tested_with
 from tune_experiments.run.run_folder import (
-    TEST_RESULTS_FILE,
     changed_flags,
     describe_models,
     read_sessions,
@@ -65,11 +66,11 @@ def make_tables(
 def untested_trials(
     experiment: BaseExperiment[Config], config: Config, results: Sequence[Result], out: Path
 ) -> list[str]:
-    """Method and seed of each trial of a run folder without test results."""
+    """Method and seed of each trial of a run folder without test results of the present budget."""
     tested = {(line.method, line.seed) for line in results}
     return [
         f"{method} seed {seed}"
         for method, seeds in trial_folders(experiment, config, out).items()
         for seed, folder in seeds.items()
-        if (method, seed) not in tested and not (folder / TEST_RESULTS_FILE).exists()
+        if (method, seed) not in tested and not is_tested_with(folder, grown_values(config))
     ]

@@ -4,6 +4,7 @@
 |---|---|
 | seeds, of one method | Student's t; none for one seed |
 | seeds, of a difference of two methods | Welch's t |
+| seeds, of a difference of two conditions of one method | Student's t of each seed's difference |
 | episodes of one seed, each 0 or 1 | Wilson's for a share |
 | episodes of one seed, any numbers | 1.96 sd / sqrt(n), as in "A Cordial Sync" |
 | episodes of one seed, a number that is no mean | percentiles of a bootstrap over hundreds of episodes |

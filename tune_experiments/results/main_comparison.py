@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tune_experiments.results.intervals import Interval, welch_interval
+from tune_experiments.results.intervals import Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
@@ -50,7 +50,7 @@ class MainComparison:
         return f"main comparison: {self.names[0]} against {self.names[1]} on {self.metric}{where}"
 
     def verdict(self, results: Sequence[Result]) -> str:
-        """Verdict of the comparison, with Welch's interval: A above B, not separated, or B above A."""
+        """Verdict of the comparison, with Welch's or a paired interval: A above B, not separated, or B above A."""
         first = self._lines(results, self.method, self.condition)
         second = self._lines(results, self.against, self.against_condition)
         opening = f"Named {self.named}, {self.announcement()}"
@@ -59,15 +59,22 @@ class MainComparison:
         if any(len({line.seed for line in side}) < len(side) for side in (first, second)):
             why = "a seed has several environments or splits, and the comparison names none"
             return f"{opening}: **no verdict**: {why}. {_OTHERS}"
-        difference = welch_interval([line.value for line in first], [line.value for line in second])
+        is_paired = self.method == self.against  # two conditions of the same trained teams
+        if is_paired:
+            first, second = _of_the_same_seeds(first, second), _of_the_same_seeds(second, first)
         if min(len(first), len(second)) < 2:
             counts = f"here they have {len(first)} and {len(second)}"
             return f"{opening}: **no verdict**: each method needs at least 2 seeds; {counts}. {_OTHERS}"
+        ours, theirs = ([line.value for line in side] for side in (first, second))
+        rule, difference = "Welch", welch_interval(ours, theirs)
+        if is_paired:
+            rule = "paired t"
+            difference = interval_over_seeds([one - other for one, other in zip(ours, theirs, strict=True)])
         seeds = f"{len(first)} and {len(second)} seeds"
-        welch = f"gives no interval, because the seeds of each are equal ({seeds})"
+        interval = f"gives no interval, because the seeds of each are equal ({seeds})"
         if difference.low is not None and difference.high is not None:
-            welch = f"[{difference.low:.3f}, {difference.high:.3f}], {seeds}"
-        numbers = f"difference {difference.value:+.3f}, Welch {welch}"
+            interval = f"[{difference.low:.3f}, {difference.high:.3f}], {seeds}"
+        numbers = f"difference {difference.value:+.3f}, {rule} {interval}"
         return f"{opening}: **{self._ordering(difference, first, second)}**, {numbers}. {_OTHERS}"
 
     def _lines(self, results: Sequence[Result], method: str, condition: str) -> list[Result]:
@@ -104,6 +111,12 @@ def with_verdicts(
         caption = "\n\n".join([table.caption, *(one.verdict(results) for one in mine)])
         found.append(dataclasses.replace(table, caption=caption))
     return found
+
+
+def _of_the_same_seeds(lines: Sequence[Result], others: Sequence[Result]) -> list[Result]:
+    """Lines of seeds that the others have too, in order of the seeds."""
+    seeds = {line.seed for line in others}
+    return sorted((line for line in lines if line.seed in seeds), key=lambda line: line.seed or 0)
 
 
 def _all_apart(upper: Sequence[Result], lower: Sequence[Result]) -> bool:

@@ -38,6 +38,15 @@ def test_the_verdict_is_above_below_or_not_separated(first, second, above, numbe
     assert numbers in verdict and NOT_RECORDED in verdict and MAIN.announcement() in verdict
 
 
+@pytest.mark.parametrize(
+    ("untold", "verdict"), [((0.1, 0.4, 0.7), "**sync (told) above "), ((0.4, 0.7, 0.1), "separated")]
+)
+def test_two_conditions_of_one_method_are_compared_seed_by_seed(untold, verdict):
+    main = MainComparison("sync", "sync", "success", condition="told", against_condition="untold")
+    told = lines("sync", (0.2, 0.51, 0.8, 0.9), condition="told")
+    assert verdict in main.verdict([*told, *reversed(lines("sync", untold, condition="untold"))])
+
+
 def test_equal_seeds_are_apart_only_if_their_own_intervals_are():
     wide, other = lines("sync", (1.0, 1.0), low=0.5, high=1.0), lines("marginal", (0.0, 0.0), low=0.0, high=0.6)
     assert "not separated" in MAIN.verdict([*wide, *other])
