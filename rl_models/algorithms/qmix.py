@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
+import torch
 from torch import Tensor
 
 from rl_models.algorithms.actor_critic import with_extra_losses
@@ -24,7 +25,7 @@ from rl_models.algorithms.replay import Replay
 from rl_models.batch import ALONE, WHOLE, Batch, Learners, Share, alive_mask
 from rl_models.configuration import list_constants
 from rl_models.losses.extra_loss import ExtraLoss, Statistics
-from rl_models.losses.q_learning import chosen_values, double_q_targets, squared_td_error
+from rl_models.losses.q_learning import chosen_values, double_q_values, squared_td_error, td_targets
 from rl_models.networks.qmix_policy import ONLINE, TARGET, QmixPolicy, make_mixing
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.runtime.device import move
@@ -126,15 +127,15 @@ class Qmix(QmixConfig):
             raise ValueError("QMIX needs a team that acts by action values: build it with `rl_models.teams.qmix_team`")
         online, target = extras[f"q/{ONLINE}"], extras[f"q/{TARGET}"]
         joint_values = make_mixing(extras, ONLINE, _BEFORE)(chosen_values(online[:, :-1], batch["actions"]))
-        goes_on, counts = ~batch["terminated"], ~batch["truncated"]
+        truncated, goes_on, counts = batch["truncated"], ~batch["terminated"], None
         if (alive := alive_mask(batch)) is not None:
-            goes_on, counts = goes_on & batch["obs/alive"][:, 1:].any(-1), counts & alive.any(-1)
-        discounts = self.gamma * goes_on.float()
-        following = make_mixing(extras, TARGET, _AFTER)
-        # Where an episode was truncated, the fragment lacks the next observation: the step has no target, and the
-        # target of the step before looks one step ahead.
-        trace = self.td_lambda * (~batch["truncated"][:, 1:]).float() if self.td_lambda else None
-        targets = double_q_targets(reward, discounts, online[:, 1:], target[:, 1:], following, trace)
+            goes_on, counts = goes_on & (truncated | batch["obs/alive"][:, 1:].any(-1)), alive.any(-1)
+        following = double_q_values(online[:, 1:], target[:, 1:], make_mixing(extras, TARGET, _AFTER))
+        # The fragment lacks the final observation of a truncated episode. Its values are those at the time of play.
+        at_end = make_mixing(extras, TARGET, _BEFORE)(batch["final_values"])
+        following = torch.where(truncated, at_end, following)
+        trace = self.td_lambda * (~truncated[:, :-1]).float() if self.td_lambda else None
+        targets = td_targets(reward, self.gamma * goes_on.float(), following, trace)
         loss = squared_td_error(joint_values, targets, counts)
         statistics: Statistics = {
             "loss/td": loss.detach(),

@@ -14,7 +14,7 @@ from torch import Tensor
 from rl_models.batch import Batch, Rows
 from rl_models.runtime.device import to_host
 
-_KEPT = ("is_first", "actions", "reward", "terminated", "truncated")
+_KEPT = ("is_first", "actions", "reward", "terminated", "truncated", "final_values")
 _KEPT_PREFIXES = ("obs/", "state/")
 NEXT = "next_row"
 """Key of the row of a replay's tensors that is written next."""
@@ -78,6 +78,8 @@ class Replay:
         Raises ValueError where it holds more fragments than this replay can.
         """
         rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != NEXT}
+        if rows and "final_values" not in rows:
+            raise ValueError("the checkpoint's replay is of an earlier version, without final values: begin a new run")
         filled = len(next(iter(rows.values()))) if rows else 0
         if filled > self.capacity:
             raise ValueError(

@@ -119,14 +119,14 @@ def individual_error(output: TeamOutput, batch: Batch, subgoals: Subgoals, confi
     An agent's reward is its share of R and its own distance; shares are the softmax of the agents' values, of the
     next observation as released, or of the present one as in the paper.
     """
-    following = subgoals.own[:, 1:]
+    following = torch.where(batch["truncated"][..., None], batch["final_values"], subgoals.own[:, 1:])
     values = following if config.form == "released" else subgoals.own[:, :-1]
     reward = values.softmax(-1) * proxy_reward(batch, subgoals, config)[..., None]
     reward = reward + config.intrinsic_coef * subgoals.intrinsic
     discounts = gamma * (~batch["terminated"]).float()
     targets = reward + discounts[..., None] * following
     error = chosen_values(output.extras[f"q/{ONLINE}"][:, :-1], batch["actions"]) - targets
-    return error.masked_fill(batch["truncated"][..., None], 0.0).square().sum(-1).mean()
+    return error.square().sum(-1).mean()
 
 
 def exploration(output: TeamOutput, subgoals: Subgoals, who: str) -> Tensor:

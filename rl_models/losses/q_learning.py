@@ -17,30 +17,31 @@ def chosen_values(values: Tensor, actions: Tensor) -> Tensor:
     return values.gather(-1, actions.long()[..., None]).squeeze(-1)
 
 
-def double_q_targets(
-    reward: Tensor,
-    discounts: Tensor,
-    online: Tensor,
-    target: Tensor,
-    mix: Callable[[Tensor], Tensor],
-    trace: Tensor | None = None,
-) -> Tensor:
+def double_q_values(online: Tensor, target: Tensor, mix: Callable[[Tensor], Tensor]) -> Tensor:
+    """Joint values Q_tot'(s, argmax of online values), [B, T] float32.
+
+    A mixer is monotonic in each agent's value, so each agent's best action is its part of the best joint action.
+
+    Args:
+        online: [B, T, N, A] float32, the network's values, minus infinity for illegal actions; they select the actions.
+        target: [B, T, N, A] float32, the target network's values; they evaluate the actions.
+        mix: the target mixer, [B, T, N] -> [B, T].
+    """
+    return mix(chosen_values(target, online.argmax(-1)))
+
+
+def td_targets(reward: Tensor, discounts: Tensor, following: Tensor, trace: Tensor | None = None) -> Tensor:
     """Targets of the joint value, [B, T] float32 without gradient: G = r + gamma ((1 - lambda) Q' + lambda G').
 
-    Q' is Q_tot'(s', argmax of online values), and G' the target of the next step. A mixer is monotonic in each agent's
-    value, so each agent's best action is its part of the best joint action.
+    G' is the target of the next step.
 
     Args:
         reward: [B, T] float32, reward of the team.
         discounts: [B, T] float32, gamma, or 0 if the game is over.
-        online: [B, T, N, A] float32, the network's values at the next observation, minus infinity for illegal actions;
-            they select the actions.
-        target: [B, T, N, A] float32, the target network's values at the next observation; they evaluate the actions.
-        mix: the target mixer at the next observation, [B, T, N] -> [B, T].
-        trace: lambda, [B, T - 1] float32, 0 where the next step's target is not known or not wanted; None: 0
-            everywhere.
+        following: [B, T] float32, Q', the joint value of the best actions after the step.
+        trace: lambda, [B, T - 1] float32, 0 where the next step is of another episode; None: 0 everywhere.
     """
-    following = mix(chosen_values(target, online.argmax(-1))).detach()
+    following = following.detach()
     one_step = reward + discounts * following
     if trace is None:
         return one_step
@@ -49,10 +50,11 @@ def double_q_targets(
     return expected + accumulate(one_step - expected, carry)
 
 
-def squared_td_error(joint_values: Tensor, targets: Tensor, counts: Tensor) -> Tensor:
+def squared_td_error(joint_values: Tensor, targets: Tensor, counts: Tensor | None = None) -> Tensor:
     """Mean squared error over all B * T steps, a scalar; the error of a step that does not count is 0.
 
-    From joint values [B, T] float32 of the actions taken, targets [B, T] float32 and the steps that count, [B, T] bool.
+    From joint values [B, T] float32 of the actions taken, targets [B, T] float32 and the steps that count, [B, T] bool
+    (None: all).
     """
-    error = (joint_values - targets).masked_fill(~counts, 0.0)
-    return error.square().mean()
+    error = joint_values - targets
+    return (error if counts is None else error.masked_fill(~counts, 0.0)).square().mean()

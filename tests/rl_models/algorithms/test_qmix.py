@@ -51,16 +51,24 @@ def test_every_weight_learns_and_no_target_does():
         assert gets_gradient == (not name.startswith("target_")), name
 
 
-def test_a_target_that_looks_ahead_does_not_look_past_a_stopped_episode():
+@pytest.mark.parametrize("td_lambda", [0.0, 0.8])
+def test_a_truncated_step_is_learned_with_its_final_value_and_nothing_of_the_next_episode(td_lambda):
     batch, policy = drawn()
-    cut = dict(batch)
-    cut["truncated"] = torch.zeros_like(batch["truncated"])
-    cut["truncated"][:, 4] = True
-    before = loss_of(policy, cut, td_lambda=0.8)[0].item()
-    assert before != loss_of(policy, cut)[0].item()
-    cut["reward"] = batch["reward"].clone()
-    cut["reward"][:, 4] = 1000.0
-    assert loss_of(policy, cut, td_lambda=0.8)[0].item() == before, "the step before does not hear of it"
+    batch["terminated"][:], batch["truncated"][:], batch["truncated"][:, 4], batch["terminated"][:, 5] = 0, 0, 1, 1
+
+    def mean_target(**changed):
+        return float(loss_of(policy, batch | changed, td_lambda=td_lambda)[1]["policy/joint_target"])
+
+    def with_more(key, step, added):
+        value = batch[key].clone()
+        value[:, step] += added
+        return {key: value}
+
+    before, steps = mean_target(), batch["truncated"].shape[1]
+    assert mean_target(**with_more("reward", 5, 240.0)) - before == pytest.approx(240.0 / steps, rel=1e-4)
+    assert mean_target(**with_more("reward", 4, 240.0)) - before >= 240.0 / steps * 0.9999
+    assert mean_target(**with_more("final_values", 4, 9.0)) > before
+    assert mean_target(**with_more("final_values", 3, 9.0)) == before
 
 
 def test_a_declared_loss_is_added():

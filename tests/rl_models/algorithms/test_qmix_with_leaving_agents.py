@@ -49,6 +49,7 @@ def drawn_batch(seed, agents):
         "reward": torch.randn(WORLDS, STEPS, agents, generator=draws),
         "terminated": ends & ~truncated,
         "truncated": truncated,
+        "final_values": torch.randn(WORLDS, STEPS, agents, generator=draws),
         "state/hidden": torch.randn(WORLDS, agents, 8, generator=draws),
     }
 
@@ -76,7 +77,7 @@ def slow_loss(policy, batch):
     for world in range(WORLDS):
         for step in range(STEPS):
             there = batch["obs/alive"][world, step].nonzero().flatten().tolist()
-            if batch["truncated"][world, step] or not there:
+            if not there:
                 continue
             online, target = extras["q/online"][world], extras["q/target"][world]
             chosen = {agent: online[step, agent, batch["actions"][world, step, agent]] for agent in there}
@@ -84,7 +85,10 @@ def slow_loss(policy, batch):
             taken = slow_joint_value(policy.mixer, values, batch["obs/vector"][world, step], there)
             wanted = batch["reward"][world, step].mean()
             later = batch["obs/alive"][world, step + 1].nonzero().flatten().tolist()
-            if later and not batch["terminated"][world, step]:
+            if batch["truncated"][world, step]:
+                seen, final = batch["obs/vector"][world, step], batch["final_values"][world, step]
+                wanted = wanted + GAMMA * slow_joint_value(policy.target_mixer, final, seen, there).detach()
+            elif later and not batch["terminated"][world, step]:
                 best = [target[step + 1, agent, online[step + 1, agent].argmax()] for agent in range(len(values))]
                 seen = batch["obs/vector"][world, step + 1]
                 wanted = wanted + GAMMA * slow_joint_value(policy.target_mixer, best, seen, later).detach()

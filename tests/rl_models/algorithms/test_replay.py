@@ -15,6 +15,7 @@ def batch(first, worlds):
         "reward": numbers[:, None, None].expand(-1, 3, 2),
         "terminated": torch.zeros(worlds, 3, dtype=torch.bool),
         "truncated": torch.zeros(worlds, 3, dtype=torch.bool),
+        "final_values": torch.zeros(worlds, 3, 2),
         "obs/grid": numbers[:, None].expand(-1, 4).to(torch.uint8),
         "state/hidden": numbers[:, None].expand(-1, 5).clone(),
         "log_prob": torch.zeros(worlds, 3),
@@ -40,7 +41,16 @@ def contents(one):
 
 def test_a_replay_keeps_what_q_learning_needs_of_whole_fragments():
     (drawn,) = filled((0, 4)).draws(1, 4, seed=0)
-    assert set(drawn) == {"is_first", "actions", "reward", "terminated", "truncated", "obs/grid", "state/hidden"}
+    assert set(drawn) == {
+        "is_first",
+        "actions",
+        "reward",
+        "terminated",
+        "truncated",
+        "final_values",
+        "obs/grid",
+        "state/hidden",
+    }
     for key in ("obs/grid", "state/hidden"):
         assert drawn[key][:, 0].tolist() == numbers(drawn)
 
