@@ -41,6 +41,7 @@ class Declaration:
         has_masks: Whether observations contain action masks or texts of actions.
         has_legal: Whether some action can be illegal, or actions have texts.
         action_texts: Constant texts of each agent's actions (attribute `action_texts`), or None.
+        vocabulary: Words of the texts with ids of their own (attribute `vocabulary`).
         coordination: [K, A, ..., A] bool, coordination sets (attribute `coordination_sets`), or None.
         limit: Name and value of the attribute that declares the time limit, or None.
     """
@@ -57,6 +58,7 @@ class Declaration:
         self.actions = self.action_layout.counts
         self._check_masks()
         self.action_texts = self._action_texts(env)
+        self.vocabulary = _vocabulary(env)
         self.coordination = self._coordination(env)
         self.limit = time_limit(env)
         has_texts = any(ACTION_TEXTS in one.spaces for one in self.observation_spaces if isinstance(one, spaces.Dict))
@@ -277,6 +279,13 @@ def _extension(env: Any, name: str) -> Any:
         if hasattr(type(inner), name):
             raise raised(env, name, error) from error
         return None  # a __getattr__ without this name
+
+
+def _vocabulary(env: Any) -> tuple[str, ...]:
+    """The attribute `vocabulary`, if it is a list or dict of words; environments may use the name for something else."""
+    given = _extension(env, "vocabulary")
+    is_list = isinstance(given, (list, tuple, Mapping)) and all(isinstance(one, str) for one in given)
+    return tuple(map(str, given)) if is_list else ()
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:

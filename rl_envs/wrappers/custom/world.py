@@ -107,7 +107,7 @@ class PettingZooWorld(World):
         self._seen: Frame | None = None
         self._takes_turns = ACTS_NOW in checked.declared.layout.spec
         self._has_warned, self._agents_leave = False, bool(self._arguments["agents_leave"])
-        self.words: TextNumbers = word_ids or WordIds(vocabulary)
+        self.words: TextNumbers = word_ids or WordIds(vocabulary or checked.declared.vocabulary)
         self.agents, self.action_spec = self._declared.agents, self._declared.action_layout.spec
         self.action_texts, layout = self._declared.action_texts, self._declared.layout
         self.bounds, self.entity_spec = layout.bounds, layout.entity_spec

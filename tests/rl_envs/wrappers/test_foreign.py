@@ -118,8 +118,11 @@ def test_who_says_that_nobody_leaves_is_told_who_did():
             world.step(team())
 
 
-def test_texts_are_the_numbers_of_their_words():
-    world = from_pettingzoo(Unlike, vocabulary=["step"])
+@pytest.mark.parametrize("is_attribute", [True, False])
+def test_texts_are_the_numbers_of_their_words(is_attribute, monkeypatch):
+    if is_attribute:
+        monkeypatch.setattr(Unlike, "vocabulary", ["step"], raising=False)
+    world = from_pettingzoo(Unlike, vocabulary=[] if is_attribute else ["step"])
     seen = world.reset(0)
     tokens = world.texts["note"].look_up(seen["note"])[0, 1]
     assert tokens[0] == 1
@@ -132,6 +135,13 @@ def test_word_ids_are_the_same_in_every_process_and_long_texts_are_refused():
     assert WordIds(["go"]).tokens("Go north!", 5).tolist() == [1, 196, 4053, 0, 0]
     with pytest.raises(ValueError, match="max_words"):
         WordIds().tokens("a b c", 2)
+
+
+def test_two_words_of_one_id_are_named_and_listed_words_have_their_own(caplog):
+    first, second = WordIds().tokens("egret guillemot", 2)
+    assert first == second
+    assert "egret" in caplog.text and "guillemot" in caplog.text
+    assert len(set(WordIds(["egret"]).tokens("egret guillemot", 2))) == 2
 
 
 def test_a_text_that_does_not_fit_is_refused_with_its_key_while_it_is_played():
