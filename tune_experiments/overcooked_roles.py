@@ -123,6 +123,10 @@ class OvercookedRoles(OvercookedExperiment[OvercookedRolesConfig]):
         """Q-learning of a role method, or PPO."""
         return trials.plan_roles(config, method, seed)
 
+    def draws_noise(self, config: OvercookedRolesConfig) -> bool:
+        """Tests take an agent's mean role, or its most probable sub-task."""
+        return False
+
     def evaluate(self, config: OvercookedRolesConfig, method: str, policy: TeamPolicy) -> Tests:
         """Whole episodes without shaping: greedy for Q-learners, sampled for others."""
         test = trials.evaluate_greedy if method in ALL_Q_METHODS else trials.evaluate_sampled

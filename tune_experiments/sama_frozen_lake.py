@@ -70,6 +70,7 @@ class SamaFrozenLake(PlannedExperiment[LakeConfig]):
     )
     name = "sama_frozen_lake"
     caption = "Two-agent FrozenLake"
+    is_greedy = True
     presets = {"smoke": SMOKE, "laptop": LAPTOP, "paper": PAPER}
     columns = {"success": "episode/success", "reached": "valid/reached"}
 

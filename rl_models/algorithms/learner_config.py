@@ -154,7 +154,8 @@ class QmixLearnerConfig(QmixConfig, AnnealedOptimiserConfig):
     exploration_final_epsilon: UnitInterval = 0.05
     """Probability of a random action at the end of exploration, from 0 to 1; QMIX's paper has 0.05."""
     train_every_env_steps: PositiveInt = 20
-    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode."""
+    """Number of env steps that are played for each minibatch; QMIX's paper plays an episode. Each update has a whole
+    number of minibatches, at least one."""
 
 
 @dataclass(frozen=True, kw_only=True)

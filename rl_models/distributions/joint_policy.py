@@ -70,6 +70,9 @@ class WholeJointPolicy(JointPolicy, Protocol):
     def sample(self, uniforms: Tensor) -> tuple[Tensor, Tensor]:
         """Uniforms [..., U] in [0, 1) -> joint actions [..., N] int64 and drawn component [...] int64."""
 
+    def mode(self) -> tuple[Tensor, Tensor]:
+        """Joint actions [..., N] int64 and component [...] int64 that greedy play takes."""
+
     def select_worlds(self, worlds: slice) -> Self:
         """The policy in some of the worlds of its batch shape [B, ...]."""
 

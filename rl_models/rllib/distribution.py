@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
     actions: int
 
     def __init__(self, policy: WholeJointPolicy, inputs: Tensor) -> None:
-        self.policy = policy
+        self.policy, self._is_deterministic = policy, False
         self._batch, self.device = inputs.shape[:-1], inputs.device
         super().__init__()
 
@@ -48,7 +49,9 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
         raise NotImplementedError("a joint policy's inputs are sized by its model")
 
     def sample(self, *, sample_shape: Any = None, **kwargs: Any) -> Tensor:
-        """Joint actions [..., N] from torch's own generator."""
+        """Joint actions [..., N] from torch's own generator, or the mode."""
+        if self._is_deterministic:
+            return self.policy.mode()[0]
         return self.policy.sample(torch.rand(*self._batch, self.policy.num_uniforms, device=self.device))[0]
 
     def logp(self, value: Tensor, **kwargs: Any) -> Tensor:
@@ -65,8 +68,10 @@ class TeamDistribution(PrivateDistribution, TorchDistribution):
         return (mine.exp() * (mine - theirs)).flatten(-self.num_agents).sum(-1)
 
     def to_deterministic(self) -> Any:
-        """Itself, because teams are evaluated by sampling, as in the paper."""
-        return self
+        """The same policy, whose sample is the mode, as RLlib asks for with `explore=False`."""
+        greedy = copy.copy(self)
+        greedy._is_deterministic = True
+        return greedy
 
 
 class MixtureDistribution(TeamDistribution):

@@ -55,7 +55,7 @@ class LoadedPolicy:
         policy, device: Torch module, and its device.
         env_steps: Env steps of its training.
         curriculum: State of its curriculum; one stage where there is none.
-        is_greedy: Whether it takes the most probable actions or samples, as its experiment's `is_greedy`.
+        is_greedy: Whether it takes the most probable actions or samples, as in its test; None: as `choose` has it.
         trial_folder: Folder of its trial; None where it was not loaded from one.
         allow: Modules outside Concord that it was loaded with.
         draws_noise: Whether a stochastic network samples, as in the test, or takes the most likely value.
@@ -78,7 +78,7 @@ class LoadedPolicy:
         self.seed = int(state["seed"])
         self.env_steps = int(state["progress"]["env_steps"])
         self.curriculum = restore_curriculum(experiment.plan(config, self.method, self.seed, trial_folder), state)
-        self.is_greedy = experiment.is_greedy
+        self.is_greedy = getattr(config, "is_greedy", experiment.is_greedy)
         self.draws_noise = experiment.draws_noise(config)
         self.last_output: TeamOutput | None = None
         self._state: State | None = None
@@ -193,7 +193,9 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
-        policy = built_on(place, restore_curriculum(plan, state).plan.build_policy)
+        plan = restore_curriculum(plan, state).plan
+        policy = built_on(place, plan.build_policy)
+        policy.precision = plan.optimiser.precision
         policy.load_state_dict(checkpoint.tensors["weights"])
         return LoadedPolicy(policy, experiment, config, state, trial_folder, allow)
     except CheckpointError as error:

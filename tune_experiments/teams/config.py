@@ -169,6 +169,7 @@ class Config(
         if method in LANGUAGE_METHODS:
             found |= dict.fromkeys(("network", *texts), "give flags of the group --language.team")
             found["learner.learning_rate"] = "give --language.learning-rate"
+            found["learner.value_loss_at"] = "it is decisions, leave it out"
             found |= dict.fromkeys(("language.team.messages", "language.team.situation"), "leave it out")
         if find_entry_point(self.env):
             found |= dict.fromkeys((*texts, "agents_leave"), "the environment sets it itself, leave it out")

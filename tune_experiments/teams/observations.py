@@ -1,6 +1,7 @@
 """Observations as inputs of networks: parts, their divisors, and notes about them."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
 _TINY = float(np.finfo(np.float32).eps)
 _MAX_BOUND_RATIO = 10.0
 """Largest ratio of the bounds of two agents that share a divisor."""
+_MAX_FRAMES, _MIN_SIDE = 4, 16
+"""Most channels, and fewest rows and columns, of an image of a custom environment with its channels first."""
 _NOT_READ = ("legal", "alive", "decides", "coordination")
 
 
@@ -32,9 +35,10 @@ def example_world(config: Config) -> World:
 def make_parts(world: World) -> list[Part]:
     """Parts of a world's observations that a network reads; arrays of 3 x 3 cells and more are images.
 
-    These are [C, H, W] in the worlds of this package, and [H, W, C] in other environments.
+    These are [C, H, W] in the worlds of this package, and [H, W, C] in other environments, unless the first axis is too
+    short for anything but channels.
     """
-    bounds, planes_first = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
+    bounds, is_own = getattr(world, "bounds", {}), not isinstance(world, PettingZooWorld)
     words = tuple(getattr(world, "vocabulary", ()))
     arrays = []
     for key, one in world.observation_spec.items():
@@ -47,18 +51,29 @@ def make_parts(world: World) -> list[Part]:
         elif one.ids:
             arrays.append(Part(key, one.shape, ids=int(one.high) + 1))
         elif key not in _NOT_READ:
+            planes_first = len(one.shape) == 3 and (is_own or _has_channels_first(one.shape))
             is_image = len(one.shape) == 3 and min(one.shape[1:] if planes_first else one.shape[:2]) >= 3
-            low, high = bounds.get(key, (one.low, one.high))
+            low, high = (
+                np.moveaxis(side, -3, -1) if planes_first and np.ndim(side) > 2 else side
+                for side in bounds.get(key, (one.low, one.high))
+            )
             scale = _scale(low, high, is_image)
             arrays.append(Part(key, one.shape, scale, is_image, planes_first=is_image and planes_first))
     texts = [Part(key, one.rows, vocabulary=one.vocabulary, words=words) for key, one in world.text_spec.items()]
     return arrays + texts
 
 
+def _has_channels_first(shape: Sequence[int]) -> bool:
+    """Whether an array of three axes is more likely [C, H, W] than [H, W, C], as frames of Atari are."""
+    return shape[0] <= _MAX_FRAMES and min(shape[1:]) >= _MIN_SIDE
+
+
 def scaling_notes(config: Config) -> list[str]:
-    """A note on each array with entries without bounds."""
-    notes = []
-    for part in make_parts(example_world(config)):
+    """A note on each array with entries without bounds, or of an image with its channels first."""
+    notes, world = [], example_world(config)
+    for part in make_parts(world):
+        if part.planes_first and isinstance(world, PettingZooWorld):
+            notes.append(f"the observation {part.key!r} is read as an image of {part.shape[0]} channels, rows, columns")
         scale = np.broadcast_to(part.scale, part.shape)
         if free := int((scale == 0).sum()):
             notes.append(

@@ -150,7 +150,7 @@ def action_parts(world: World) -> int | ActionParts:
 
 
 def random_team(config: Config) -> TeamPolicy:
-    """A team that draws legal actions and numbers uniformly."""
+    """A team that draws legal actions uniformly, and numbers as an untrained policy does."""
     team = build_policy(config, "ippo", 0)
     for weights in team.parameters():
         torch.nn.init.zeros_(weights)
@@ -184,7 +184,8 @@ def _learner(config: Config, method: str) -> Any:
     if method in Q_METHODS:
         return config.qmix
     if method in LANGUAGE_METHODS:
-        return dataclasses.replace(config.learner, learning_rate=config.language.learning_rate)
+        rate = config.language.learning_rate  # values of waiting agents are not computed
+        return dataclasses.replace(config.learner, learning_rate=rate, value_loss_at="decisions")
     return config.learner
 
 

@@ -232,6 +232,7 @@ def test_the_flat_distribution_is_the_joint_policy(components, draw):
     one, other = (sized.from_logits(sized.to_inputs(policy)) for policy in policies)
     actions = one.sample()
     assert actions.shape == (5, 2)
+    assert torch.equal(one.to_deterministic().sample(), policies[0].mode()[0])
     torch.testing.assert_close(one.logp(actions), policies[0].log_prob(actions))
     torch.testing.assert_close(one.policy.joint(), policies[0].joint())
     p, q = (policy.joint().flatten(1) for policy in policies)

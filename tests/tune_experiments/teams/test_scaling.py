@@ -22,13 +22,13 @@ WIDE = dataclasses.replace(SMOKE, env="tests.rl_envs.wrappers.odd_games:wide")
 HUGE = float(np.finfo(np.float32).max)
 
 
-def scale_of(space):
+def part_of(space):
     def change(env, answer):
         answer[0] = {name: env.observation_space(name).sample() for name in answer[0]}
         return answer
 
     world = from_pettingzoo(functools.partial(Signal, change, observation=space))
-    return next(part.scale for part in make_parts(world) if part.key == "observation")
+    return next(part for part in make_parts(world) if part.key == "observation")
 
 
 def box(*highs, low=0.0):
@@ -49,12 +49,22 @@ def box(*highs, low=0.0):
         (spaces.Box(0, 255, (4, 4, 3), np.uint8), 255.0),
         (spaces.Box(0, 65535, (4, 4, 1), np.uint16), 65535.0),
         (spaces.Box(0, np.tile(np.array([1, 200], np.float32), (4, 4, 1)), (4, 4, 2)), [1.0, 200.0]),
+        (spaces.Box(0, np.array([1, 200], np.float32)[:, None, None].repeat(16, 1).repeat(16, 2)), [1.0, 200.0]),
         (spaces.MultiBinary(3), 1.0),
         ({"left": box(1, 2, 5), "right": box(3, 50)}, [3.0, 0.0, 5.0]),
     ],
 )
 def test_an_entry_has_a_divisor_of_its_own_and_none_where_its_bound_says_little(space, scale):
-    np.testing.assert_array_equal(scale_of(space), scale)
+    np.testing.assert_array_equal(part_of(space).scale, scale)
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_image", "planes_first"),
+    [((4, 84, 84), True, True), ((1, 84, 84), True, True), ((84, 84, 3), True, False), ((5, 7, 9), True, False)],
+)
+def test_frames_with_their_channels_first_are_images_of_few_channels(shape, is_image, planes_first):
+    part = part_of(spaces.Box(0, 255, shape, np.uint8))
+    assert (part.is_image, part.planes_first) == (is_image, planes_first)
 
 
 def test_numbers_without_a_divisor_stay_up_to_ten_and_grow_with_their_logarithm_beyond():

@@ -239,7 +239,8 @@ def evaluate(config: LakeConfig, method: str, policy: TeamPolicy, trial_folder: 
     """The game itself and random play, or every planner with the learned team and with the walker."""
     if method == MAPPO:
         uniform = uniform_team(NUM_AGENTS, len(ACTIONS))
-        return {Tested(GAME): play_game(config, policy), Tested(GAME, method=RANDOM): play_game(config, uniform)}
+        played, random = play_game(config, policy, is_greedy=True), play_game(config, uniform, is_greedy=False)
+        return {Tested(GAME): played, Tested(GAME, method=RANDOM): random}
     executors: dict[str, Executor] = {"learned": learned_executor(policy, is_greedy=True), WALKER: walker}
     return {
         Tested(GAME, f"{planner}{BY}{name}"): planned(config, planner, executor, trial_folder)
@@ -255,10 +256,10 @@ def planner_names(config: LakeConfig) -> list[str]:
     return [*PLANNERS, *others]
 
 
-def play_game(config: LakeConfig, policy: TeamPolicy) -> Episodes:
-    """Whole episodes without a planner, actions sampled; metrics of the world."""
+def play_game(config: LakeConfig, policy: TeamPolicy, is_greedy: bool) -> Episodes:
+    """Whole episodes without a planner; metrics of the world."""
     world = FrozenLakeSpread(config.test_episodes, observations=("one_hot",), **config.world())
-    found = Evaluation(world, policy).run(TEST_SEED)
+    found = Evaluation(world, policy, is_greedy=is_greedy).run(TEST_SEED)
     return {name: found[name] for name in ("success", "arrivals", "fell")}
 
 

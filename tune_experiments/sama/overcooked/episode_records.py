@@ -68,7 +68,6 @@ class _Cook:
         loaded, obs = self._loaded, world.observe()
         if self._recorder is None:
             loaded.reset(0, world.texts)
-            loaded.is_greedy = loaded.config.is_greedy
             self._recorder = EpisodeRecorder(loaded, world, 0, self._title, self._spectator)
         else:
             self._pay(world)
