@@ -125,6 +125,11 @@ class CheckedEnv:
         seen = self._observations(observations, live)
         agent_infos = self._infos(infos, live)
         if self._live:
+            for index in ended.difference(terminated):
+                _warn_once(
+                    f"{env_name(self.env)} truncates {names[index]!r} before the others: for learning, its game is "
+                    "terminated, with no value after it"
+                )
             alive = [False] * len(names)
             for index in self._live:
                 alive[index] = True

@@ -339,6 +339,16 @@ def test_the_dead_may_be_listed_and_get_zeros():
     assert [result[0]["alive"][0].tolist() for result in results] == [[True, True], *[[False, True]] * 3]
 
 
+def test_one_who_is_truncated_before_the_others_is_named(caplog):
+    def change(env, answer):
+        if env.steps == 2:
+            put(TRUNCATED, "left", True)(answer)
+        return answer
+
+    played(functools.partial(Signal, change), 2)
+    assert "'left'" in caplog.text
+
+
 def test_one_who_is_terminated_where_another_is_truncated_has_no_value():
     def change(env, answer):
         if env.steps == LIMIT:
