@@ -19,14 +19,15 @@ from typing import Any
 from rl_envs.core.entry_point import ENTRY_POINT
 from rl_envs.registry import GYMNASIUM, find_entry_point
 from tune_experiments.core.config_json import IMPORTED, config_from_json, config_to_json
+from tune_experiments.core.config_path import Rules, continuation_rules, find_differences
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.base_experiment import PACKAGE, BaseExperiment, Config
 
 _OWN_PACKAGES = ("rl_envs", "rl_models", PACKAGE)
 UNNAMED = "unnamed:"
 """Prefix of the name of an environment that exists only in the training process."""
-_TRUSTED: ContextVar[tuple[str, Any, str] | None] = ContextVar("trusted", default=None)
-"""Name, configuration as JSON and module of the experiment that `trusting` trusts."""
+_TRUSTED: ContextVar[tuple[str, Any, str, Rules] | None] = ContextVar("trusted", default=None)
+"""Name, configuration as JSON, module and rules of continued runs of the experiment that `trusting` trusts."""
 
 
 def known_experiments() -> list[str]:
@@ -87,7 +88,7 @@ def find_stored(name: Any, data: Any, allow: Sequence[str], where: Path) -> tupl
 def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[None]:
     """Context in which files of exactly this experiment and configuration, which are imported, are trusted."""
     stored = json.loads(json.dumps(config_to_json(config)))
-    token = _TRUSTED.set((experiment.entry_point, stored, experiment.module))
+    token = _TRUSTED.set((experiment.entry_point, stored, experiment.module, continuation_rules(config)))
     try:
         yield
     finally:
@@ -95,9 +96,14 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
 
 def trusted_modules(name: Any, data: Any) -> set[str]:
-    """Modules that a file may name because `trusting` trusts its experiment and configuration."""
+    """Modules that a file may name because `trusting` trusts its experiment and configuration.
+
+    The configuration may differ as that of a continued run may, as in an older checkpoint of the run.
+    """
     trusted = _TRUSTED.get()
-    if trusted is None or not _is_trusted(name, data):
+    if trusted is None or name != trusted[0]:
+        return set()
+    if not all(one.is_allowed for one in find_differences(data, trusted[1], trusted[3])):
         return set()
     named = module_names(data, [find_experiment(name).config_class])
     return {trusted[2], *filter(None, (_get_module(text) for text, _ in named))}
@@ -194,8 +200,7 @@ def trial_folders(experiment: BaseExperiment[Config], config: Config, out: Path)
     """Trial folders of a run: method -> seed -> folder."""
     found: dict[str, dict[int, Path]] = {}
     for method in experiment.methods(config):
-        for folder in sorted((out / "trials").glob(f"{method}-seed*")):
-            seed = folder.name.removeprefix(f"{method}-seed")
-            if seed.isdigit():
-                found.setdefault(method, {})[int(seed)] = folder
+        seeds = {one.name.removeprefix(f"{method}-seed"): one for one in (out / "trials").glob(f"{method}-seed*")}
+        if by_seed := {int(seed): folder for seed, folder in seeds.items() if seed.isdigit()}:
+            found[method] = dict(sorted(by_seed.items()))
     return found

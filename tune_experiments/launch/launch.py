@@ -48,7 +48,7 @@ from tune_experiments.run.request import (
     make_request,
     trained_env_steps,
 )
-from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config
+from tune_experiments.run.run_folder import ANNOUNCED, CONFIG_FILE, MODELS, RunFolder, read_config, read_sessions
 from tune_experiments.run.speed import cost
 from tune_experiments.run.trial_errors import with_advice
 from tune_experiments.run.tuning import STOPPED, describe_ignored_processes, graceful_stop, run_local_trials, run_trials
@@ -78,7 +78,9 @@ def launch(
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
-        write_config_file(folder.path / CONFIG_YAML, experiment.entry_point, config, options)
+        seeds = [seed for session in read_sessions(folder.path) for seed in session["seeds"]]
+        whole = replace(options, seeds=tuple(dict.fromkeys([*seeds, *options.seeds])))
+        write_config_file(folder.path / CONFIG_YAML, experiment.entry_point, config, options if search else whole)
         console = Terminal()
         session = Session(experiment, config, options, folder, sync, console, callbacks, one_slice)
         try:

@@ -84,6 +84,8 @@ def save(
     from tune_experiments.run.run_folder import with_announcement_times
 
     check_save_path(path)
+    if path.exists() and (there := read_saved(path).experiment) != experiment.entry_point:
+        raise UserError(f"{path} has results of {there}: name another file with --save")
     if experiment.entry_point not in known_experiments():
         raise UserError(f"{experiment.entry_point} is from outside Concord; only tables of its own scripts are saved")
     gits = (session["git"] or {"commit": None, "dirty": False} for session in sessions)

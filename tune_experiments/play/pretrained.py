@@ -17,7 +17,7 @@ import numpy as np
 from rl_models.training.checkpoint import load_checkpoint, save_checkpoint
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_atomically, write_json
-from tune_experiments.play.loading import LoadedPolicy, find_checkpoint, load_policy
+from tune_experiments.play.loading import LoadedPolicy, chosen_checkpoint, find_checkpoint, load_policy
 from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.rows import read_results
 from tune_experiments.run.manifest import without_run_folder
@@ -76,9 +76,12 @@ def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", f
     checkpoint = find_checkpoint(path)
     trial = checkpoint.parent.parent
     run = trial.parent.parent
+    if checkpoint != (tested := chosen_checkpoint(trial)):
+        raise UserError(f"{checkpoint} was not tested, so that it has no numbers: pack {tested}")
     loaded = load_policy(checkpoint, device="cpu")
     numbers = _numbers(run, loaded)
-    session = read_sessions(run)[-1]
+    sessions = read_sessions(run)
+    session = next((one for one in reversed(sessions) if loaded.seed in one["seeds"]), sessions[-1])
     whole = load_checkpoint(checkpoint)
     state = {key: whole.state[key] for key in _KEPT if key in whole.state}
     card = {

@@ -97,7 +97,6 @@ def write_page(
 
     If no team can be recorded, the first error is raised.
     """
-    note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
     shown: list[ShownTeam] = []
     played: list[LoadedPolicy] = []
     missing: list[Drawn] = []
@@ -114,7 +113,9 @@ def write_page(
             missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]
     if not shown:
         raise failures[0]
-    write_atomically(out, render_page(page_title(played), shown, note if len(shown) > 1 else "", beside))
+    note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
+    are_same = len({one.episodes[0].start for one in shown}) == 1
+    write_atomically(out, render_page(page_title(played), shown, note * (len(shown) > 1 and are_same), beside))
     return [out, *missing]
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tune_experiments.core.errors import UserError
-from tune_experiments.results.intervals import STRATIFIED, Interval, interval_over_seeds, welch_interval
+from tune_experiments.results.intervals import EQUAL, STRATIFIED, Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable, describe_range
 
@@ -234,13 +234,13 @@ def improvement(scores: Scores, others: Scores) -> Interval | None:
 
 
 def with_bootstrap(measure: Callable[..., Any], scores: Scores, resamples: int = RESAMPLES) -> Interval:
-    """A measure with the 95 % percentile interval of a bootstrap of seeds within each task; none for one seed."""
+    """A measure with the 95 % percentile interval of a bootstrap of seeds within each task; none if it is a point."""
     samples = [np.asarray(task, dtype=np.float64) for task in scores]
     value = float(measure(*samples))
     if min(map(len, samples)) < 2:
         return Interval(value)
-    low, high = bootstrap(measure, samples, resamples, batch=1000)
-    return Interval(value, float(low), float(high), STRATIFIED)
+    low, high = map(float, bootstrap(measure, samples, resamples, batch=1000))
+    return Interval(value) if high - low <= EQUAL else Interval(value, low, high, STRATIFIED)
 
 
 def bootstrap(measure: Callable[..., Any], samples: Sequence[np.ndarray], resamples: int, batch: int) -> Any:

@@ -27,7 +27,8 @@ STUDENT, WELCH = "t over seeds", "welch over seeds"
 WILSON, NORMAL, NONE = "wilson over episodes", "normal over episodes", "none"
 BOOTSTRAP, STRATIFIED = "bootstrap over episodes", "stratified bootstrap over seeds"
 NORMAL_QUANTILE = 1.96
-_EQUAL = 1e-12
+EQUAL = 1e-12
+"""Largest difference of numbers that count as equal."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Interval:
         number = f"{self.value:.{digits}f}"
         if self.seeds:
             values = [seed.value for seed in self.seeds]
-            are_equal = max(values) - min(values) <= _EQUAL
+            are_equal = max(values) - min(values) <= EQUAL
             if are_equal and len(same := {seed.text() for seed in self.seeds}) == 1:
                 return f"each {same.pop()}"
             while not are_equal and f"{min(values):.{digits}f}" == f"{max(values):.{digits}f}":
@@ -75,7 +76,7 @@ def interval_over_episodes(values: Sequence[float] | np.ndarray, is_share: bool 
 
         found = stats.binomtest(int(sample.sum()), len(sample)).proportion_ci(0.95, method="wilson")
         return Interval(mean, float(found.low), float(found.high), WILSON)
-    if np.ptp(sample) <= _EQUAL:
+    if np.ptp(sample) <= EQUAL:
         return Interval(mean)
     half = NORMAL_QUANTILE * float(sample.std(ddof=1)) / len(sample) ** 0.5
     return Interval(mean, mean - half, mean + half, NORMAL)
@@ -98,7 +99,7 @@ def interval_over_seeds(
         return _within(seeds[0], limits)
     mean, half = float(sample.mean()), float(student_half_width(sample))
     leaves = sample.min() >= lowest > mean - half or sample.max() <= highest < mean + half
-    if leaves or np.ptp(sample) <= _EQUAL:
+    if leaves or np.ptp(sample) <= EQUAL:
         return Interval(mean, seeds=tuple(_within(seed, limits) for seed in seeds))
     return Interval(mean, mean - half, mean + half, STUDENT)
 
@@ -121,7 +122,7 @@ def welch_interval(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndar
 
     first, second = _sample(a), _sample(b)
     value = float(first.mean() - second.mean())
-    if min(len(first), len(second)) < 2 or max(np.ptp(first), np.ptp(second)) <= _EQUAL:
+    if min(len(first), len(second)) < 2 or max(np.ptp(first), np.ptp(second)) <= EQUAL:
         return Interval(value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # one method's seeds may be equal; the other's spread counts

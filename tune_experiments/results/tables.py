@@ -216,7 +216,7 @@ def _describe_groups(rows_by_kind: Mapping[str, Sequence[str]]) -> str:
 
 
 def _training(lines: Sequence[Result]) -> str:
-    """How long the methods trained, and the CPU-seconds that it took, if they are known."""
+    """How long the tested weights were trained, and the CPU-seconds that it took, if they are known."""
     steps = [line.env_steps for line in lines if line.env_steps is not None]
     if not steps:
         return ""

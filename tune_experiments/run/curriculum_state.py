@@ -12,6 +12,7 @@ from typing import Any
 from rl_models.policy import with_present_names
 from rl_models.schedule import Progress
 from rl_models.training.weight_transfer import trainable_names, transfer_optimiser, transfer_weights
+from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import write_json
 from tune_experiments.experiment.curriculum import Plan
 from tune_experiments.experiment.plan import Stage, TrialPlan
@@ -176,6 +177,15 @@ class CurriculumState:
         self.ended, self.validated_at = ended, state["validated_at"]
         self.choice = Choice(**state["choice"]) if "choice" in state else None
         self.progress, self.values = Progress(**stage["progress"]), list(stage["values"])
+
+    def check_budgets(self) -> None:
+        """Check that no stage that ended by its budget has a larger one now; UserError, as it is not trained again."""
+        for end, stage in zip(self.ended, self.stages, strict=False):
+            if not end.passed and end.progress.env_steps < stage.plan.budget_env_steps:
+                raise UserError(
+                    f"the stage {end.name} has ended after {end.progress.env_steps:,} env steps, and its budget is now "
+                    f"{stage.plan.budget_env_steps:,}: restore the former budget, or use another --out folder"
+                )
 
     # ---- log and progress line ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rl_models.training.checkpoint import numbered_checkpoints
-from tune_experiments.core.errors import first_line
+from tune_experiments.core.errors import UserError, first_line
 from tune_experiments.results.trial_log import METRICS_FILE, SCORE, finite, read_metrics
 from tune_experiments.run.remote_sync import RemoteSync
 from tune_experiments.run.stage_training import Report
@@ -122,8 +122,18 @@ def report_and_upload(report: Report, checkpoints: Path, sync: RemoteSync) -> Re
 
 
 def with_scores(report: Report, objective: str) -> Report:
-    """Report rows, with the objective as the score for Tune's schedulers."""
-    return lambda row: report(row | {SCORE: finite(row[objective])} if objective in row else row)
+    """Report rows, with the objective as the score for Tune's schedulers.
+
+    Raises UserError for a row of a validation without an objective that is one of validation.
+    """
+
+    def scored(row: dict[str, Any]) -> None:
+        validated = [key for key in row if key.startswith("valid/")]
+        if validated and objective.startswith("valid/") and objective not in row:
+            raise UserError(f"--search-objective {objective} is not logged: name one of {', '.join(validated)}")
+        report(row | {SCORE: finite(row[objective])} if objective in row else row)
+
+    return scored
 
 
 # ---- callbacks in the driver, from the folders of trials; for a run in an object store all calls come at its end -----

@@ -81,7 +81,7 @@ class StageTraining:
                 self._checkpoint(held, curriculum.better_value(row))
 
     def _refuse_skipping(self) -> None:
-        """Fail a trial that skips most of its updates, except in a search, which judges it by its score."""
+        """Fail a trial that skips most of its updates, except of a population, which judges it by its score."""
         curriculum, last = self._curriculum, self._log.last
         if self._until is None and find_failure([last], curriculum.progress.updates, curriculum.stage_is_over):
             rows = read_metrics(self._log.folder / METRICS_FILE)

@@ -78,6 +78,7 @@ class Trial(Generic[Config]):
         newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
             self.curriculum.restore(load_state(newest))
+            self.curriculum.check_budgets()
         with TrialLog(self.folder) as log:
             log.rewind(self.curriculum.total().env_steps)
             log.add_text("device", f"networks of the trial's own process run on {chosen_device()}")

@@ -299,9 +299,10 @@ def _verdict(
     own = f", setting 0 has {equals[0].score:.4f}" if equals else ""
     seeds = " ".join(map(str, best.by_seed))
     winner = trials / _name(method, best.setting.number, next(iter(best.by_seed)))
-    name = f"setting {best.setting.number} (seeds {seeds})"
+    name, finished = f"setting {best.setting.number} (seeds {seeds})", len({one.setting.number for one in ranked})
+    of = f"{tried}" if finished == tried else f"{finished} that finished, of {tried}"
     return [
-        f"{method}: {name} is the best of {tried}: {objective} {best.score:.4f}{own}",
+        f"{method}: {name} is the best of {of}: {objective} {best.score:.4f}{own}",
         f"  {command(script, best) if script else f'python -m tune_experiments evaluate {winner}'}",
     ]
 

@@ -16,7 +16,14 @@ from tune_experiments import furnmove_communication, load_policy, matrix_game, t
 from tune_experiments.__main__ import main
 from tune_experiments.core.config_json import ModuleName, config_to_json
 from tune_experiments.core.errors import UserError
-from tune_experiments.experiment.finding import find_experiment, find_stored, module_names, trusted_modules, trusting
+from tune_experiments.experiment.finding import (
+    find_experiment,
+    find_stored,
+    module_names,
+    trial_folders,
+    trusted_modules,
+    trusting,
+)
 from tune_experiments.play.trial_figures import trained_teams
 from tune_experiments.run.run_folder import RunFolder
 from tune_experiments.run.trial import Trial
@@ -119,7 +126,8 @@ def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(tmp_path
     trials = {"ippo": {0: tmp_path / "ippo-seed0"}}
     with pytest.raises(UserError, match=r"--allow tests\.tune_experiments"):
         list(trained_teams(trials))
-    with trusting(experiment, config):
+    continued = dataclasses.replace(config, methods=("ippo", "mappo"), budget_env_steps=2 * config.budget_env_steps)
+    with trusting(experiment, continued):
         teams = dict(trained_teams(trials))
     assert "tests.tune_experiments.teams.games" in teams["ippo"].allow
     with pytest.raises(UserError, match="--allow"):
@@ -201,3 +209,10 @@ def test_what_is_spelled_otherwise_than_an_entry_point_is_refused_before_any_imp
         make(name)
     with pytest.raises(CustomEnvError, match=name):
         named_env(name)
+
+
+def test_the_first_seed_of_a_run_is_the_smallest(tmp_path):
+    config = dataclasses.replace(train.SMOKE, methods=("ippo",))
+    for seed in (10, 9, 100):
+        (tmp_path / "trials" / f"ippo-seed{seed}").mkdir(parents=True)
+    assert list(trial_folders(train.EXPERIMENT, config, tmp_path)["ippo"]) == [9, 10, 100]

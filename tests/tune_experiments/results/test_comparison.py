@@ -16,7 +16,7 @@ from tune_experiments.results.comparison import (
     median_over_tasks,
     with_bootstrap,
 )
-from tune_experiments.results.intervals import welch_interval
+from tune_experiments.results.intervals import Interval, welch_interval
 from tune_experiments.results.plots.comparison_report import profile, write_comparison
 from tune_experiments.results.rows import Result, replace_rows, write
 from tune_experiments.run.run_folder import CONFIG_FILE, SCHEMA_VERSION
@@ -75,6 +75,10 @@ def test_measures_and_their_intervals_are_those_of_rliable(found, expected):
     """
     assert found.value == pytest.approx(expected[0], abs=1e-5)
     assert (found.low, found.high) == pytest.approx(expected[1:], abs=0.006)
+
+
+def test_a_measure_of_equal_seeds_has_no_interval():
+    assert with_bootstrap(mean_over_tasks, [np.ones(4)]) == Interval(1.0)
 
 
 def test_a_performance_profile_is_that_of_rliable():

@@ -1,5 +1,6 @@
 """Stages as they are declared, and a trial's way through them: when one ends, what follows, what a checkpoint says."""
 
+import contextlib
 import dataclasses
 import json
 
@@ -9,6 +10,7 @@ from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
+from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.curriculum import Curriculum
 from tune_experiments.experiment.plan import SEEDS_BETWEEN_STAGES, Promotion, Stage, TrialPlan
 from tune_experiments.run.curriculum_state import CurriculumState, restore_curriculum
@@ -169,3 +171,15 @@ def test_a_checkpoint_of_other_stages_is_refused(written, declared, sentence):
     with pytest.raises(ValueError, match=sentence):
         new.restore(old.state())
     assert new.progress == Progress()
+
+
+@pytest.mark.parametrize(("win_rate", "is_refused"), [(0.5, True), (0.9, False)])
+def test_an_ended_stage_whose_budget_has_grown_is_refused_unless_it_was_passed(win_rate, is_refused):
+    one = curriculum()
+    for env_steps in (50, 100):
+        train(one, env_steps, win_rate=win_rate)
+    one.next_stage()
+    grown = CurriculumState(Curriculum((Stage(name="easy", plan=plan(200), promotion=RULE), one.stages[1])))
+    grown.restore(one.state())
+    with pytest.raises(UserError, match=r"easy.*100.*200") if is_refused else contextlib.nullcontext():
+        grown.check_budgets()

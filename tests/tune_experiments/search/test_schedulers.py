@@ -15,6 +15,7 @@ from tune_experiments.core.config_json import config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.search_space import SearchSpace
 from tune_experiments.results.trial_log import SCORE
+from tune_experiments.run.reports import with_scores
 from tune_experiments.search import schedulers
 from tune_experiments.search.schedulers import Asha, population
 
@@ -110,3 +111,13 @@ def test_explored_values_stay_in_their_domains(tmp_path, monkeypatch):
     ):
         found = explore({"request": {"values": values}})["request"]["values"]
         assert (found["learning_rate"], found["games"]) == wanted
+
+
+def test_an_objective_that_validation_does_not_log_ends_the_trial_at_its_first_validation():
+    reported = []
+    report = with_scores(reported.append, "valid/sucess")
+    report({"episode/success": 0.1})
+    with pytest.raises(UserError, match=r"--search-objective valid/sucess .*valid/success"):
+        report({"valid/success": 0.1})
+    with_scores(reported.append, "valid/success")({"valid/success": 0.1})
+    assert reported[-1][SCORE] == 0.1

@@ -69,9 +69,10 @@ def learning_curves(
     for panel, (key, title) in zip(panels, shown.items(), strict=True):
         for method, seeds in rows.items():
             draw = functools.partial(_draw_line, panel, style=styles[method], shows_quartiles=shows_quartiles)
-            draw([_binned(seed, x, key, bins) for seed in seeds])
-            if partner := _partner(key):
-                draw([_points(seed, x, partner) for seed in seeds], dashed=True)
+            partner = _partner(key)
+            if partner:
+                draw([_binned(seed, x, key, bins) for seed in seeds])
+            draw([_points(seed, x, partner or key) for seed in seeds], dashed=True)
         _finish(panel, title, X_AXES[x])
     bands = "median of the seeds, bands: their middle half" if shows_quartiles else _BANDS
     remark = f"a point of a solid line averages 1/{bins} of the training"
