@@ -256,7 +256,7 @@ def _draw_errors(what: str) -> Iterator[None]:
         yield
     except (UserError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise UserError(f"no {what}: {short_reason(error)}; use `play` to print an episode") from error
 
 

@@ -10,7 +10,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.custom.declaration import described
+from rl_envs.wrappers.custom.declaration import described, raising
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
@@ -96,8 +96,9 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "
             "raise --workers.runners for more processes"
         )
+    own = cls if find_entry_point(config.env) else guarded(cls)
     try:
-        world = with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
+        world = with_agent_index(own)(num_worlds, first_world, **arguments, **place)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -112,6 +113,28 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
     except AssertionError as error:
         raise CustomEnvError(f"{config.env}: {error}") from error
     return world
+
+
+@functools.cache
+def guarded(cls: type[World]) -> type[World]:
+    """The same worlds, where what their code raises is an `EnvRaisedError`, and calls are under the hang watch."""
+
+    def guard(name: str) -> Any:
+        method = getattr(cls, name)
+
+        @functools.wraps(method)
+        def called(self: World, *given: Any, **named: Any) -> Any:
+            hangs.call_started(name)
+            try:
+                with raising(self, name):
+                    return method(self, *given, **named)
+            finally:
+                hangs.call_ended()
+
+        return called
+
+    calls = ("reset", "step", "next_episode", "snapshot", "restore")
+    return type(cls.__name__, (cls,), {name: guard(name) for name in calls})
 
 
 @functools.cache

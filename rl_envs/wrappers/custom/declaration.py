@@ -1,5 +1,6 @@
 """`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
+import contextlib
 import operator
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -159,10 +160,8 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     Raises:
         CustomEnvError: it has none, they are something else, or one occurs twice.
     """
-    try:
+    with raising(env, "possible_agents"):
         given = getattr(env, "possible_agents", None)
-    except Exception as error:
-        raise raised(env, "possible_agents", error) from error
     _refuse_other_kinds(env)
     if isinstance(given, (str, Mapping, Set)):
         raise CustomEnvError(
@@ -247,19 +246,28 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {message}' if message else ''}{place}"
 
 
-def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
-    """Error for an exception that an environment raised."""
-    cure = "fix it there"
-    if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
-        cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
-    return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}")
+@contextlib.contextmanager
+def raising(env: Any, method: str) -> Iterator[None]:
+    """Turn what an environment raises, an exception of any class but Control-C, into an `EnvRaisedError`."""
+    try:
+        yield
+    except (CustomEnvError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        cure = "fix it there"
+        if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
+            cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
+        message = f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}"
+        raise EnvRaisedError(message) from error
 
 
 def peek(env: Any, name: str) -> Any:
     """An optional attribute; None without it, also if reading it raises."""
     try:
         return getattr(env, name, None)
-    except Exception:  # a property, or a __getattr__, of the environment's own
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a property, or a __getattr__, of the environment's own
         return None
 
 
@@ -271,19 +279,15 @@ def _unwrapped(env: Any) -> Any:
 def _extension(env: Any, name: str) -> Any:
     """An optional attribute that this package defines, such as `action_texts`; None without it."""
     inner = _unwrapped(env)
-    try:
+    if not hasattr(type(inner), name):
+        return peek(inner, name)  # a __getattr__ may raise without this name
+    with raising(env, name):
         return getattr(inner, name, None)
-    except Exception as error:
-        if hasattr(type(inner), name):
-            raise raised(env, name, error) from error
-        return None  # a __getattr__ without this name
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:
-    try:
+    with raising(env, f"{method}({name!r})"):
         space = getattr(env, method)(name)
-    except Exception as error:
-        raise raised(env, f"{method}({name!r})", error) from error
     if not isinstance(space, spaces.Space):
         raise CustomEnvError(
             f"{env_name(env)}.{method}({name!r}) is {short_repr(space)}: let it return a space of gymnasium.spaces"

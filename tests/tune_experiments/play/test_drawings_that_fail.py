@@ -11,7 +11,7 @@ from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
-from tune_experiments.core.drawing import Missing, attempt, describe_drawings
+from tune_experiments.core.drawing import Missing, attempt, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.report import show_results
@@ -123,12 +123,20 @@ def test_no_experiment_ends_by_a_team_that_cannot_be_drawn(monkeypatch, tmp_path
         assert "no display" in "\n".join(describe_drawings(drawn))
 
 
-def test_a_hook_of_a_users_own_that_raises_is_one_line():
+class Panic(BaseException):
+    """What extensions in Rust raise, which is no `Exception`."""
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a mistake"), Panic("a mistake")])
+def test_a_hook_of_a_users_own_that_raises_is_one_line(error):
     def figures():
         yield from ()
-        raise ZeroDivisionError("a mistake")
+        raise error
 
-    assert describe_drawings(list(attempt("figures", figures))) == ["no figures: ZeroDivisionError: a mistake"]
+    assert describe_drawings(list(attempt("figures", figures))) == [f"no figures: {type(error).__name__}: a mistake"]
+    missing = {}
+    attempt_part(missing, "notes", lambda: list(figures()), None)
+    assert missing == {"notes": f"{type(error).__name__}: a mistake"}
     with pytest.raises(KeyboardInterrupt):
         list(attempt("figures", lambda: (_ for _ in ()).throw(KeyboardInterrupt)))
 

@@ -268,13 +268,6 @@ class Overwriting(Errands):
         return seen
 
 
-class Failing(Errands):
-    """A world with an error in its rules."""
-
-    def _advance(self, actions, recorded):
-        return actions["nothing of this name"]
-
-
 def declared():
     """A function where a class is wanted."""
     return Declared()

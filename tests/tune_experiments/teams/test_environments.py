@@ -239,11 +239,22 @@ def test_the_episode_before_a_run_finds_a_world_that_breaks_the_contract(world, 
         probe(world)
 
 
-def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned_or_raises():
+def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned():
     with pytest.raises(CustomEnvError, match=r"Overwriting: .*\['cell'\]"):
         probe(games.Overwriting)
-    with pytest.raises(CustomEnvError, match="Failing raised in step: KeyError"):
-        probe(games.Failing)
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(0), pytest.exit.Exception("no Exception")])
+def test_what_a_world_of_ones_own_raises_is_told_where(error, monkeypatch):
+    def raises(self, *given):
+        raise error
+
+    world = make_world(small(f"{GAMES}:Declared"))
+    world.reset(0)
+    monkeypatch.setattr(games.Declared, "_advance", raises)
+    with pytest.raises(CustomEnvError, match=rf"step: {type(error).__name__}: .*test_environments.py") as raised:
+        world.step({"go": np.zeros((1, 2), int), "say": np.zeros((1, 2), int)})
+    assert not raised.value.is_final, "another episode may not raise"
 
 
 @pytest.mark.parametrize("error", [ValueError("3 into 2"), SystemExit(3), KeyError("x")])
@@ -276,15 +287,15 @@ def test_the_episode_before_a_run_finds_a_world_that_leaves_no_action():
         probe(next(world for world, _ in BROKEN if world.__name__ == "LeavesNothing"))
 
 
-def test_the_episode_before_a_run_watches_the_calls_of_a_world():
-    seen = []
+def test_the_calls_of_a_world_of_ones_own_are_watched(monkeypatch):
+    seen, advance = [], games.Declared._advance
 
-    class Watched(games.Errands):
-        def _advance(self, actions, recorded):
-            seen.append(hangs.hang_message(0.0))
-            return super()._advance(actions, recorded)
+    def watched(self, *given):
+        seen.append(hangs.hang_message(0.0))
+        return advance(self, *given)
 
-    probe(Watched)
+    monkeypatch.setattr(games.Declared, "_advance", watched)
+    probe(functools.partial(make_world, small(f"{GAMES}:Declared")))
     assert seen and all("did not return from step" in said for said in seen)
     assert hangs.hang_message(0.0) is None
 
