@@ -1,5 +1,6 @@
 """Worlds of the configured environment, for each method."""
 
+import contextlib
 import functools
 import sys
 from typing import Any
@@ -44,21 +45,21 @@ def make_world(
 
     An environment of another package gets `render_mode`, and `more` options of `from_pettingzoo`; worlds of `rl_envs`
     can always render. CustomEnvError if there is no such environment, or it cannot be built; UserError if a world of
-    `rl_envs` has no such argument.
+    `rl_envs` has no such argument. An environment that changes the working directory does so only while it is built.
     """
-    arguments = config.arguments()
     if entry_point := find_entry_point(config.env):
         return _own_world(config, world_class(entry_point), num_worlds, first_world)
-    if config.env.startswith(UNNAMED):
-        make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
-    else:
-        arguments |= {"render_mode": render_mode} if render_mode else {}
-        make_env = named_environment(config.env, arguments)
-    if isinstance(make_env, type):
-        return _own_world(config, make_env, num_worlds, first_world)
-    limit = config.max_episode_steps or None
-    options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
-    return from_pettingzoo(make_env, num_worlds, first_world, **options)
+    arguments, limit = config.arguments(), config.max_episode_steps or None
+    with contextlib.chdir("."):
+        if config.env.startswith(UNNAMED):
+            make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
+        else:
+            arguments |= {"render_mode": render_mode} if render_mode else {}
+            make_env = named_environment(config.env, arguments)
+        if isinstance(make_env, type):
+            return _own_world(config, make_env, num_worlds, first_world)
+        options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
+        return from_pettingzoo(make_env, num_worlds, first_world, **options)
 
 
 def takes_argument(config: Config, name: str) -> bool:

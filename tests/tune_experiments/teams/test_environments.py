@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import os
 
 import numpy as np
 import pytest
@@ -69,6 +70,17 @@ def test_a_world_of_the_package_plays_as_it_does_and_says_who_sees(env):
         assert all((obs[key] == expected[key]).all() for key in obs)
         obs, expected = world.step(chosen)[0], plain.step(chosen)[0]
     assert set(world.restore(world.snapshot())) == {"agent", *expected}
+
+
+def test_an_environment_that_changes_the_working_directory_moves_no_files_of_a_run(tmp_path):
+    class Elsewhere(games.Meeting):
+        def __init__(self):
+            super().__init__()
+            os.chdir(tmp_path)
+
+    here = os.getcwd()
+    make_world(small(find_name(Elsewhere).name), 2)
+    assert os.getcwd() == here
 
 
 def test_a_gymnasium_environment_is_a_team_of_one():
