@@ -27,7 +27,7 @@ import numpy as np
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.config_path import match_name, with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
-from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.import_path import append_current_folder
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
@@ -180,4 +180,5 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, pro
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog, named)
     from tune_experiments.launch.launch import launch
 
-    return 1 if launch(experiment, config, options).failures else 0
+    code = 1 if launch(experiment, config, options).failures else 0
+    return ending_threads(code) if arguments is None else code
