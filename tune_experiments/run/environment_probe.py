@@ -28,7 +28,8 @@ _COPIES, _BATCHED_COPIES = 2, 32
 """Numbers of copies: of environments of other packages, stepped one by one, and of batched worlds."""
 _MAX_EPISODES, _MAX_EXTRA_ENV_STEPS = 16, 200
 """Limits of further play where one episode may mislead: episodes, and env steps after the first one."""
-_RESTORED_ENV_STEPS = 20
+_RESTORED_ENV_STEPS, _REPEATED_SECONDS = 20, 1.0
+"""Largest numbers of env steps and seconds in which two copies of one seed are compared."""
 _ROUNDING = 1e-6
 """Largest sum of rewards that counts as 0, as a share of the largest one, for rounding in float32."""
 _NAME_WIDTH, _WIDTH = 14, 100
@@ -69,6 +70,7 @@ class Probe:
         ended: `terminated`, `truncated`, or empty if it was not played to its end.
         left: Agent -> env step after which it left before the others.
         waits: Whether an agent did not act at some env steps.
+        is_repeatable: Whether a seed determines the episodes.
         lowest_reward, highest_reward: Of one agent at one env step.
         team_return: Sum of the rewards of the first copy.
         env_steps_per_second, megabytes: Speed of one process, and memory of one copy, None where it is unknown.
@@ -79,6 +81,7 @@ class Probe:
         self.is_world = not isinstance(world, PettingZooWorld)
         self.spaces, self.actions, self.limit_from = _spaces(world), _actions(world), _limit_from(world)
         self.seconds, self.ended, self.left, self.waits = seconds, "", dict[str, int](), False
+        self.is_repeatable = True
         self.env_steps, self._episodes, self._is_paid, self._sums_to_0 = 0, 0, False, True
         self.megabytes: float | None = None
         self._ranges: dict[str, tuple[float, float]] = {}
@@ -172,6 +175,8 @@ class Probe:
             ("rewards", f"{_number(self.lowest_reward)} to {_number(self.highest_reward)}, {total}"),
             ("speed", f"{self.env_steps_per_second:,.0f} env steps a second, {self.copies} copies in one process"),
             ("memory", "not known" if self.megabytes is None else f"{memory} a copy"),
+            *[("seeds", "one seed gives different episodes, so no test can be repeated exactly")]
+            * (not self.is_repeatable),
         ]
 
     def lines(self) -> list[str]:
@@ -259,12 +264,29 @@ def probe(make_world: MakeWorld, seconds: float = 10.0) -> Probe:
         seen = Probe(world, seconds)
         before = _resident_megabytes()
         other = opened(seen.copies)
-        other.reset(0)
+        observations = other.reset(0)
         after = _resident_megabytes()
         seen.megabytes = None if before is None or after is None else max(0.0, after - before) / seen.copies
         if seen.is_world:
             _CheckedWorld(world).check_restored(other)
+        else:
+            seen.is_repeatable = _play_alike(world, other, observations)
         return seen
+
+
+def _play_alike(world: World, other: World, seen: Arrays) -> bool:
+    """Whether two worlds that are reset with one seed show the same for some env steps; `seen` are the other's."""
+    draws, own, began = np.random.default_rng(0), world.reset(0), time.monotonic()
+    for _ in range(_RESTORED_ENV_STEPS):
+        if difference([with_texts(world, own)], [with_texts(other, seen)]) is not None:
+            return False
+        if time.monotonic() - began > _REPEATED_SECONDS:
+            break
+        actions = random_legal_actions(world, own, draws)
+        (own, reward, *_), (seen, others, *_) = world.step(actions), other.step(actions)
+        if not np.array_equal(reward, others):
+            return False
+    return True
 
 
 def _arrays(world: World, ranges: dict[str, tuple[float, float]]) -> Iterator[ObservedArray]:

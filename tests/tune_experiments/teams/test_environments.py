@@ -156,6 +156,23 @@ def test_a_game_in_which_one_wins_once_what_another_loses_is_not_zero_sum():
     assert probe(functools.partial(make_world, small("pettingzoo.classic.rps_v2"))).is_zero_sum
 
 
+class Restless(games.Departing):
+    """It draws what its seed does not determine, from its first env step on."""
+
+    def step(self, actions):
+        if self.steps == 0:
+            self.random = np.random.default_rng()
+        return super().step(actions)
+
+
+def test_an_environment_whose_seed_does_not_determine_its_episodes_is_found():
+    found = {
+        name: probe(functools.partial(from_pettingzoo, env)).is_repeatable
+        for name, env in {"seeded": games.Departing, "restless": Restless}.items()
+    }
+    assert found == {"seeded": True, "restless": False}
+
+
 class Stakes(games.Departing):
     """Three agents earn what adds up to 0, as float32."""
 
