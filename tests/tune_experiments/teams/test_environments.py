@@ -233,6 +233,28 @@ def test_a_stored_run_imports_an_environment_only_if_the_caller_names_its_module
     assert imported_modules(EXPERIMENT, small(env)) == ["tune_experiments.train", *allow]
 
 
+SIGNAL = "tests.rl_envs.wrappers.odd_games:Signal"
+CHANGES = [
+    (SIGNAL, {}, {"names": ["right", "left"]}),
+    (SIGNAL, {}, {"names": ["left", "other"]}),
+    (f"{GAMES}:Departing", {}, {"dtype": "uint8"}),
+    (f"{GAMES}:Declared", {}, {"action_spec": {"go": 3, "say": 6}}),
+]
+
+
+@pytest.mark.parametrize(("env", "before", "after"), CHANGES)
+def test_a_team_is_refused_in_an_environment_that_has_changed_since_its_training(env, before, after, tmp_path):
+    trained, changed = (small(env, env_arguments=json.dumps(one)) for one in (before, after))
+    for config in (changed, trained):  # a trial without a checkpoint begins anew
+        EXPERIMENT.prepare(config, "ippo", tmp_path)
+        EXPERIMENT.plan(config, "ippo", 0, tmp_path).build_policy()
+    (tmp_path / "checkpoints/checkpoint_000001").mkdir(parents=True)
+    EXPERIMENT.prepare(changed, "ippo", tmp_path)
+    with pytest.raises(UserError, match=f"{env} has changed"):
+        EXPERIMENT.plan(changed, "ippo", 0, tmp_path).build_policy()
+    EXPERIMENT.plan(trained, "ippo", 0, tmp_path).build_policy()
+
+
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
 
 
