@@ -58,8 +58,8 @@ def check_declaration(config: Config, trial_folder: Path) -> None:
 
 
 def _declaration(world: World) -> dict[str, str]:
-    """What a team depends on: agents in their order, and the spaces of each."""
-    found: dict[str, Any] = {"agents": list(world.agents)}
+    """What a team depends on: agents in their order, the spaces of each, and the length of episodes."""
+    found: dict[str, Any] = {"agents": list(world.agents), "the time limit in env steps": world.max_episode_steps}
     if isinstance(world, PettingZooWorld):
         declared = world.declaration
         for what, spaces in (("observation", declared.observation_spaces), ("action", declared.action_spaces)):

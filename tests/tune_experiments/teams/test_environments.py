@@ -238,6 +238,7 @@ CHANGES = [
     (SIGNAL, {}, {"names": ["right", "left"]}),
     (SIGNAL, {}, {"names": ["left", "other"]}),
     (f"{GAMES}:Departing", {}, {"dtype": "uint8"}),
+    (SIGNAL, {"max_cycles": 6}, {"max_cycles": 7}),
     (f"{GAMES}:Declared", {}, {"action_spec": {"go": 3, "say": 6}}),
 ]
 
