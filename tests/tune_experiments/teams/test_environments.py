@@ -339,16 +339,19 @@ def test_the_episode_before_a_run_finds_a_world_that_leaves_no_action():
         probe(next(world for world, _ in BROKEN if world.__name__ == "LeavesNothing"))
 
 
-def test_the_calls_of_a_world_of_ones_own_are_watched(monkeypatch):
-    seen, advance = [], games.Declared._advance
+class Watched(games.Declared):
+    """It notes what the hang watch would say in each of its env steps."""
 
-    def watched(self, *given):
-        seen.append(hangs.hang_message(0.0))
-        return advance(self, *given)
+    said = []  # noqa: RUF012
 
-    monkeypatch.setattr(games.Declared, "_advance", watched)
-    probe(functools.partial(make_world, small(f"{GAMES}:Declared")))
-    assert seen and all("did not return from step" in said for said in seen)
+    def _advance(self, actions, recorded):
+        self.said.append(hangs.hang_message(0.0))
+        return super()._advance(actions, recorded)
+
+
+def test_the_calls_of_a_world_of_ones_own_are_watched():
+    probe(functools.partial(make_world, small(f"{__name__}:Watched")))
+    assert Watched.said and all("did not return from step" in said for said in Watched.said)
     assert hangs.hang_message(0.0) is None
 
 
