@@ -9,6 +9,7 @@ A card holds the first joint actions of one episode, so that a test detects chan
 """
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,18 @@ def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[i
     return found
 
 
-def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", folder: Path = PRETRAINED) -> Path:
+def pack(
+    path: Path,
+    name: str,
+    given: str,
+    seed_choice: str,
+    title: str = "",
+    folder: Path = PRETRAINED,
+    allow: Sequence[str] = (),
+) -> Path:
     """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
+    `allow` as for `load_policy`.
     UserError if the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
     become too large.
     """
@@ -73,10 +83,10 @@ def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", f
         raise UserError(f"NAME must have letters, digits and _ only and begin with no digit, not {name!r}")
     if out.exists():
         raise UserError(f"{out} already exists: choose another name")
-    checkpoint = find_checkpoint(path)
+    checkpoint = find_checkpoint(path, allow)
     trial = checkpoint.parent.parent
     run = trial.parent.parent
-    loaded = load_policy(checkpoint, device="cpu")
+    loaded = load_policy(checkpoint, allow, "cpu")
     numbers = _numbers(run, loaded)
     session = read_sessions(run)[-1]
     whole = load_checkpoint(checkpoint)

@@ -114,7 +114,8 @@ def write_page(
             missing += [Missing(f"{part} in {out.name}", why) for part, why in parts.items()]
     if not shown:
         raise failures[0]
-    write_atomically(out, render_page(page_title(played), shown, note if len(shown) > 1 else "", beside))
+    are_alike = len({tuple(episode.start for episode in one.episodes) for one in shown}) == 1
+    write_atomically(out, render_page(page_title(played), shown, note if are_alike and len(shown) > 1 else "", beside))
     return [out, *missing]
 
 

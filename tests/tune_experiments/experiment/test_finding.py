@@ -108,6 +108,8 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
     assert mark.exists()
     assert main(["evaluate", str(stranger), "--allow", name]) == 0
     assert "ours: sync, seed 0" in capsys.readouterr().out
+    main(["pack", str(stranger), "new", "--given", "-", "--seed-choice", "-", "--out", str(stranger), "--allow", name])
+    assert name not in capsys.readouterr().err
 
 
 def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(tmp_path):
