@@ -95,11 +95,17 @@ def trusting(experiment: BaseExperiment[Config], config: Config) -> Iterator[Non
 
 
 def trusted_modules(name: Any, data: Any) -> set[str]:
-    """Modules that a file may name because `trusting` trusts its experiment and configuration."""
+    """Modules that a file may name because `trusting` trusts its experiment and configuration.
+
+    An earlier session of a run may have had other methods and numbers, such as budgets.
+    """
     trusted = _TRUSTED.get()
-    if trusted is None or not _is_trusted(name, data):
+    if trusted is None or name != trusted[0] or not isinstance(data, dict):
         return set()
-    named = module_names(data, [find_experiment(name).config_class])
+    own = trusted[1]
+    if not _differ_in_numbers_alone(data | {key: own[key] for key in {"methods"} & own.keys()}, own):
+        return set()
+    named = module_names(own, [find_experiment(name).config_class])
     return {trusted[2], *filter(None, (_get_module(text) for text, _ in named))}
 
 
@@ -128,6 +134,15 @@ def _get_module(text: str) -> str | None:
 def _is_trusted(name: Any, data: Any) -> bool:
     trusted = _TRUSTED.get()
     return trusted is not None and (name, data) == trusted[:2]
+
+
+def _differ_in_numbers_alone(one: Any, other: Any) -> bool:
+    """Whether two JSON values have the same texts at the same places."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_differ_in_numbers_alone(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_differ_in_numbers_alone, one, other))
+    return one == other or all(value is None or isinstance(value, int | float) for value in (one, other))
 
 
 def _check_trust(module: str, allow: Sequence[str], where: Path, is_built: bool = False) -> None:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -157,11 +158,17 @@ class Experiment(BaseExperiment[Config]):
         from tune_experiments.play.show import PAGE, PAGE_MAX_STEPS, write_page
         from tune_experiments.play.trial_figures import trained_teams
 
+        teams: list[LoadedPolicy] = []
+
+        def load(method: str) -> Sequence[Drawn]:
+            teams.extend(team for _, team in trained_teams({method: trials[method]}))
+            return []
+
         def draw() -> Sequence[Drawn]:
-            teams = [team for _, team in trained_teams(trials)]
             return write_page(run_folder / PAGE, teams, max_steps=PAGE_MAX_STEPS) if teams else []
 
-        return list(attempt(PAGE, draw))
+        missing = [one for method in trials for one in attempt(f"{method} in {PAGE}", functools.partial(load, method))]
+        return [*missing, *attempt(PAGE, draw)]
 
 
 def _as_tuple(seeds: Any) -> tuple[Any, ...]:

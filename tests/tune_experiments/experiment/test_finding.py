@@ -124,6 +124,11 @@ def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(tmp_path
     with trusting(experiment, config):
         teams = dict(trained_teams(trials))
     assert "tests.tune_experiments.teams.games" in teams["ippo"].allow
+    with trusting(experiment, dataclasses.replace(config, methods=("ippo", "vdn"), test_episodes=9)):
+        assert dict(trained_teams(trials)), "also of an earlier session, which had other methods and numbers"
+    other = dataclasses.replace(config, env_arguments='{"image": true}')
+    with trusting(experiment, other), pytest.raises(UserError, match="--allow"):
+        list(trained_teams(trials))
     with pytest.raises(UserError, match="--allow"):
         list(trained_teams(trials))
 

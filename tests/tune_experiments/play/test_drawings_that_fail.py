@@ -85,6 +85,22 @@ def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_n
     assert not list((run_folder / "videos").glob("*"))
 
 
+def test_a_team_that_cannot_be_opened_is_missing_in_the_page_of_the_others(monkeypatch, tmp_path):
+    team = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting")
+
+    def opened(trials):
+        for method in trials:
+            if method == "damaged":
+                raise UserError("its weights are damaged")
+            yield method, team
+
+    monkeypatch.setattr(trial_figures, "trained_teams", opened)
+    trials = {method: {0: tmp_path} for method in ("damaged", "ippo")}
+    said = describe_drawings(team.experiment.page(tmp_path, trials))
+    assert [one.partition(" ")[0] for one in sorted(said)] == ["no", "wrote"] and "damaged in" in "".join(said)
+    assert [one["name"] for one in read_data((tmp_path / PAGE).read_text())["teams"]] == ["ippo-seed0"]
+
+
 def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(monkeypatch, run_folder):
     team = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
     given(monkeypatch, team)
