@@ -67,6 +67,20 @@ class Doors(Meeting):
         return dict.fromkeys(self.possible_agents, seen)
 
 
+class Named(Meeting):
+    """`Meeting`, whose observation has one entry of any name."""
+
+    def __init__(self, key, render_mode=None):
+        super().__init__(render_mode=render_mode)
+        self.key = key
+
+    def observation_space(self, agent):
+        return spaces.Dict({self.key: super().observation_space(agent)})
+
+    def _seen(self):
+        return {name: {self.key: one} for name, one in super()._seen().items()}
+
+
 class Departing(ParallelEnv):
     """Three agents earn 1 for the action that they see; `short` has 2 actions, not 3, and leaves after 2 of 5 steps."""
 
