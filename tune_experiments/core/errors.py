@@ -82,10 +82,11 @@ def ending_threads(code: int, seconds: float = 10.0) -> int:
         threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-        names = ", ".join(thread.name for thread in threads if thread.is_alive())
+        names = [thread.name for thread in threads if thread.is_alive()]
         if names:
+            which = f"{names[0]} and {len(names) - 1} more" if names[1:] else names[0]
             advice = "let an environment end its threads in close, or start them as daemons"
-            print(f"note: ends without the threads that are still running ({names}): {advice}", file=sys.stderr)
+            print(f"note: ends without threads that are still running ({which}): {advice}", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)

@@ -8,6 +8,7 @@
 A card holds the first joint actions of one episode, so that a test detects changes of environments and networks.
 """
 
+import contextlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,16 +45,17 @@ def read_card(name: str) -> dict[str, Any]:
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
     """Joint actions of the first 24 env steps in one world, `[steps][N]`; UserError for actions with factors."""
-    world, found = loaded.make_world(1), []
-    obs, first = world.reset(seed), None
-    loaded.reset(seed, world.texts)
-    for _ in range(_ACTION_STEPS):
-        actions = loaded.act(obs, first)
-        if isinstance(actions, dict):
-            raise UserError(f"{loaded.method} has factored actions, which a card cannot hold: pack another team")
-        found.append(np.asarray(actions)[0].tolist())
-        obs, _, terminated, truncated, _ = world.step(actions)
-        first = terminated | truncated
+    found = []
+    with contextlib.closing(loaded.make_world(1)) as world:
+        obs, first = world.reset(seed), None
+        loaded.reset(seed, world.texts)
+        for _ in range(_ACTION_STEPS):
+            actions = loaded.act(obs, first)
+            if isinstance(actions, dict):
+                raise UserError(f"{loaded.method} has factored actions, which a card cannot hold: pack another team")
+            found.append(np.asarray(actions)[0].tolist())
+            obs, _, terminated, truncated, _ = world.step(actions)
+            first = terminated | truncated
     return found
 
 
