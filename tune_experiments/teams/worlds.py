@@ -11,7 +11,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.custom.declaration import described, raising
+from rl_envs.wrappers.custom.declaration import Raising, described
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
@@ -127,7 +127,7 @@ def guarded(cls: type[World]) -> type[World]:
         def called(self: World, *given: Any, **named: Any) -> Any:
             hangs.call_started(name)
             try:
-                with raising(self, name):
+                with Raising(self, name):
                     return method(self, *given, **named)
             finally:
                 hangs.call_ended()

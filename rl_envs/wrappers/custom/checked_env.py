@@ -19,7 +19,7 @@ from gymnasium.spaces import Space
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raising
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, peek
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
@@ -183,7 +183,7 @@ class CheckedEnv:
         """Call a method of the environment under the hang watch."""
         call_started(method)
         try:
-            with raising(self.env, method):
+            with Raising(self.env, method):
                 return getattr(self.env, method)(*arguments, **named)
         finally:
             call_ended()
@@ -211,7 +211,7 @@ class CheckedEnv:
             )
 
     def _agents(self) -> list[Any]:
-        with raising(self.env, "agents"):
+        with Raising(self.env, "agents"):
             given = self.env.agents
         if type(given) is list:
             return given
@@ -346,7 +346,7 @@ def close_quietly(env: Any) -> None:
     if not callable(close):
         return
     try:
-        with raising(env, "close"):
+        with Raising(env, "close"):
             close()
     except CustomEnvError as error:
         _warn_once(str(error))

@@ -1,6 +1,5 @@
 """`Declaration`: what a custom environment declares before its first episode: agents, spaces, actions, time limit."""
 
-import contextlib
 import operator
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -160,7 +159,7 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     Raises:
         CustomEnvError: it has none, they are something else, or one occurs twice.
     """
-    with raising(env, "possible_agents"):
+    with Raising(env, "possible_agents"):
         given = getattr(env, "possible_agents", None)
     _refuse_other_kinds(env)
     if isinstance(given, (str, Mapping, Set)):
@@ -246,19 +245,25 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {message}' if message else ''}{place}"
 
 
-@contextlib.contextmanager
-def raising(env: Any, method: str) -> Iterator[None]:
-    """Turn what an environment raises, an exception of any class but Control-C, into an `EnvRaisedError`."""
-    try:
-        yield
-    except (CustomEnvError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
+class Raising:
+    """Context that turns what an environment raises, of any class but Control-C, into an `EnvRaisedError`."""
+
+    __slots__ = ("_env", "_method")
+
+    def __init__(self, env: Any, method: str) -> None:
+        self._env, self._method = env, method
+
+    def __enter__(self) -> None:
+        """No-op."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, CustomEnvError | KeyboardInterrupt):
+            return
         cure = "fix it there"
         if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
             cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
-        message = f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}"
-        raise EnvRaisedError(message) from error
+        where = f"the environment {env_name(self._env)} raised in {self._method}"
+        raise EnvRaisedError(f"{where}: {described(error)}; {cure}") from error
 
 
 def peek(env: Any, name: str) -> Any:
@@ -281,12 +286,12 @@ def _extension(env: Any, name: str) -> Any:
     inner = _unwrapped(env)
     if not hasattr(type(inner), name):
         return peek(inner, name)  # a __getattr__ may raise without this name
-    with raising(env, name):
+    with Raising(env, name):
         return getattr(inner, name, None)
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:
-    with raising(env, f"{method}({name!r})"):
+    with Raising(env, f"{method}({name!r})"):
         space = getattr(env, method)(name)
     if not isinstance(space, spaces.Space):
         raise CustomEnvError(
