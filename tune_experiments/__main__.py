@@ -24,7 +24,7 @@ from rl_envs.core.errors import did_you_mean
 from rl_models.hub.catalog import CATALOG
 from tune_experiments.core.config_path import match_name
 from tune_experiments.core.drawing import describe_drawings
-from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.storage_uri import check_folders
 from tune_experiments.core.terminal import Terminal
 from tune_experiments.experiment.command_line import early_value
@@ -299,8 +299,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def console() -> int:
     """The console script `concord`, which also imports modules from the current folder."""
     append_current_folder()
-    return main()
+    return ending_threads(main())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ending_threads(main()))

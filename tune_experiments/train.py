@@ -155,9 +155,10 @@ class Train(Experiment[Config]):
         inspection.probe_environment(config)
 
     def prepare(self, config: Config, method: str, trial_folder: Path) -> None:
-        """Copy the small language model into the trial's folder, and explain how to name an unnamed environment."""
+        """Keep the environment's declaration and the small language model; explain how to name an environment."""
         if config.env.startswith(UNNAMED):
             (trial_folder.parent.parent / UNNAMED_FILE).write_text(_about_unnamed(config.env))
+        observations.keep_declaration(config, trial_folder)
         language.save_model(config, method, trial_folder)
 
     def test_world(self, config: Config, num_worlds: int, method: str = "") -> World:

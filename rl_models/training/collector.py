@@ -31,8 +31,9 @@ from rl_models.runtime.device import PendingHostCopy, to_device, to_host
 from rl_models.runtime.texts import ENCODED, TEXTS, OwnsTexts, TextEncodings
 from rl_models.team_world import TeamWorld
 
-IS_FIRST, UNIFORMS, DECIDING, STATE = "is_first", "uniforms", "deciding", "state/"
-"""Names of inputs that are copied to the device beside a step's observations; `state/NAME` is there already."""
+IS_FIRST, UNIFORMS, DECIDING, STATE = "<is_first>", "<uniforms>", "<deciding>", "<state>/"
+"""Names of inputs that are copied to the device beside a step's observations, no names of which are like these; the
+state is there already."""
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class DeviceCollector(Collector):
         self._begin_reading()
         with torch.inference_mode(False):  # so that the world can be played on outside of it
             self.world.prepare(self.fragment_length)
-        ends: Tensors = {STATE + name: value.clone() for name, value in self._state.items()}
+        ends: Tensors = {f"state/{name}": value.clone() for name, value in self._state.items()}
         self._step.zero_()
         self._stops.zero_()
         for _ in range(self.fragment_length):

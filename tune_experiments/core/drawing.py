@@ -29,7 +29,9 @@ def attempt(what: str, make: Callable[[], Path | Iterable[Drawn]]) -> Iterator[D
     try:
         made = make()
         yield from [made] if isinstance(made, Path) else made
-    except (Exception, SystemExit) as error:  # any error of a custom environment, matplotlib or the disk
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # any error of a custom environment, matplotlib or the disk
         yield Missing(what, short_reason(error))
 
 
@@ -39,7 +41,9 @@ def attempt_part(missing: dict[str, str], what: str, make: Callable[[], T], othe
         return make()
     except NotImplementedError:
         return otherwise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         missing.setdefault(what, short_reason(error))
         return otherwise
 

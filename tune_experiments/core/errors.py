@@ -5,6 +5,8 @@ import functools
 import os
 import select
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import ParamSpec, TextIO
 
@@ -69,6 +71,28 @@ def exits_with_one_sentence(main: Callable[P, int | None]) -> Callable[P, int]:
             return EXIT_CODE
 
     return wrapped
+
+
+def ending_threads(code: int, seconds: float = 10.0) -> int:
+    """Return the exit code of this process, which then waits at most so long for threads, as of an environment."""
+
+    def end() -> None:
+        threading.main_thread().join()  # until its work is done
+        deadline = time.monotonic() + seconds
+        threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        names = [thread.name for thread in threads if thread.is_alive()]
+        if names:
+            which = f"{names[0]} and {len(names) - 1} more" if names[1:] else names[0]
+            advice = "let an environment end its threads in close, or start them as daemons"
+            print(f"note: ends without threads that are still running ({which}): {advice}", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    threading.Thread(target=end, daemon=True).start()
+    return code
 
 
 def close_broken_pipes() -> list[TextIO]:

@@ -105,7 +105,7 @@ def trusted_modules(name: Any, data: Any) -> set[str]:
         return set()
     if not all(one.is_allowed for one in find_differences(data, trusted[1], trusted[3])):
         return set()
-    named = module_names(data, [find_experiment(name).config_class])
+    named = module_names(trusted[1], [find_experiment(name).config_class])
     return {trusted[2], *filter(None, (_get_module(text) for text, _ in named))}
 
 

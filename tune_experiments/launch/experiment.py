@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -27,7 +28,7 @@ import numpy as np
 from rl_models.configuration import DeviceChoice
 from tune_experiments.core.config_path import match_name, with_flags, with_overrides
 from tune_experiments.core.drawing import Drawn, attempt
-from tune_experiments.core.errors import UserError, exits_with_one_sentence
+from tune_experiments.core.errors import UserError, ending_threads, exits_with_one_sentence
 from tune_experiments.core.import_path import append_current_folder
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.command_line import RunOptions, check_options, parse
@@ -157,11 +158,17 @@ class Experiment(BaseExperiment[Config]):
         from tune_experiments.play.show import PAGE, PAGE_MAX_STEPS, write_page
         from tune_experiments.play.trial_figures import trained_teams
 
+        teams: list[LoadedPolicy] = []
+
+        def load(method: str) -> Sequence[Drawn]:
+            teams.extend(team for _, team in trained_teams({method: trials[method]}))
+            return []
+
         def draw() -> Sequence[Drawn]:
-            teams = [team for _, team in trained_teams(trials)]
             return write_page(run_folder / PAGE, teams, max_steps=PAGE_MAX_STEPS) if teams else []
 
-        return list(attempt(PAGE, draw))
+        missing = [one for method in trials for one in attempt(f"{method} in {PAGE}", functools.partial(load, method))]
+        return [*missing, *attempt(PAGE, draw)]
 
 
 def _as_tuple(seeds: Any) -> tuple[Any, ...]:
@@ -180,4 +187,5 @@ def main(experiment: BaseExperiment, arguments: Sequence[str] | None = None, pro
     config, options = parse(experiment.presets, words, experiment.caption, experiment.seeds, prog, named)
     from tune_experiments.launch.launch import launch
 
-    return 1 if launch(experiment, config, options).failures else 0
+    code = 1 if launch(experiment, config, options).failures else 0
+    return ending_threads(code) if arguments is None else code

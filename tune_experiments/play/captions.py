@@ -44,17 +44,26 @@ def agent_captions(world: Any, actions: Sequence[str] = (), messages: Sequence[s
     return [Caption(name, colour, action or "", message or "") for name, colour, action, message in rows]
 
 
+def _font(text: str) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Pillow's font, or for letters that it lacks matplotlib's."""
+    if text.isascii():
+        return ImageFont.load_default(_TEXT)
+    from matplotlib import get_data_path  # slow to import
+
+    return ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", _TEXT)
+
+
 def with_lines(frame: Array, lines: Sequence[Line], below: bool = False) -> Array:
     """A frame `[H, W, 3]` uint8 with K lines above or below it, `[H + 24 K, W, 3]` uint8."""
     band = Image.new("RGB", (frame.shape[1], _LINE * len(lines)), BACKGROUND)
-    pen, font = ImageDraw.Draw(band), ImageFont.load_default(_TEXT)
+    pen = ImageDraw.Draw(band)
     for row, line in enumerate(lines):
         left, top = _MARGIN, row * _LINE
         if line.mark is not None:
             middle = top + (_LINE - _MARK) // 2
             pen.rectangle((left, middle, left + _MARK, middle + _MARK), fill=line.mark)
             left += 2 * _MARK
-        pen.text((left, top + 3), line.text, fill=line.colour, font=font)
+        pen.text((left, top + 3), line.text, fill=line.colour, font=_font(line.text))
     return np.concatenate([frame, np.asarray(band)] if below else [np.asarray(band), frame])
 
 

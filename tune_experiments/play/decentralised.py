@@ -34,7 +34,7 @@ TIMEOUT_SECONDS = 600.0
 It only ends processes that hang; one that dies is noticed at once."""
 _JOIN_SECONDS = 10.0
 """Time limit for the end of a process whose pipe has already broken."""
-_UNIFORMS = "uniforms"
+_UNIFORMS = "<uniforms>"
 _CONNECTION_LOST = 3
 """Exit code of a process that lost its partner or coordinator."""
 

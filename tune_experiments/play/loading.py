@@ -44,7 +44,7 @@ from tune_experiments.run.run_folder import CONFIG_FILE, check_version, read_con
 from tune_experiments.run.trial import CHECKPOINTS
 
 Arrays = dict[str, np.ndarray]
-_IS_FIRST = "is_first"
+_IS_FIRST = "<is_first>"
 
 
 class LoadedPolicy:

@@ -8,7 +8,9 @@
 A card holds the first joint actions of one episode, so that a test detects changes of environments and networks.
 """
 
+import contextlib
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,22 +45,32 @@ def read_card(name: str) -> dict[str, Any]:
 
 def first_actions(loaded: LoadedPolicy, seed: int = _ACTION_SEED) -> list[list[int]]:
     """Joint actions of the first 24 env steps in one world, `[steps][N]`; UserError for actions with factors."""
-    world, found = loaded.make_world(1), []
-    obs, first = world.reset(seed), None
-    loaded.reset(seed, world.texts)
-    for _ in range(_ACTION_STEPS):
-        actions = loaded.act(obs, first)
-        if isinstance(actions, dict):
-            raise UserError(f"{loaded.method} has factored actions, which a card cannot hold: pack another team")
-        found.append(np.asarray(actions)[0].tolist())
-        obs, _, terminated, truncated, _ = world.step(actions)
-        first = terminated | truncated
+    found = []
+    with contextlib.closing(loaded.make_world(1)) as world:
+        obs, first = world.reset(seed), None
+        loaded.reset(seed, world.texts)
+        for _ in range(_ACTION_STEPS):
+            actions = loaded.act(obs, first)
+            if isinstance(actions, dict):
+                raise UserError(f"{loaded.method} has factored actions, which a card cannot hold: pack another team")
+            found.append(np.asarray(actions)[0].tolist())
+            obs, _, terminated, truncated, _ = world.step(actions)
+            first = terminated | truncated
     return found
 
 
-def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", folder: Path = PRETRAINED) -> Path:
+def pack(
+    path: Path,
+    name: str,
+    given: str,
+    seed_choice: str,
+    title: str = "",
+    folder: Path = PRETRAINED,
+    allow: Sequence[str] = (),
+) -> Path:
     """Add a team of a finished run to the package; `given` and `seed_choice` are sentences for its card.
 
+    `allow` as for `load_policy`.
     UserError if the name is taken or no name, a sentence is empty, the run is not finished, or all teams together
     become too large.
     """
@@ -73,12 +85,12 @@ def pack(path: Path, name: str, given: str, seed_choice: str, title: str = "", f
         raise UserError(f"NAME must have letters, digits and _ only and begin with no digit, not {name!r}")
     if out.exists():
         raise UserError(f"{out} already exists: choose another name")
-    checkpoint = find_checkpoint(path)
+    checkpoint = find_checkpoint(path, allow)
     trial = checkpoint.parent.parent
     run = trial.parent.parent
     if checkpoint != (tested := chosen_checkpoint(trial)):
         raise UserError(f"{checkpoint} was not tested, so that it has no numbers: pack {tested}")
-    loaded = load_policy(checkpoint, device="cpu")
+    loaded = load_policy(checkpoint, allow, "cpu")
     numbers = _numbers(run, loaded)
     sessions = read_sessions(run)
     session = next((one for one in reversed(sessions) if loaded.seed in one["seeds"]), sessions[-1])

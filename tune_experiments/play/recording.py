@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,9 +39,9 @@ def record_episode(policy: LoadedPolicy, seed: int = SEED, captions: bool = True
 def describe_episode(policy: LoadedPolicy, seed: int = SEED) -> Generator[str, None, None]:
     """Lines that describe the episode of `record_episode`: texts, messages, actions, rewards and metrics."""
     index = chosen_episode(policy, seed)
-    world = candidate_worlds(policy)
-    steps = steps_of_episode(policy, world, seed, index)
-    yield from describe_steps(world, steps, index, lambda agent: written_by(policy, index, agent))
+    with contextlib.closing(candidate_worlds(policy)) as world:
+        steps = steps_of_episode(policy, world, seed, index)
+        yield from describe_steps(world, steps, index, lambda agent: written_by(policy, index, agent))
 
 
 def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED) -> Generator[str, None, None]:
@@ -62,7 +63,8 @@ def play_decentralised(policy: LoadedPolicy, checkpoint: Path, seed: int = SEED)
     obs = world.reset(seed)
     device: DeviceChoice = "cpu" if policy.device.type == "cpu" else "auto"
     episode = PlayedEpisode(checkpoint, seed, index, policy.allow, device)
-    with separate_agents(episode, first_agent.num_agents, first_agent.observation_keys) as team:
+    agents = separate_agents(episode, first_agent.num_agents, first_agent.observation_keys)
+    with contextlib.closing(world), agents as team:
         yield f"{first_agent.num_agents} processes, one per agent; per step, {_exchanged(policy, obs)}"
         yield from describe_steps(world, _continue(team.act, world, obs, 0), 0)
         traffic = team.end_episode()
@@ -176,21 +178,22 @@ def _of_middle_length(length: np.ndarray, among: np.ndarray) -> int:
 
 
 def play_candidates(policy: LoadedPolicy, world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Length [B] in env steps and success [B] bool of each world's first episode."""
+    """Length [B] in env steps and success [B] bool of each world's first episode, after which they are closed."""
     length, solved = np.zeros(world.num_worlds), np.full(world.num_worlds, False)
-    obs, first = world.reset(seed), None
-    policy.reset(seed, world.texts)
     running = np.ones(world.num_worlds, bool)
-    while running.any():
-        obs, _, terminated, truncated, info = world.step(policy.act(obs, first))
-        first = terminated | truncated
-        if first.any():
-            fresh = running[info["done_worlds"]]
-            rows = info["done_worlds"][fresh]
-            length[rows] = info["episode"]["length"][fresh]
-            for name in _SOLVED & info["episode"].keys():
-                solved[rows] = info["episode"][name][fresh] > 0
-        running &= ~first
+    with contextlib.closing(world):
+        obs, first = world.reset(seed), None
+        policy.reset(seed, world.texts)
+        while running.any():
+            obs, _, terminated, truncated, info = world.step(policy.act(obs, first))
+            first = terminated | truncated
+            if first.any():
+                fresh = running[info["done_worlds"]]
+                rows = info["done_worlds"][fresh]
+                length[rows] = info["episode"]["length"][fresh]
+                for name in _SOLVED & info["episode"].keys():
+                    solved[rows] = info["episode"][name][fresh] > 0
+            running &= ~first
     return length, solved
 
 
@@ -198,16 +201,16 @@ def _frames_and_captions(policy: LoadedPolicy, seed: int, index: int) -> tuple[l
     """Pictures at the start and after each env step, and what each agent has done in that step."""
     from tune_experiments.play.captions import agent_captions
 
-    world = candidate_worlds(policy)
-    steps = steps_of_episode(policy, world, seed, index)
-    frames, captions = [world.render(index)], [agent_captions(world)]
-    decides = deciding(world.observe())
-    for actions, *_ in steps:
-        messages = [written_by(policy, index, agent) for agent in range(world.num_agents)]
-        captions.append(agent_captions(world, _describe_actions(world, actions, index, decides), messages))
-        frames.append(world.render(index))
+    with contextlib.closing(candidate_worlds(policy)) as world:
+        steps = steps_of_episode(policy, world, seed, index)
+        frames, captions = [world.render(index)], [agent_captions(world)]
         decides = deciding(world.observe())
-    return frames, captions
+        for actions, *_ in steps:
+            messages = [written_by(policy, index, agent) for agent in range(world.num_agents)]
+            captions.append(agent_captions(world, _describe_actions(world, actions, index, decides), messages))
+            frames.append(world.render(index))
+            decides = deciding(world.observe())
+        return frames, captions
 
 
 def _describe_actions(world: World, actions: Any, index: int, decides: np.ndarray | None) -> list[str]:

@@ -114,8 +114,8 @@ def write_page(
     if not shown:
         raise failures[0]
     note = "All teams play the same episodes: the first ones of a seed, not chosen by their outcome."
-    are_same = len({one.episodes[0].start for one in shown}) == 1
-    write_atomically(out, render_page(page_title(played), shown, note * (len(shown) > 1 and are_same), beside))
+    are_alike = len({tuple(episode.start for episode in one.episodes) for one in shown}) == 1
+    write_atomically(out, render_page(page_title(played), shown, note if are_alike and len(shown) > 1 else "", beside))
     return [out, *missing]
 
 

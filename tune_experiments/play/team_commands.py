@@ -134,6 +134,8 @@ class Pack:
     """Short title of the team on pages; by default its name."""
     out: Path = PRETRAINED
     """Folder that the new team's folder goes into."""
+    allow: tuple[str, ...] = PolicyArgs.allow
+    """Modules outside Concord that may be imported if the checkpoint names them."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,7 @@ def _draw_errors(what: str) -> Iterator[None]:
         yield
     except (UserError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise UserError(f"no {what}: {short_reason(error)}; use `play` to print an episode") from error
 
 
@@ -301,7 +303,9 @@ def pack_team(command: Pack, console: Console) -> None:
     from tune_experiments.play.pretrained import CARD, folder_bytes, pack
 
     with _write_errors(command.out, (OSError, CheckpointError)):
-        written = pack(command.path, command.name, command.given, command.seed_choice, command.title, command.out)
+        written = pack(
+            command.path, command.name, command.given, command.seed_choice, command.title, command.out, command.allow
+        )
     card = read_json(written / CARD)
     console.print(f"wrote {written}: {card['method']}, seed {card['seed']}, {folder_bytes(written):,} bytes")
 

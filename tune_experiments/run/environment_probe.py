@@ -20,10 +20,8 @@ from rl_envs.core.world import StepResult
 from rl_envs.testing.contract import EpisodeCheck, check_observations
 from rl_envs.testing.recorder import Record, begin, difference, play, with_texts
 from rl_envs.testing.requirement import require
-from rl_envs.wrappers.custom.declaration import raised
 from rl_envs.wrappers.custom.values import space_repr
 from rl_envs.wrappers.custom.world import PettingZooWorld
-from rl_envs.wrappers.hangs import call_ended, call_started
 from rl_models.team_world import MakeWorld
 
 _COPIES, _BATCHED_COPIES = 2, 32
@@ -207,19 +205,17 @@ class _CheckedWorld:
         self._world = world
 
     def reset(self, seed: int) -> Arrays:
-        """Observations, dict of [B, N, ...]; CustomEnvError if they are not as declared, or the world raises."""
-        with self._raising("reset"):
-            observations = self._world.reset(seed)
+        """Observations, dict of [B, N, ...]; CustomEnvError if they are not as declared."""
+        observations = self._world.reset(seed)
         with self._violating():
             check_observations(self._world, observations, self._world.num_worlds, "after reset")
             self._check, self._seen = EpisodeCheck(self._world, observations), observations
         return observations
 
     def step(self, actions: Actions) -> StepResult:
-        """Result of a step; CustomEnvError if it breaks the contract, or the world raises."""
+        """Result of a step; CustomEnvError if it breaks the contract."""
         before = {key: value.copy() for key, value in self._seen.items()}
-        with self._raising("step"):
-            result = self._world.step(actions)
+        result = self._world.step(actions)
         with self._violating():
             self._check(self._world, actions, result)
             changed = [key for key, value in before.items() if not np.array_equal(value, self._seen[key])]
@@ -230,29 +226,15 @@ class _CheckedWorld:
     def check_restored(self, other: World) -> None:
         """Restore a snapshot into another world; CustomEnvError if the two do not play on alike, as resuming needs."""
         world, advice = self._world, "keep what the future depends on in `state`, and draw from `chance`"
-        with self._raising("snapshot and restore"):
-            restored = other.restore(world.snapshot())
+        restored = other.restore(world.snapshot())
         if other.restarted is not None and other.restarted.any():
             return
-        with self._raising("step"):
-            own, others = (
-                [with_texts(one, {key: value.copy() for key, value in obs.items()}), *play(one, _REPEATED_ENV_STEPS)]
-                for one, obs in ((world, world.observe()), (other, restored))
-            )
+        own, others = (
+            [with_texts(one, {key: value.copy() for key, value in obs.items()}), *play(one, _REPEATED_ENV_STEPS)]
+            for one, obs in ((world, world.observe()), (other, restored))
+        )
         with self._violating():
             require(difference(own, others) is None, f"a restored game has another future: {advice}")
-
-    @contextlib.contextmanager
-    def _raising(self, method: str) -> Iterator[None]:
-        call_started(method)
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise raised(self._world, method, error) from error
-        finally:
-            call_ended()
 
     @contextlib.contextmanager
     def _violating(self) -> Iterator[None]:

@@ -2,20 +2,28 @@
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_envs import World
+from rl_envs.registry import find_entry_point
 from rl_envs.wrappers.custom.world import PettingZooWorld
 from rl_models.networks.network_needs import NETWORKS
 from rl_models.networks.parts import Part
+from tune_experiments.core.errors import UserError
+from tune_experiments.core.files import read_json, write_json
+from tune_experiments.run.trial import CHECKPOINTS
 from tune_experiments.teams.config import Config
 from tune_experiments.teams.worlds import make_world
 
 MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
 """Largest bounds used as divisors; larger ones are rarely informative."""
+DECLARED_FILE = "declared.json"
+"""File in a trial's folder with the declaration of its environment."""
+_MAX_LENGTH = 120
 _TINY = float(np.finfo(np.float32).eps)
 _MAX_BOUND_RATIO = 10.0
 """Largest ratio of the bounds of two agents that share a divisor."""
@@ -30,6 +38,42 @@ def example_world(config: Config) -> World:
     world = make_world(config)
     world.close()
     return world
+
+
+def keep_declaration(config: Config, trial_folder: Path) -> None:
+    """Write what an environment from outside this package declares beside the checkpoints, before the first one."""
+    if not any((trial_folder / CHECKPOINTS).glob("checkpoint_*")) and find_entry_point(config.env) is None:
+        write_json(trial_folder / DECLARED_FILE, _declaration(example_world(config)))
+
+
+def check_declaration(config: Config, trial_folder: Path) -> None:
+    """Refuse (UserError) an environment that declares something else than when the team of a trial was trained."""
+    path = trial_folder / DECLARED_FILE
+    if not path.exists():
+        return
+    present = _declaration(example_world(config))
+    for what, was in read_json(path).items():
+        if (now := present.get(what, "missing")) != was:
+            raise UserError(
+                f"{config.env} has changed since this team was trained: {what} was {str(was)[:_MAX_LENGTH]} and is "
+                f"{now[:_MAX_LENGTH]}: restore the environment, or train a new team with another --out"
+            )
+
+
+def _declaration(world: World) -> dict[str, str]:
+    """What a team depends on: agents in their order, the spaces of each, and the length of episodes."""
+    found: dict[str, Any] = {"agents": list(world.agents), "the time limit in env steps": world.max_episode_steps}
+    if isinstance(world, PettingZooWorld):
+        declared = world.declaration
+        for what, spaces in (("observation", declared.observation_spaces), ("action", declared.action_spaces)):
+            found |= {f"{what}_space of {name}": space for name, space in zip(world.agents, spaces, strict=True)}
+    else:
+        found["action_spec"] = world.action_spec
+        found |= {
+            f"observation {key}": (spec.shape, spec.dtype, spec.low, spec.high)
+            for key, spec in world.observation_spec.items()
+        }
+    return {what: " ".join(str(one).split()) for what, one in found.items()}
 
 
 def make_parts(world: World) -> list[Part]:

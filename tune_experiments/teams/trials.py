@@ -40,7 +40,7 @@ from tune_experiments.experiment.plan import Episodes, TrialPlan, play_episodes
 from tune_experiments.teams.config import BLIND, CORDIAL, DIVIDED_METHOD, LANGUAGE_METHODS, Q_METHODS, Config
 from tune_experiments.teams.inspection import probe_environment
 from tune_experiments.teams.language import check_lengths, language_policy, text_game
-from tune_experiments.teams.observations import example_world, make_parts
+from tune_experiments.teams.observations import check_declaration, example_world, make_parts
 from tune_experiments.teams.worlds import make_world, training_world
 
 VALIDATION_SEED, TEST_SEED = 101, 202
@@ -61,7 +61,9 @@ def plan(config: Config, method: str, seed: int, trial_folder: Path | None = Non
 
 
 def build_policy(config: Config, method: str, seed: int, trial_folder: Path | None = None) -> TeamPolicy:
-    """The team of one method with its initial weights."""
+    """The team of one method with its initial weights; UserError if the environment of its trial has changed."""
+    if trial_folder is not None:
+        check_declaration(config, trial_folder)
     if method in LANGUAGE_METHODS:
         return language_policy(config, method, seed, trial_folder)
     world = example_world(config)

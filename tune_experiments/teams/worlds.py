@@ -1,5 +1,6 @@
 """Worlds of the configured environment, for each method."""
 
+import contextlib
 import functools
 import sys
 from typing import Any
@@ -10,7 +11,7 @@ from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
-from rl_envs.wrappers.custom.declaration import described
+from rl_envs.wrappers.custom.declaration import Raising, described
 from rl_envs.wrappers.custom.word_ids import Characters
 from rl_envs.wrappers.named import Adapted, named_environment
 from rl_models.text.token_states import ModelTokens
@@ -44,21 +45,21 @@ def make_world(
 
     An environment of another package gets `render_mode`, and `more` options of `from_pettingzoo`; worlds of `rl_envs`
     can always render. CustomEnvError if there is no such environment, or it cannot be built; UserError if a world of
-    `rl_envs` has no such argument.
+    `rl_envs` has no such argument. An environment that changes the working directory does so only while it is built.
     """
-    arguments = config.arguments()
     if entry_point := find_entry_point(config.env):
         return _own_world(config, world_class(entry_point), num_worlds, first_world)
-    if config.env.startswith(UNNAMED):
-        make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
-    else:
-        arguments |= {"render_mode": render_mode} if render_mode else {}
-        make_env = named_environment(config.env, arguments)
-    if isinstance(make_env, type):
-        return _own_world(config, make_env, num_worlds, first_world)
-    limit = config.max_episode_steps or None
-    options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
-    return from_pettingzoo(make_env, num_worlds, first_world, **options)
+    arguments, limit = config.arguments(), config.max_episode_steps or None
+    with contextlib.chdir("."):
+        if config.env.startswith(UNNAMED):
+            make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
+        else:
+            arguments |= {"render_mode": render_mode} if render_mode else {}
+            make_env = named_environment(config.env, arguments)
+        if isinstance(make_env, type):
+            return _own_world(config, make_env, num_worlds, first_world)
+        options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
+        return from_pettingzoo(make_env, num_worlds, first_world, **options)
 
 
 def takes_argument(config: Config, name: str) -> bool:
@@ -96,8 +97,9 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "
             "raise --workers.runners for more processes"
         )
+    own = cls if find_entry_point(config.env) else guarded(cls)
     try:
-        world = with_agent_index(cls)(num_worlds, first_world, **arguments, **place)
+        world = with_agent_index(own)(num_worlds, first_world, **arguments, **place)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -112,6 +114,28 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
     except AssertionError as error:
         raise CustomEnvError(f"{config.env}: {error}") from error
     return world
+
+
+@functools.cache
+def guarded(cls: type[World]) -> type[World]:
+    """The same worlds, where what their code raises is an `EnvRaisedError`, and calls are under the hang watch."""
+
+    def guard(name: str) -> Any:
+        method = getattr(cls, name)
+
+        @functools.wraps(method)
+        def called(self: World, *given: Any, **named: Any) -> Any:
+            hangs.call_started(name)
+            try:
+                with Raising(self, name):
+                    return method(self, *given, **named)
+            finally:
+                hangs.call_ended()
+
+        return called
+
+    calls = ("reset", "step", "next_episode", "snapshot", "restore")
+    return type(cls.__name__, (cls,), {name: guard(name) for name in calls})
 
 
 @functools.cache

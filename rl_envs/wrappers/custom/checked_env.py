@@ -19,7 +19,7 @@ from gymnasium.spaces import Space
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
-from rl_envs.wrappers.custom.declaration import Declaration, agent_ids, env_name, peek, raised
+from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, peek
 from rl_envs.wrappers.custom.frame import Answer, Frame
 from rl_envs.wrappers.custom.layout import LeafMismatch
 from rl_envs.wrappers.custom.values import (
@@ -188,13 +188,8 @@ class CheckedEnv:
         """Call a method of the environment under the hang watch."""
         call_started(method)
         try:
-            return getattr(self.env, method)(*arguments, **named)
-        except CustomEnvError:
-            raise
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise raised(self.env, method, error) from error
+            with Raising(self.env, method):
+                return getattr(self.env, method)(*arguments, **named)
         finally:
             call_ended()
 
@@ -221,10 +216,8 @@ class CheckedEnv:
             )
 
     def _agents(self) -> list[Any]:
-        try:
+        with Raising(self.env, "agents"):
             given = self.env.agents
-        except Exception as error:
-            raise raised(self.env, "agents", error) from error
         if type(given) is list:
             return given
         if not isinstance(given, Iterable) or isinstance(given, str):
@@ -358,11 +351,10 @@ def close_quietly(env: Any) -> None:
     if not callable(close):
         return
     try:
-        close()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        _warn_once(str(raised(env, "close", error)))
+        with Raising(env, "close"):
+            close()
+    except CustomEnvError as error:
+        _warn_once(str(error))
 
 
 @functools.cache

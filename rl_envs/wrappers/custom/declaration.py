@@ -161,10 +161,8 @@ def agent_ids(env: Any) -> tuple[Any, ...]:
     Raises:
         CustomEnvError: it has none, they are something else, or one occurs twice.
     """
-    try:
+    with Raising(env, "possible_agents"):
         given = getattr(env, "possible_agents", None)
-    except Exception as error:
-        raise raised(env, "possible_agents", error) from error
     _refuse_other_kinds(env)
     if isinstance(given, (str, Mapping, Set)):
         raise CustomEnvError(
@@ -249,19 +247,34 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {message}' if message else ''}{place}"
 
 
-def raised(env: Any, method: str, error: BaseException) -> EnvRaisedError:
-    """Error for an exception that an environment raised."""
-    cure = "fix it there"
-    if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
-        cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
-    return EnvRaisedError(f"the environment {env_name(env)} raised in {method}: {described(error)}; {cure}")
+class Raising:
+    """Context that turns what an environment raises, of any class but Control-C, into an `EnvRaisedError`."""
+
+    __slots__ = ("_env", "_method")
+
+    def __init__(self, env: Any, method: str) -> None:
+        self._env, self._method = env, method
+
+    def __enter__(self) -> None:
+        """No-op."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, CustomEnvError | KeyboardInterrupt):
+            return
+        cure = "fix it there"
+        if isinstance(error, TypeError) and traceback.extract_tb(error.__traceback__)[-1].filename.startswith(_HERE):
+            cure = "let it take what PettingZoo's parallel API gives: reset(seed=None, options=None), step(actions)"
+        where = f"the environment {env_name(self._env)} raised in {self._method}"
+        raise EnvRaisedError(f"{where}: {described(error)}; {cure}") from error
 
 
 def peek(env: Any, name: str) -> Any:
     """An optional attribute; None without it, also if reading it raises."""
     try:
         return getattr(env, name, None)
-    except Exception:  # a property, or a __getattr__, of the environment's own
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a property, or a __getattr__, of the environment's own
         return None
 
 
@@ -273,12 +286,10 @@ def _unwrapped(env: Any) -> Any:
 def _extension(env: Any, name: str) -> Any:
     """An optional attribute that this package defines, such as `action_texts`; None without it."""
     inner = _unwrapped(env)
-    try:
+    if not hasattr(type(inner), name):
+        return peek(inner, name)  # a __getattr__ may raise without this name
+    with Raising(env, name):
         return getattr(inner, name, None)
-    except Exception as error:
-        if hasattr(type(inner), name):
-            raise raised(env, name, error) from error
-        return None  # a __getattr__ without this name
 
 
 def _vocabulary(env: Any) -> tuple[str, ...]:
@@ -289,10 +300,8 @@ def _vocabulary(env: Any) -> tuple[str, ...]:
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:
-    try:
+    with Raising(env, f"{method}({name!r})"):
         space = getattr(env, method)(name)
-    except Exception as error:
-        raise raised(env, f"{method}({name!r})", error) from error
     if not isinstance(space, spaces.Space):
         raise CustomEnvError(
             f"{env_name(env)}.{method}({name!r}) is {short_repr(space)}: let it return a space of gymnasium.spaces"

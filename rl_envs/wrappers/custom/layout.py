@@ -42,8 +42,8 @@ ACTION_TEXTS = "action_texts"
 ENTITIES, ENTITY_POSITIONS, AGENT_POSITIONS = "entities", "entity_positions", "agent_positions"
 """Keys of the entities that agents can divide: numbers that describe each [E, F], all 0 where there is none; rows and
 columns [E, 2], in bounds; and those of the agents [N, 2], the agent's own first."""
-OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination")
-"""Keys that a world adds; an environment's key of this name gets a trailing underscore."""
+OWN_KEYS = ("agent", "alive", "decides", "legal", "coordination", "messages", "noise")
+"""Keys that a world adds, or a team to what it sees; an environment's key of this name gets a trailing underscore."""
 _TABLES = ("texts/", "encoded/")
 """Prefixes of keys of text tables; an environment's key with such a prefix gets a leading underscore."""
 _WHOLE = "observation"

@@ -178,11 +178,15 @@ def test_environments_are_closed_once_however_often_and_whatever_their_close_doe
     assert "exits" in caplog.text
 
 
+class Panic(BaseException):
+    """What extensions in Rust raise, which is no `Exception`."""
+
+
 def test_what_no_environment_must_have_may_raise_where_it_is_asked_for():
     class Reserved(Signal):
         @property
         def max_steps(self):
-            raise RuntimeError("not before reset")
+            raise Panic("not before reset")
 
         def __getattr__(self, name):
             raise KeyError(name)
@@ -190,26 +194,16 @@ def test_what_no_environment_must_have_may_raise_where_it_is_asked_for():
     assert len(played(Reserved)) == 4
 
 
-@pytest.mark.parametrize("method", ["reset", "step", "render"])
-def test_an_environment_that_exits_is_one_sentence(method):
-    with pytest.raises(CustomEnvError, match=rf"Signal.*{method}.*SystemExit"):
-        world = from_pettingzoo(functools.partial(Signal, **{method: lambda *given, **named: sys.exit(0)}))
-        world.reset(0)
-        world.step(np.zeros((1, 2), int))
-        world.render()
+@pytest.mark.parametrize("error", [Panic("out of bounds"), SystemExit(0)], ids=["panics", "exits"])
+@pytest.mark.parametrize("name", ["reset", "step", "render", "observation_space", "possible_agents", "action_texts"])
+def test_what_an_environment_raises_is_one_sentence_whatever_its_class(name, error):
+    def raises(*given, **named):
+        raise error
 
-
-class Panic(BaseException):
-    """What extensions in Rust raise, which is no `Exception`."""
-
-
-@pytest.mark.parametrize("method", ["reset", "step", "render"])
-def test_what_an_environment_raises_is_one_sentence_whatever_its_class(method):
-    def panics(*given, **named):
-        raise Panic("index out of bounds")
-
-    with pytest.raises(CustomEnvError, match=rf"Signal.*{method}.*Panic: index out of bounds"):
-        world = from_pettingzoo(functools.partial(Signal, **{method: panics}))
+    is_method = name in ("reset", "step", "render", "observation_space")
+    own = {name: raises if is_method else property(raises, lambda *given: None)}
+    with pytest.raises(CustomEnvError, match=rf"Signal.*{name}.*{type(error).__name__}: {error}"):
+        world = from_pettingzoo(type("Signal", (Signal,), own))
         world.reset(0)
         world.step(np.zeros((1, 2), int))
         world.render()

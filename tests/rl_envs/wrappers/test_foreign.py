@@ -150,8 +150,9 @@ def test_a_text_that_does_not_fit_is_refused_with_its_key_while_it_is_played():
 
 
 def test_keys_of_several_dimensions_part_and_own_names_are_kept_free():
-    layout = Layout({"a": spaces.Box(0, 1, (2,)), "b": IMAGE, "c": spaces.Dict({"alive": spaces.Discrete(2)})})
-    assert set(layout.spec) == {"observation_1d", "observation_3d", "alive_"}
+    own = spaces.Dict(dict.fromkeys(("alive", "messages", "noise"), spaces.Discrete(2)))
+    layout = Layout({"a": spaces.Box(0, 1, (2,)), "b": IMAGE, "c": own})
+    assert set(layout.spec) == {"observation_1d", "observation_3d", "alive_", "messages_", "noise_"}
 
 
 @pytest.mark.processes

@@ -41,3 +41,17 @@ def test_control_c_in_the_middle_of_an_import_exits_with_130(tmp_path):
     )
     run = subprocess.run([sys.executable, "-m", "command"], cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (130, "interrupted\n")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("sleeps", "named"), [(0.2, False), (60, True)])
+def test_a_thread_that_an_environment_leaves_running_does_not_keep_a_command_from_ending(sleeps, named):
+    script = (
+        "import sys, threading, time\n"
+        "from tune_experiments.core.errors import ending_threads\n"
+        f"threading.Thread(target=time.sleep, args=[{sleeps}], name='engine').start()\n"
+        "print('done')\n"
+        "sys.exit(ending_threads(3, seconds=1.0))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
+    assert (run.returncode, run.stdout, "engine" in run.stderr) == (3, "done\n", named)

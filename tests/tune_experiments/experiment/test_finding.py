@@ -115,6 +115,8 @@ def test_a_module_from_outside_is_imported_only_by_who_names_it(stranger, outsid
     assert mark.exists()
     assert main(["evaluate", str(stranger), "--allow", name]) == 0
     assert "ours: sync, seed 0" in capsys.readouterr().out
+    main(["pack", str(stranger), "new", "--given", "-", "--seed-choice", "-", "--out", str(stranger), "--allow", name])
+    assert name not in capsys.readouterr().err
 
 
 def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(tmp_path):
@@ -130,6 +132,11 @@ def test_at_the_end_of_ones_own_run_its_teams_are_opened_without_a_word(tmp_path
     with trusting(experiment, continued):
         teams = dict(trained_teams(trials))
     assert "tests.tune_experiments.teams.games" in teams["ippo"].allow
+    with trusting(experiment, dataclasses.replace(config, methods=("ippo", "vdn"), test_episodes=9)):
+        assert dict(trained_teams(trials)), "also of an earlier session, which had other methods and numbers"
+    other = dataclasses.replace(config, env_arguments='{"image": true}')
+    with trusting(experiment, other), pytest.raises(UserError, match="--allow"):
+        list(trained_teams(trials))
     with pytest.raises(UserError, match="--allow"):
         list(trained_teams(trials))
 

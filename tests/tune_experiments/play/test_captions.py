@@ -29,6 +29,11 @@ def test_frames_have_one_shape_a_legible_width_and_the_agents_colours():
     assert silent[0].shape[0] < frames[0].shape[0], "room for messages only where somebody writes"
 
 
+def test_a_caption_shows_the_letters_of_other_languages():
+    shown = [with_captions(FRAMES[:1], [[Caption(name)]])[0] for name in ("ä", "ж", "λ")]
+    assert len({frame.tobytes() for frame in shown}) == 3, "not a box for each"
+
+
 def test_a_recorded_episode_has_a_caption_for_each_frame():
     policy = load_policy("pretrained/messenger_emma_stage_1")
     plain, told = record_episode(policy, captions=False), record_episode(policy)

@@ -11,7 +11,7 @@ from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Meeting
-from tune_experiments.core.drawing import Missing, attempt, describe_drawings
+from tune_experiments.core.drawing import Missing, attempt, attempt_part, describe_drawings
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.report import show_results
@@ -85,6 +85,22 @@ def test_a_run_is_written_whole_but_for_the_pictures_that_its_environment_does_n
     assert not list((run_folder / "videos").glob("*"))
 
 
+def test_a_team_that_cannot_be_opened_is_missing_in_the_page_of_the_others(monkeypatch, tmp_path):
+    team = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting")
+
+    def opened(trials):
+        for method in trials:
+            if method == "damaged":
+                raise UserError("its weights are damaged")
+            yield method, team
+
+    monkeypatch.setattr(trial_figures, "trained_teams", opened)
+    trials = {method: {0: tmp_path} for method in ("damaged", "ippo")}
+    said = describe_drawings(team.experiment.page(tmp_path, trials))
+    assert [one.partition(" ")[0] for one in sorted(said)] == ["no", "wrote"] and "damaged in" in "".join(said)
+    assert [one["name"] for one in read_data((tmp_path / PAGE).read_text())["teams"]] == ["ippo-seed0"]
+
+
 def test_curves_that_fail_and_a_folder_that_cannot_be_written_leave_the_rest(monkeypatch, run_folder):
     team = untrained("train", "ippo", env="tests.tune_experiments.teams.games:Meeting", methods=("ippo",))
     given(monkeypatch, team)
@@ -123,12 +139,20 @@ def test_no_experiment_ends_by_a_team_that_cannot_be_drawn(monkeypatch, tmp_path
         assert "no display" in "\n".join(describe_drawings(drawn))
 
 
-def test_a_hook_of_a_users_own_that_raises_is_one_line():
+class Panic(BaseException):
+    """What extensions in Rust raise, which is no `Exception`."""
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a mistake"), Panic("a mistake")])
+def test_a_hook_of_a_users_own_that_raises_is_one_line(error):
     def figures():
         yield from ()
-        raise ZeroDivisionError("a mistake")
+        raise error
 
-    assert describe_drawings(list(attempt("figures", figures))) == ["no figures: ZeroDivisionError: a mistake"]
+    assert describe_drawings(list(attempt("figures", figures))) == [f"no figures: {type(error).__name__}: a mistake"]
+    missing = {}
+    attempt_part(missing, "notes", lambda: list(figures()), None)
+    assert missing == {"notes": f"{type(error).__name__}: a mistake"}
     with pytest.raises(KeyboardInterrupt):
         list(attempt("figures", lambda: (_ for _ in ()).throw(KeyboardInterrupt)))
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.tune_experiments.play.pages import read_data
 from tests.tune_experiments.play.teams import untrained
+from tests.tune_experiments.teams.games import Meeting
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.errors import UserError
@@ -259,6 +260,30 @@ def test_what_cannot_be_understood_changes_nothing(text, game):
 
     refused, step = served(game, visit)
     assert set(refused) == {"refused"} and step == 0
+
+
+class Stalling(Meeting):
+    """It raises at the second env step of an episode."""
+
+    def step(self, actions):
+        if self.steps == 1:
+            raise RuntimeError("out of fuel")
+        return super().step(actions)
+
+
+def test_a_game_that_raises_says_so_to_the_player_and_keeps_the_steps_that_were_played(tmp_path):
+    async def visit(server, session):
+        async with open_socket(server, session) as player:
+            await player.receive_json()
+            for _ in range(3):
+                await player.send_json({"action": 0})
+            return [await player.receive_json() for _ in range(5)]
+
+    game = HumanGame(untrained("train", "ippo", env=f"{__name__}:Stalling"), "left", SEED, tmp_path)
+    refused = [one["refused"] for one in served(game, visit) if "refused" in one]
+    assert len(refused) == 2 and all("out of fuel" in one for one in refused)
+    kept = load_episode(game.saved[0])
+    assert {len(kept.actions), len(kept.rewards), *map(len, kept.obs.values()), len(kept.about["messages"])} == {1}
 
 
 def test_a_request_that_is_too_large_ends_the_connection_and_not_the_game(game):

@@ -147,6 +147,13 @@ def test_teams_of_one_run_begin_at_the_same_starts_and_of_another_seed_at_others
     assert data["beside"] and data["teams"][0]["episodes"][0]["start"] == starts[0][0]
 
 
+def test_custom_environments_that_show_something_else_begin_at_other_starts():
+    games = "tests.tune_experiments.teams.games"
+    teams = [untrained("train", "ippo", env=f"{games}:{name}") for name in ("Meeting", "Doors", "Meeting")]
+    first, other, again = (record_episodes(team, 3, 1, 1)[0].start for team in teams)
+    assert first == again != other
+
+
 def test_an_episode_is_recorded_to_its_end_or_says_that_it_was_cut():
     loaded = untrained("messenger_emma", "emma")
     (whole,) = record_episodes(loaded, 3, 1)

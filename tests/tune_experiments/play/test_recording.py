@@ -5,8 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.tune_experiments.play.teams import untrained
+from tests.tune_experiments.teams.games import Meeting
 from tune_experiments.play import recording
 from tune_experiments.play.loading import load_policy
+from tune_experiments.play.pretrained import first_actions
 
 LENGTHS = np.array([9.0, 2, 7, 4, 30, 5])
 
@@ -24,6 +27,27 @@ def test_of_solved_and_of_failed_episodes_the_one_of_middle_length_is_shown(monk
     monkeypatch.setattr(recording, "play_candidates", lambda *_: (LENGTHS, np.array(solved, bool)))
     assert recording.chosen_episode(None, 0) == won
     assert recording.failed_episode(None, 0) == failed
+
+
+class Counted(Meeting):
+    """It counts the games that are open."""
+
+    still_open = 0
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode=render_mode)
+        Counted.still_open += 1
+
+    def close(self):
+        Counted.still_open -= 1
+
+
+def test_every_game_that_is_opened_to_show_an_episode_is_closed():
+    team = untrained("train", "sync_4", env=f"{__name__}:Counted")
+    assert len(recording.record_episode(team)) == 5
+    assert len(list(recording.describe_episode(team))) == 5
+    first_actions(team)
+    assert Counted.still_open == 0
 
 
 class Told:

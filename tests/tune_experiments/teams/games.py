@@ -74,6 +74,20 @@ class Doors(Meeting):
         return dict.fromkeys(self.possible_agents, seen)
 
 
+class Named(Meeting):
+    """`Meeting`, whose observation has one entry of any name."""
+
+    def __init__(self, key, render_mode=None):
+        super().__init__(render_mode=render_mode)
+        self.key = key
+
+    def observation_space(self, agent):
+        return spaces.Dict({self.key: super().observation_space(agent)})
+
+    def _seen(self):
+        return {name: {self.key: one} for name, one in super()._seen().items()}
+
+
 class Departing(ParallelEnv):
     """Three agents earn 1 for the action that they see; `short` has 2 actions, not 3, and leaves after 2 of 5 steps."""
 
@@ -273,13 +287,6 @@ class Overwriting(Errands):
             self.cell[...] = seen["cell"]
             seen["cell"] = self.cell
         return seen
-
-
-class Failing(Errands):
-    """A world with an error in its rules."""
-
-    def _advance(self, actions, recorded):
-        return actions["nothing of this name"]
 
 
 def declared():

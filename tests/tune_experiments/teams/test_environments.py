@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import os
 
 import numpy as np
 import pytest
@@ -69,6 +70,17 @@ def test_a_world_of_the_package_plays_as_it_does_and_says_who_sees(env):
         assert all((obs[key] == expected[key]).all() for key in obs)
         obs, expected = world.step(chosen)[0], plain.step(chosen)[0]
     assert set(world.restore(world.snapshot())) == {"agent", *expected}
+
+
+def test_an_environment_that_changes_the_working_directory_moves_no_files_of_a_run(tmp_path):
+    class Elsewhere(games.Meeting):
+        def __init__(self):
+            super().__init__()
+            os.chdir(tmp_path)
+
+    here = os.getcwd()
+    make_world(small(find_name(Elsewhere).name), 2)
+    assert os.getcwd() == here
 
 
 def test_a_gymnasium_environment_is_a_team_of_one():
@@ -213,6 +225,29 @@ def test_a_stored_run_imports_an_environment_only_if_the_caller_names_its_module
     assert imported_modules(EXPERIMENT, small(env)) == ["tune_experiments.train", *allow]
 
 
+SIGNAL = "tests.rl_envs.wrappers.odd_games:Signal"
+CHANGES = [
+    (SIGNAL, {}, {"names": ["right", "left"]}),
+    (SIGNAL, {}, {"names": ["left", "other"]}),
+    (f"{GAMES}:Departing", {}, {"dtype": "uint8"}),
+    (SIGNAL, {"max_cycles": 6}, {"max_cycles": 7}),
+    (f"{GAMES}:Declared", {}, {"action_spec": {"go": 3, "say": 6}}),
+]
+
+
+@pytest.mark.parametrize(("env", "before", "after"), CHANGES)
+def test_a_team_is_refused_in_an_environment_that_has_changed_since_its_training(env, before, after, tmp_path):
+    trained, changed = (small(env, env_arguments=json.dumps(one)) for one in (before, after))
+    for config in (changed, trained):  # a trial without a checkpoint begins anew
+        EXPERIMENT.prepare(config, "ippo", tmp_path)
+        EXPERIMENT.plan(config, "ippo", 0, tmp_path).build_policy()
+    (tmp_path / "checkpoints/checkpoint_000001").mkdir(parents=True)
+    EXPERIMENT.prepare(changed, "ippo", tmp_path)
+    with pytest.raises(UserError, match=f"{env} has changed"):
+        EXPERIMENT.plan(changed, "ippo", 0, tmp_path).build_policy()
+    EXPERIMENT.plan(trained, "ippo", 0, tmp_path).build_policy()
+
+
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
 
 
@@ -248,11 +283,22 @@ def test_the_episode_before_a_run_finds_a_world_that_breaks_the_contract(world, 
         probe(world)
 
 
-def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned_or_raises():
+def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned():
     with pytest.raises(CustomEnvError, match=r"Overwriting: .*\['cell'\]"):
         probe(games.Overwriting)
-    with pytest.raises(CustomEnvError, match="Failing raised in step: KeyError"):
-        probe(games.Failing)
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(0), pytest.exit.Exception("no Exception")])
+def test_what_a_world_of_ones_own_raises_is_told_where(error, monkeypatch):
+    def raises(self, *given):
+        raise error
+
+    world = make_world(small(f"{GAMES}:Declared"))
+    world.reset(0)
+    monkeypatch.setattr(games.Declared, "_advance", raises)
+    with pytest.raises(CustomEnvError, match=rf"step: {type(error).__name__}: .*test_environments.py") as raised:
+        world.step({"go": np.zeros((1, 2), int), "say": np.zeros((1, 2), int)})
+    assert not raised.value.is_final, "another episode may not raise"
 
 
 @pytest.mark.parametrize("error", [ValueError("3 into 2"), SystemExit(3), KeyError("x")])
@@ -285,16 +331,19 @@ def test_the_episode_before_a_run_finds_a_world_that_leaves_no_action():
         probe(next(world for world, _ in BROKEN if world.__name__ == "LeavesNothing"))
 
 
-def test_the_episode_before_a_run_watches_the_calls_of_a_world():
-    seen = []
+class Watched(games.Declared):
+    """It notes what the hang watch would say in each of its env steps."""
 
-    class Watched(games.Errands):
-        def _advance(self, actions, recorded):
-            seen.append(hangs.hang_message(0.0))
-            return super()._advance(actions, recorded)
+    said = []  # noqa: RUF012
 
-    probe(Watched)
-    assert seen and all("did not return from step" in said for said in seen)
+    def _advance(self, actions, recorded):
+        self.said.append(hangs.hang_message(0.0))
+        return super()._advance(actions, recorded)
+
+
+def test_the_calls_of_a_world_of_ones_own_are_watched():
+    probe(functools.partial(make_world, small(f"{__name__}:Watched")))
+    assert Watched.said and all("did not return from step" in said for said in Watched.said)
     assert hangs.hang_message(0.0) is None
 
 

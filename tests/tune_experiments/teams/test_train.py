@@ -19,6 +19,7 @@ from rl_models.training.algorithm import RESTARTED
 from rl_models.training.loop import Learner, train
 from tests.rl_envs.wrappers import odd_games
 from tests.tune_experiments.fragments import begin, learn
+from tests.tune_experiments.play.teams import untrained
 from tests.tune_experiments.teams.games import Departing
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
@@ -64,6 +65,17 @@ def test_learning_sees_the_probabilities_that_acting_drew_with(game, row):
     assert (batch["truncated"] | batch["terminated"]).any() or game == "unlike"
     _, statistics = trial.objective.loss(forward(policy, batch), batch, Progress())
     assert float(statistics["policy/ratio_error"]) < 1e-5
+
+
+@pytest.mark.parametrize("key", ["is_first", "uniforms", "deciding", "state/x"])
+def test_an_observation_may_have_any_name(key):
+    env = {"env": "tests.tune_experiments.teams.games:Named", "env_arguments": json.dumps({"key": key})}
+    trial, policy, fragment = played(dataclasses.replace(SMOKE, **env), "ippo")
+    assert (fragment.obs[key] == 1).all()
+    told = Learner(policy, trial.objective, trial.optimiser).update([fragment])
+    assert np.isfinite(float(told["loss/total"]))
+    team = untrained("train", "ippo", **env)
+    assert team.act(team.make_world(2).reset(0)).shape == (2, 2)
 
 
 @pytest.mark.parametrize("row", ["ippo", "tbone", "sync_4", "qmix", "vdn"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rl_envs.core.errors import CustomEnvError
 from rl_envs.core.spec import Array, Arrays, deciding
 from rl_models.policy import all_deciding
 from rl_models.runtime.added_observations import MESSAGES, make_speech
@@ -91,7 +92,10 @@ class HumanGame:
     # ------------------------------------------------------------------------------------------------------ playing
 
     def act(self, action: int, message: str = "") -> None:
-        """Take an action and send a message, or refuse it; while the agent is busy, any action is ignored."""
+        """Take an action and send a message, or refuse it; while the agent is busy, any action is ignored.
+
+        CustomEnvError where the environment raises; the episode stays as it was.
+        """
         if self._ended is not None:
             raise RefusedError("The episode is over.")
         if not 0 <= action < len(self._names):
@@ -107,10 +111,14 @@ class HumanGame:
         actions = np.array(self._loaded.act(obs, self._first))
         actions[0, self.agent] = action
         self._recorder.record_actions(obs, actions)
+        try:
+            self._obs, reward, terminated, truncated, info = self.world.step(actions)
+        except CustomEnvError:
+            self._recorder.episode.steps.pop()
+            raise
         self._obs_rows.append({key: value[0] for key, value in obs.items()})
         self._actions.append(actions[0].copy())
         self._messages.append(message)
-        self._obs, reward, terminated, truncated, info = self.world.step(actions)
         self._rewards.append(reward[0])
         self._recorder.record_rewards(reward[0])
         over = self._first = terminated | truncated

@@ -14,6 +14,7 @@ from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from rl_envs.core.errors import CustomEnvError
 from tune_experiments.core.errors import UserError
 from tune_experiments.play.game.human_game import HumanGame, RefusedError
 from tune_experiments.play.viewer.page import filled
@@ -112,7 +113,7 @@ class GameServer:
                 act = _parse_request(message.data)
                 async with self._lock:
                     await asyncio.to_thread(act, self.game)
-            except RefusedError as error:
+            except (RefusedError, CustomEnvError) as error:
                 await _send(socket, {"refused": str(error)})
             await self._show(socket)
 
