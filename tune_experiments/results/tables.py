@@ -220,7 +220,7 @@ def _training(lines: Sequence[Result]) -> str:
     steps = [line.env_steps for line in lines if line.env_steps is not None]
     if not steps:
         return ""
-    sentence = f" Trained for {describe_range(steps)} env steps."
+    sentence = f" Tested after {describe_range(steps)} env steps of training."
     sentence += _skipped(lines)
     seconds: dict[str, dict[int | None, float]] = {}
     for line in lines:
@@ -236,7 +236,7 @@ def _training(lines: Sequence[Result]) -> str:
     means = (
         "; ".join(f"{names[0]} {mean}" for mean, names in methods.items()) if is_of_each else _describe_groups(methods)
     )
-    return f"{sentence} CPU-seconds of a trial's training: {means}."
+    return f"{sentence} CPU-seconds of a trial until then: {means}."
 
 
 def _skipped(lines: Sequence[Result]) -> str:

@@ -37,7 +37,7 @@ def test_one_seed_shows_the_interval_over_episodes_and_the_paper_below():
         "| marginal | 0.500 [0.400, 0.600] |  |",
         "",
         "Intervals of 95 %: over 100 episodes of one seed (shares by Wilson, means by 1.96 sd / sqrt n)."
-        " Trained for 5,000 env steps.",
+        " Tested after 5,000 env steps of training.",
     ]
 
 
