@@ -32,7 +32,7 @@ class Progress:
         self, budgets: Mapping[str, int], columns: Mapping[str, str] = COLUMNS, console: Console | None = None
     ) -> None:
         self._columns = dict(columns)
-        self._console = console or Console()
+        self._console = console or Console(emoji=False)
         self._live = _Live(
             _TextColumn("trial", lambda task: task.description, "left"),
             BarColumn(bar_width=16),
