@@ -120,6 +120,13 @@ def test_lines_can_be_the_median_of_the_seeds_with_their_middle_half(tmp_path):
     np.testing.assert_allclose((band.min(), band.max()), (0.2, 0.4))
 
 
+def test_a_mean_does_not_end_with_a_seed_that_stopped_early(tmp_path):
+    logs = [log(tmp_path / str(seed), [0.5] * rows) for seed, rows in enumerate((20, 20, 3))]
+    (panel, *_) = learning_curves({"one": logs}, SUCCESS).axes
+    (line,) = lines(panel, "-")
+    assert line.get_xdata()[-1] == 2000
+
+
 def test_seeds_without_env_steps_in_common_have_a_line_each(tmp_path):
     nan = float("nan")
     seeds = [log(tmp_path / "early", [0.6, 0.8]), log(tmp_path / "late", [nan, nan, 0.2, 0.4])]

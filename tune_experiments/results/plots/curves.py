@@ -55,7 +55,8 @@ def learning_curves(
     which is left out without a number unless all are. Rows of a solid line are averaged in `bins` equal stretches of
     the x axis. `shows_quartiles` draws the median and the middle half of the seeds instead (Verco's figures).
     """
-    rows = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
+    whole = {method: [read_metrics(metrics) for metrics in paths] for method, paths in runs.items()}
+    rows = {method: _without_short(seeds, x) for method, seeds in whole.items()}
     styles = styles or default_styles(list(rows))
     partners = set(map(_partner, curves))
     curves = {key: title for key, title in curves.items() if key not in partners}
@@ -78,11 +79,19 @@ def learning_curves(
     remark = f"a point of a solid line averages 1/{bins} of the training"
     if max(map(len, rows.values()), default=0) > 1:
         remark += f"; lines: {bands}"
+    if left_out := sum(map(len, whole.values())) - sum(map(len, rows.values())):
+        remark += f"; without {left_out} log{'s' * (left_out > 1)} of less than half the length"
     _explain(figure, styles, labels, legend_columns, remark)
     return figure
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _without_short(seeds: Sequence[Sequence[Row]], x: str) -> list[Sequence[Row]]:
+    """Seeds whose logs have at least half the length of the longest, since a mean ends with the shortest."""
+    ends = [max((row[x] for row in seed if x in row), default=0.0) for seed in seeds]
+    return [seed for seed, end in zip(seeds, ends, strict=True) if 2 * end >= max(ends)]
 
 
 def _partner(key: str) -> str | None:
