@@ -244,11 +244,6 @@ def _list_trials(run: Path, allow: Sequence[str]) -> list[Path]:
 
 def chosen_checkpoint(trial: Path) -> Path | None:
     """The checkpoint of a trial that is tested: the best in validation if weights are chosen so, else the newest."""
-    newest = newest_checkpoint(trial)
+    newest = newest_complete_checkpoint(trial / CHECKPOINTS)
     choice = load_state(newest).get("choice") if newest else None
     return get_checkpoint_path(trial / CHECKPOINTS, choice["env_steps"]) if choice else newest
-
-
-def newest_checkpoint(trial: Path) -> Path | None:
-    """The newest complete checkpoint of a trial folder."""
-    return newest_complete_checkpoint(trial / CHECKPOINTS)
