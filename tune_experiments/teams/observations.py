@@ -118,7 +118,8 @@ def scaling_notes(config: Config) -> list[str]:
     for part in make_parts(world):
         if part.planes_first and isinstance(world, PettingZooWorld):
             notes.append(f"the observation {part.key!r} is read as an image of {part.shape[0]} channels, rows, columns")
-        scale = np.broadcast_to(part.scale, part.shape)
+        shape = (*part.shape[1:], part.shape[0]) if part.planes_first else part.shape
+        scale = np.broadcast_to(part.scale, shape)
         if free := int((scale == 0).sum()):
             notes.append(
                 f"{free} of {scale.size} entries of the observation {part.key!r} have no bounds, or bounds above "
