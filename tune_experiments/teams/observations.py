@@ -117,7 +117,7 @@ def scaling_notes(config: Config) -> list[str]:
     notes, world = [], example_world(config)
     for part in make_parts(world):
         if part.planes_first and isinstance(world, PettingZooWorld):
-            notes.append(f"the observation {part.key!r} is read as an image of {part.shape[0]} channels, rows, columns")
+            notes.append(f"the observation {part.key!r} is read as an image [{part.shape[0]} channels, rows, columns]")
         shape = (*part.shape[1:], part.shape[0]) if part.planes_first else part.shape
         scale = np.broadcast_to(part.scale, shape)
         if free := int((scale == 0).sum()):
