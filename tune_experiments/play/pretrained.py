@@ -24,7 +24,7 @@ from tune_experiments.play.team_paths import PRETRAINED
 from tune_experiments.results.rows import read_results
 from tune_experiments.run.manifest import without_run_folder
 from tune_experiments.run.run_folder import read_sessions
-from tune_experiments.run.trial import CHECKPOINTS
+from tune_experiments.run.trial import CHECKPOINTS, DECLARED_FILE
 
 CARD, MODEL_CARD = "card.json", "README.md"
 MAX_BYTES = 12 * 2**20
@@ -118,6 +118,8 @@ def pack(
         for beside in trial.iterdir():  # such as its small language model (`Experiment.prepare`)
             if beside.is_dir() and beside.name not in _TRAINING_FOLDERS:
                 shutil.copytree(beside, unfinished / beside.name)
+        if (trial / DECLARED_FILE).exists():
+            shutil.copy(trial / DECLARED_FILE, unfinished)
         write_json(unfinished / CARD, card)
         place = f"{PRETRAINED.name}/{name}" if folder.resolve() == PRETRAINED.resolve() else str(out)
         write_atomically(unfinished / MODEL_CARD, model_card(card, place))

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tune_experiments.results.intervals import Interval, interval_over_seeds, welch_interval
+from tune_experiments.results.intervals import EQUAL, Interval, interval_over_seeds, welch_interval
 from tune_experiments.results.rows import Result
 from tune_experiments.results.tables import PaperTable
 
@@ -71,7 +71,8 @@ class MainComparison:
             rule = "paired t"
             difference = interval_over_seeds([one - other for one, other in zip(ours, theirs, strict=True)])
         seeds = f"{len(first)} and {len(second)} seeds"
-        interval = f"gives no interval, because the seeds of each are equal ({seeds})"
+        same = "the difference is the same in every seed" if is_paired else "the seeds of each are equal"
+        interval = f"gives no interval, because {same} ({seeds})"
         if difference.low is not None and difference.high is not None:
             interval = f"[{difference.low:.3f}, {difference.high:.3f}], {seeds}"
         numbers = f"difference {difference.value:+.3f}, {rule} {interval}"
@@ -86,6 +87,8 @@ class MainComparison:
         a, b = self.names
         if difference.low is not None and difference.high is not None:
             sign = (difference.low > 0) - (difference.high < 0)
+        elif self.method == self.against:
+            sign = (difference.value > EQUAL) - (difference.value < -EQUAL)
         else:
             sign = _all_apart(first, second) - _all_apart(second, first)
         return {1: f"{a} above {b}", 0: NOT_SEPARATED, -1: f"{b} above {a}"}[sign]

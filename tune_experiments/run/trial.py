@@ -17,7 +17,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.config_path import grown_values
+from tune_experiments.core.config_path import continuation_rules, find_differences, grown_values
 from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
@@ -38,7 +38,7 @@ from tune_experiments.run.run_folder import WRITTEN_BY
 from tune_experiments.run.stage_training import IsTimeUp, Report, StageTraining, never
 from tune_experiments.run.trial_errors import ERROR_FILE
 
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS, DECLARED_FILE = "checkpoints", "declared.json"
 
 
 class Trial(Generic[Config]):
@@ -77,8 +77,11 @@ class Trial(Generic[Config]):
         self.experiment.prepare(self.config, self.method, self.folder)
         newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
-            self.curriculum.restore(load_state(newest))
-            self.curriculum.check_budgets()
+            state = load_state(newest)
+            self.curriculum.restore(state)
+            before, now = state.get("config", {}), json.loads(json.dumps(config_to_json(self.config)))
+            if any(one.rule == "grows" for one in find_differences(before, now, continuation_rules(self.config))):
+                self.curriculum.check_budgets()
         with TrialLog(self.folder) as log:
             log.rewind(self.curriculum.total().env_steps)
             log.add_text("device", f"networks of the trial's own process run on {chosen_device()}")

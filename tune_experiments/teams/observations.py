@@ -1,11 +1,13 @@
 """Observations as inputs of networks: parts, their divisors, and notes about them."""
 
 import functools
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rl_envs import World
@@ -15,14 +17,12 @@ from rl_models.networks.network_needs import NETWORKS
 from rl_models.networks.parts import Part
 from tune_experiments.core.errors import UserError
 from tune_experiments.core.files import read_json, write_json
-from tune_experiments.run.trial import CHECKPOINTS
+from tune_experiments.run.trial import CHECKPOINTS, DECLARED_FILE
 from tune_experiments.teams.config import Config
 from tune_experiments.teams.worlds import make_world
 
 MAX_DIVISOR, MAX_PIXEL_DIVISOR = 1e4, 2.0**16
 """Largest bounds used as divisors; larger ones are rarely informative."""
-DECLARED_FILE = "declared.json"
-"""File in a trial's folder with the declaration of its environment."""
 _MAX_LENGTH = 120
 _TINY = float(np.finfo(np.float32).eps)
 _MAX_BOUND_RATIO = 10.0
@@ -65,8 +65,9 @@ def _declaration(world: World) -> dict[str, str]:
     found: dict[str, Any] = {"agents": list(world.agents), "the time limit in env steps": world.max_episode_steps}
     if isinstance(world, PettingZooWorld):
         declared = world.declaration
-        for what, spaces in (("observation", declared.observation_spaces), ("action", declared.action_spaces)):
-            found |= {f"{what}_space of {name}": space for name, space in zip(world.agents, spaces, strict=True)}
+        for what, own in (("observation", declared.observation_spaces), ("action", declared.action_spaces)):
+            found |= {f"{what}_space of {name}": _exact(one) for name, one in zip(world.agents, own, strict=True)}
+        found["vocabulary"] = declared.vocabulary
     else:
         found["action_spec"] = world.action_spec
         found |= {
@@ -74,6 +75,22 @@ def _declaration(world: World) -> dict[str, str]:
             for key, spec in world.observation_spec.items()
         }
     return {what: " ".join(str(one).split()) for what, one in found.items()}
+
+
+def _exact(space: spaces.Space) -> str:
+    """A space as text, whatever NumPy's print options are."""
+    if isinstance(space, spaces.Box):
+        bounds = hashlib.sha256(space.low.tobytes() + space.high.tobytes()).hexdigest()[:8]
+        low, high = (side.astype(np.float64) for side in (space.low, space.high))
+        ends = f"{low.min(initial=np.inf):.6g}, {high.max(initial=-np.inf):.6g}"
+        return f"Box({ends}, {space.shape}, {space.dtype}, bounds {bounds})"
+    if isinstance(space, spaces.Dict):
+        return ", ".join(f"{name}: {_exact(one)}" for name, one in space.items())
+    if isinstance(space, spaces.Tuple):
+        return ", ".join(map(_exact, space))
+    if isinstance(space, spaces.MultiDiscrete):
+        return f"MultiDiscrete({space.nvec.tolist()}, {space.start.tolist()})"
+    return repr(space)
 
 
 def make_parts(world: World) -> list[Part]:

@@ -2,7 +2,10 @@
 
 import contextlib
 import functools
+import logging
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from rl_envs import World
@@ -20,6 +23,8 @@ from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
+
+logger = logging.getLogger(__name__)
 
 _ALL_CHARACTERS = 2**20
 
@@ -50,7 +55,7 @@ def make_world(
     if entry_point := find_entry_point(config.env):
         return _own_world(config, world_class(entry_point), num_worlds, first_world)
     arguments, limit = config.arguments(), config.max_episode_steps or None
-    with contextlib.chdir("."):
+    with _staying(config.env):
         if config.env.startswith(UNNAMED):
             make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
         else:
@@ -60,6 +65,23 @@ def make_world(
             return _own_world(config, make_env, num_worlds, first_world)
         options = {"max_episode_steps": limit, "agents_leave": config.agents_leave, **_numbers(config, method), **more}
         return from_pettingzoo(make_env, num_worlds, first_world, **options)
+
+
+@contextlib.contextmanager
+def _staying(env: str) -> Iterator[None]:
+    """Undo a change of the working directory, which would lead the files of the run elsewhere."""
+    before = Path.cwd()
+    with contextlib.chdir(before):
+        yield
+        if (now := Path.cwd()) != before:
+            _warn_once(
+                f"{env} changes the working directory to {now}, which is undone: let it open files by full paths"
+            )
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    logger.warning("%s", message)
 
 
 def takes_argument(config: Config, name: str) -> bool:

@@ -294,9 +294,9 @@ def _extension(env: Any, name: str) -> Any:
 
 def _vocabulary(env: Any) -> tuple[str, ...]:
     """The attribute `vocabulary`, if it is a list or dict of words; an environment may use the name otherwise."""
-    given = _extension(env, "vocabulary")
+    given = peek(_unwrapped(env), "vocabulary")
     is_list = isinstance(given, (list, tuple, Mapping)) and all(isinstance(one, str) for one in given)
-    return tuple(map(str, given)) if is_list else ()
+    return tuple(sorted({one.lower() for one in given})) if is_list else ()
 
 
 def _space(env: Any, method: str, name: str) -> spaces.Space:

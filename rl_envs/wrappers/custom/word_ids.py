@@ -62,8 +62,8 @@ class Characters:
 @functools.cache
 def _warn_once(one: str, other: str) -> None:
     logger.warning(
-        "the words %r and %r of the environment's texts have one id, so that no network can tell them apart: list its "
-        "words in an attribute `vocabulary` of the environment",
+        "the words %r and %r of the environment's texts have one id, as others may, so that no network can tell them "
+        "apart: list all words in an attribute `vocabulary` of the environment",
         one,
         other,
     )
@@ -79,7 +79,7 @@ class WordIds:
         self.vocabulary = self._listed + SPARE_WORDS
         self._rows: dict[tuple[str, int], Array] = {}
         self._texts: dict[bytes, str] = {}
-        self._hashed: dict[int, str] = {}
+        self._hashed, self._has_warned = dict[int, str](), False
 
     def tokens(self, text: str, length: int) -> Array:
         """Ids of the words and punctuation marks of a text, [length] int32, padded with 0."""
@@ -103,6 +103,7 @@ class WordIds:
     def _number(self, word: str) -> int:
         if word not in self._numbers:
             number = self._numbers[word] = self._listed + zlib.crc32(word.encode()) % SPARE_WORDS
-            if (other := self._hashed.setdefault(number, word)) != word:
+            if (other := self._hashed.setdefault(number, word)) != word and not self._has_warned:
+                self._has_warned = True
                 _warn_once(other, word)
         return self._numbers[word]

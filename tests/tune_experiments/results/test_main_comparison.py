@@ -39,7 +39,12 @@ def test_the_verdict_is_above_below_or_not_separated(first, second, above, numbe
 
 
 @pytest.mark.parametrize(
-    ("untold", "verdict"), [((0.1, 0.4, 0.7), "**sync (told) above "), ((0.4, 0.7, 0.1), "separated")]
+    ("untold", "verdict"),
+    [
+        ((0.1, 0.4, 0.7), "**sync (told) above "),
+        ((0.1, 0.41, 0.7), "**sync (told) above "),
+        ((0.4, 0.7, 0.1), "**not separated"),
+    ],
 )
 def test_two_conditions_of_one_method_are_compared_seed_by_seed(untold, verdict):
     main = MainComparison("sync", "sync", "success", condition="told", against_condition="untold")

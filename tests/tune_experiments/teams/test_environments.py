@@ -18,6 +18,7 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED, find_stored, imported_modules
 from tune_experiments.run.environment_probe import probe
 from tune_experiments.teams.environment_names import find_name
+from tune_experiments.teams.observations import check_declaration, example_world, keep_declaration
 from tune_experiments.teams.worlds import make_world
 from tune_experiments.train import EXPERIMENT, SMOKE, UNNAMED_FILE, train
 
@@ -246,6 +247,14 @@ def test_a_team_is_refused_in_an_environment_that_has_changed_since_its_training
     with pytest.raises(UserError, match=f"{env} has changed"):
         EXPERIMENT.plan(changed, "ippo", 0, tmp_path).build_policy()
     EXPERIMENT.plan(trained, "ippo", 0, tmp_path).build_policy()
+
+
+def test_numpys_print_options_change_no_environment(tmp_path):
+    config = small("gymnasium:CartPole-v1")
+    keep_declaration(config, tmp_path)
+    example_world.cache_clear()
+    with np.printoptions(precision=2, threshold=1):
+        check_declaration(config, tmp_path)
 
 
 TINY = {"budget_env_steps": 200, "validate_every_env_steps": 200, "valid_episodes": 2, "test_episodes": 2}
