@@ -115,9 +115,9 @@ def test_explored_values_stay_in_their_domains(tmp_path, monkeypatch):
 
 def test_an_objective_that_validation_does_not_log_ends_the_trial_at_its_first_validation():
     reported = []
-    report = with_scores(reported.append, "valid/sucess")
+    report = with_scores(reported.append, "valid/win_rate")
     report({"episode/success": 0.1})
-    with pytest.raises(UserError, match=r"--search-objective valid/sucess .*valid/success"):
+    with pytest.raises(UserError, match=r"--search-objective valid/win_rate .*valid/success"):
         report({"valid/success": 0.1})
     with_scores(reported.append, "valid/success")({"valid/success": 0.1})
     assert reported[-1][SCORE] == 0.1
