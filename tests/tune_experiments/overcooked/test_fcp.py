@@ -187,7 +187,7 @@ def test_fcp_learns_beside_a_trained_population_and_meets_it_in_cross_play(ray_s
     kept = sorted(path.name for path in runs[0].glob("trials/selfplay-seed0/checkpoints/*"))
     assert len(kept) >= 4, "the levels of skill are chosen among all checkpoints"
     assert main(experiment, [*words, str(runs[1]), "--methods", "fcp", "--population", str(runs[0])]) == 0
-    assert {line.method for line in read(runs[1] / "results.jsonl")} == {"fcp"}
+    assert {line.method for line in read(runs[1] / "results.jsonl")} == {"fcp", "random"}
     assert crossplay([*map(str, runs), "--episodes", "2", "--out", str(tmp_path / "matrix")]) == 0
     assert len(read(tmp_path / "matrix/results.jsonl")) == 2 * 2 * 2
     shutil.rmtree(runs[0])

@@ -22,7 +22,7 @@ from tune_experiments.play.pretrained import (
 from tune_experiments.play.team_paths import PRETRAINED, pretrained_names, stored_path
 
 NAMES = pretrained_names()
-MAIN_METRICS = {"win_rate", "reward", "success"}
+MAIN_METRICS = {"win_rate", "reward", "success", "sampled_soups"}
 
 
 @pytest.mark.long
