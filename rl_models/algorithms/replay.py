@@ -78,7 +78,7 @@ class Replay:
         Raises ValueError where it holds more fragments than this replay can.
         """
         rows = {key: torch.as_tensor(value) for key, value in tensors.items() if key != NEXT}
-        if rows and "final_values" not in rows:
+        if "truncated" in rows and "final_values" not in rows:
             raise ValueError("the checkpoint's replay is of an earlier version, without final values: begin a new run")
         filled = len(next(iter(rows.values()))) if rows else 0
         if filled > self.capacity:

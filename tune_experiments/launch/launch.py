@@ -78,7 +78,8 @@ def launch(
         refusing_gpu(options.device == "cpu"),
         open_run(out, config_to_json(config), experiment.entry_point, options.seeds, rules) as (folder, sync),
     ):
-        seeds = [seed for session in read_sessions(folder.path) for seed in session["seeds"]]
+        sessions = read_sessions(folder.path, may_be_missing=True)
+        seeds = [seed for session in sessions for seed in session.get("seeds", ())]
         whole = replace(options, seeds=tuple(dict.fromkeys([*seeds, *options.seeds])))
         write_config_file(folder.path / CONFIG_YAML, experiment.entry_point, config, options if search else whole)
         console = Terminal()
