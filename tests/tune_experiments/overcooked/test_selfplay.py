@@ -1,6 +1,7 @@
 """The experiment of self-play: rows, the published constants, what is tested and told, and what is refused."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -15,12 +16,16 @@ from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 from tests.rl_envs.overcooked.cooks import Cooks
 from tests.tune_experiments.fragments import play
+from tests.tune_experiments.overcooked.runs import write_run
+from tune_experiments import __main__ as commands
 from tune_experiments.core.config_path import value_at, with_overrides
+from tune_experiments.core.files import read_json, write_json
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.experiment.plan import RANDOM, Tested
 from tune_experiments.overcooked.config import make_world
 from tune_experiments.overcooked.evaluation import evaluate, play_team
-from tune_experiments.overcooked.trials import MethodParts, make_plan, plan
+from tune_experiments.overcooked.trials import MethodParts, make_plan, plan, self_play_team
+from tune_experiments.run.run_folder import CONFIG_FILE
 
 EXPERIMENT = find_experiment("overcooked_selfplay")
 SMOKE, LAPTOP, PAPER = (EXPERIMENT.presets[name] for name in ("smoke", "laptop", "paper"))
@@ -163,3 +168,12 @@ def test_every_constant_that_a_search_varies_changes_training_and_reaches_the_pr
         assert domain.lower <= value_at(config, path) <= domain.upper
         for value in (domain.lower, domain.upper):
             assert training(with_overrides(config, {path: value})) != training(config)
+
+
+def test_evaluate_plays_as_many_episodes_as_the_runs_table_though_a_checkpoint_is_older(tmp_path, capsys):
+    run = write_run(tmp_path / "run", [{5: self_play_team(SMOKE, 0)}])
+    document = read_json(run / CONFIG_FILE)
+    document["config"]["test_episodes"] = 7
+    write_json(run / CONFIG_FILE, document)
+    assert commands.main(["evaluate", str(run)]) == 0
+    assert re.search(r"over 7\s+episodes", capsys.readouterr().out)
