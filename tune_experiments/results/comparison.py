@@ -166,7 +166,8 @@ def _compare_across_tasks(runs: Runs, metrics: Collection[str]) -> list[Comparis
         methods = [method for method in next(iter(tasks.values())) if all(method in task for task in tasks.values())]
         if len(tasks) > 1 and len(methods) > 1:
             scores = {method: [tuple(task[method]) for task in tasks.values()] for method in methods}
-            title = f"{len(tasks)} tasks · {split}"
+            left_out = dict.fromkeys(method for task in tasks.values() for method in task if method not in methods)
+            title = f"{len(tasks)} tasks · {split}" + f", without {', '.join(left_out)}" * bool(left_out)
             found.append(Comparison(title, metric, _rows_across(scores), bounds))
     return found
 

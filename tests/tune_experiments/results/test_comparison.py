@@ -113,6 +113,19 @@ def test_tasks_are_put_together_where_a_metric_has_the_same_range_in_all(tmp_pat
     assert [path.name for path in written] == ["comparison.md", "comparison.png", "profiles.png"]
 
 
+def test_a_method_that_a_task_lacks_is_named_above_the_comparison_across_tasks(tmp_path):
+    for task, methods in enumerate((("ippo", "mappo", "sync"), ("ippo", "mappo"))):
+        lines = [
+            replace(result(method, seed, 0.1 * seed), world=f"task{task}", bounds=(0.0, 1.0))
+            for method in methods
+            for seed in range(2)
+        ]
+        (tmp_path / str(task)).mkdir()
+        write(tmp_path / str(task) / "results.jsonl", lines)
+    *_, together = compare(read_runs([tmp_path / "0", tmp_path / "1"]))
+    assert [row.method for row in together.rows] == ["ippo", "mappo"] and "sync" in together.title
+
+
 def test_methods_are_compared_where_two_were_measured(tmp_path):
     results = [result("sync", seed, value) for seed, value in enumerate([0.7, 0.72, 0.69])]
     results += [result("marginal", seed, value) for seed, value in enumerate([0.4, 0.41, 0.71])]
