@@ -6,8 +6,9 @@ A collector steps any object with these methods, so a world from another package
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from rl_models.fragment import Array
+from numpy.typing import NDArray
 
+Array: TypeAlias = NDArray[Any]
 Observations: TypeAlias = dict[str, Array]
 """Observation key -> [B, N, ...]."""
 

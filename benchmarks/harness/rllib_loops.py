@@ -16,8 +16,8 @@ from ray.rllib.utils.metrics import NUM_ENV_STEPS_SAMPLED_LIFETIME, WEIGHTS_SEQ_
 
 from benchmarks.harness.training_loop import LoopTimes, time_loop
 from rl_envs.wrappers.rllib import TeamGymEnv, TeamMultiAgentEnv
+from rl_models.batch import Fragment
 from rl_models.distributions.joint_policy import as_whole_joint
-from rl_models.fragment import Fragment
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.module import TeamModule

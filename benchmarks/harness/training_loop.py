@@ -19,10 +19,10 @@ from benchmarks.harness.world_steps import spread_episodes
 from rl_envs.core.world import World
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.batch import Batch, forward, to_batch
-from rl_models.fragment import Array, Fragment
+from rl_models.batch import Batch, Fragment, forward, to_batch
 from rl_models.policy import TeamOutput, TeamPolicy
 from rl_models.runtime.texts import TEXTS, TextEncodings
+from rl_models.team_world import Array
 from rl_models.training.collector import Collector
 from rl_models.training.loop import Learner
 

@@ -16,8 +16,7 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rl_models.algorithms.objective import Objective
 from rl_models.algorithms.optimiser import OptimiserSettings
-from rl_models.batch import Batch, select_worlds, to_batch
-from rl_models.fragment import Fragment
+from rl_models.batch import Batch, Fragment, select_worlds, to_batch
 from rl_models.policy import TeamPolicy
 from rl_models.rllib.env_runner import PLACEHOLDER_SPACE, FailedFragment, FragmentEnvRunner
 from rl_models.rllib.learner import TeamImpalaLearner, TeamPpoLearner

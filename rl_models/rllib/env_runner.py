@@ -22,12 +22,12 @@ import ray
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.utils.metrics import EPISODE_LEN_MEAN, EPISODE_RETURN_MEAN
 
-from rl_models.fragment import Array, Fragment
+from rl_models.batch import Fragment
 from rl_models.rllib.module import TeamModule
 from rl_models.rllib.private_ray import PrivateEnvRunner
 from rl_models.runtime.device import building_for, chosen_device, forbid_gpu
 from rl_models.runtime.host_memory import keep_freed_memory
-from rl_models.team_world import TeamWorld
+from rl_models.team_world import Array, TeamWorld
 from rl_models.training.algorithm import ENDED_EPISODES
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector, make_collector, make_groups

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rl_models.fragment import Array
 from rl_models.policy import TeamNetwork, all_deciding
-from rl_models.team_world import Chance
+from rl_models.team_world import Array, Chance
 
 NOISE = "noise"
 """Observation key of the noise, [B, T, N, ...] float32, uniform in [0, 1]."""

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from rl_models.configuration import DeviceChoice
-from rl_models.fragment import Array
+from rl_models.team_world import Array
 
 NO_GPU = "--device cuda needs a GPU and there is none: leave the flag out, or write --device cpu"
 _CPU = torch.device("cpu")

@@ -18,10 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.fragment import Array
 from rl_models.policy import TeamNetwork
 from rl_models.runtime.device import distinct, distinct_rows, to_device
-from rl_models.team_world import Texts
+from rl_models.team_world import Array, Texts
 
 Encoded: TypeAlias = dict[str, Tensor]
 """Encodings of D texts, name -> [D, ...]."""

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rl_models.batch import Fragment
 from rl_models.distributions.factored_mixture import BEFORE_TANH
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
-from rl_models.fragment import Array, Fragment
 from rl_models.policy import State, TeamOutput, TeamPolicy, all_deciding, deciding_agents, fixed_weights
 from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
@@ -29,7 +29,7 @@ from rl_models.runtime.added_observations import (
 from rl_models.runtime.cuda_graph import Graphed, Inputs
 from rl_models.runtime.device import PendingHostCopy, to_device, to_host
 from rl_models.runtime.texts import ENCODED, TEXTS, OwnsTexts, TextEncodings
-from rl_models.team_world import TeamWorld
+from rl_models.team_world import Array, TeamWorld
 
 IS_FIRST, UNIFORMS, DECIDING, STATE = "<is_first>", "<uniforms>", "<deciding>", "<state>/"
 """Names of inputs that are copied to the device beside a step's observations, no names of which are like these; the

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rl_models.fragment import Array, Fragment
+from rl_models.batch import Fragment
 from rl_models.policy import State, TeamPolicy, all_deciding, deciding_agents
 from rl_models.runtime.added_observations import noise_shape
 from rl_models.runtime.cuda_graph import Graphed, Inputs, Outputs
 from rl_models.runtime.device import to_host
-from rl_models.team_world import TeamWorld
+from rl_models.team_world import Array, TeamWorld
 from rl_models.training.collector import DECIDING, IS_FIRST, STATE, UNIFORMS, Collector, world_actions
 
 Tensors: TypeAlias = dict[str, Any]

@@ -11,12 +11,11 @@ import numpy as np
 import torch
 
 from rl_models.distributions.joint_policy import JointActions, JointPolicy, choose
-from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy, fixed_weights
 from rl_models.runtime.added_observations import make_speech
 from rl_models.runtime.cuda_graph import Inputs
 from rl_models.runtime.device import to_device
-from rl_models.team_world import TeamWorld
+from rl_models.team_world import Array, TeamWorld
 from rl_models.training.collector import Collector
 from rl_models.training.device_collector import play_episodes
 

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from rl_models.fragment import Array, Fragment
+from rl_models.batch import Fragment
 from rl_models.policy import TeamPolicy
 from rl_models.runtime.device import building_for
-from rl_models.team_world import TeamWorld
+from rl_models.team_world import Array, TeamWorld
 from rl_models.training.collector import Collector, collect_in_turns
 from rl_models.training.device_collector import DeviceCollector
 from rl_models.training.resharding import group_sizes

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from rl_models.algorithms.optimiser import load_optimiser, optimiser_tensors
-from rl_models.fragment import Array
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.schedule import Progress
-from rl_models.team_world import TeamWorld
+from rl_models.team_world import Array, TeamWorld
 from rl_models.training.algorithm import RESTARTED, SKIPPED_UPDATES, Tensors
 from rl_models.training.collector import Collector
 from rl_models.training.grouped_collector import GroupedCollector

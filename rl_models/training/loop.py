@@ -24,6 +24,7 @@ from rl_models.algorithms.optimiser import (
 from rl_models.batch import (
     ALONE,
     Batch,
+    Fragment,
     Learners,
     OverLearners,
     Share,
@@ -34,7 +35,6 @@ from rl_models.batch import (
     select_worlds,
     to_batch,
 )
-from rl_models.fragment import Fragment
 from rl_models.losses.extra_loss import Statistics
 from rl_models.policy import TeamPolicy
 from rl_models.runtime import device as devices

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from rl_models.algorithms.replay import NEXT
-from rl_models.fragment import Array
+from rl_models.team_world import Array
 
 Snapshot = Mapping[str, Any]
 _OF_ALL = "version"

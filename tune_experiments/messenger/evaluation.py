@@ -22,8 +22,8 @@ from rl_envs.core.world import World
 from rl_envs.messenger.symbols import ACTIONS, ENEMY, FIRST_ENTITY, GOAL, MESSAGE, SIDE
 from rl_envs.messenger.world import Messenger
 from rl_models.distributions.joint_policy import JointActions, JointPolicy
-from rl_models.fragment import Array
 from rl_models.policy import TeamOutput, TeamPolicy
+from rl_models.team_world import Array
 from rl_models.teams.constant_team import uniform_team
 from rl_models.training.evaluation import Evaluation
 from tune_experiments.experiment.plan import RANDOM, Episodes, Tested, Tests

@@ -9,8 +9,7 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import decision_mask, forward, to_batch, valued_mask
-from rl_models.fragment import Fragment
+from rl_models.batch import Fragment, decision_mask, forward, to_batch, valued_mask
 from rl_models.llm.network import ACTION_SCORES
 from rl_models.schedule import Progress, Schedule
 from rl_models.training.loop import Learner

@@ -6,8 +6,7 @@ import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
-from rl_models.fragment import Fragment
+from rl_models.batch import Fragment, forward, to_batch
 from rl_models.losses.division import division_probe
 from rl_models.networks.entity_divider import ENTITIES, MASK
 from rl_models.training.evaluation import Evaluation

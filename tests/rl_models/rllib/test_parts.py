@@ -11,9 +11,9 @@ from ray.rllib.utils.minibatch_utils import ShardEpisodesIterator
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import Fragment
 from rl_models.distributions.joint_categorical import JointCategorical
 from rl_models.distributions.mixture import MixtureOfMarginals
-from rl_models.fragment import Fragment
 from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import team_distribution

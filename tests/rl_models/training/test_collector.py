@@ -6,8 +6,7 @@ import torch
 
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.ppo import Ppo
-from rl_models.batch import forward, to_batch
-from rl_models.fragment import Fragment
+from rl_models.batch import Fragment, forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.teams.constant_team import constant_team
 from rl_models.training.collector import Collector

@@ -6,8 +6,8 @@ import torch
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
+from rl_models.batch import Fragment
 from rl_models.distributions.factored_mixture import ActionParts
-from rl_models.fragment import Fragment
 from rl_models.heads.factored_heads import FactoredHead
 from rl_models.heads.mixture_heads import ValueHead
 from rl_models.policy import TeamPolicy
