@@ -1,9 +1,13 @@
 """Errors of custom environments and other input."""
 
 import difflib
+import functools
+import logging
 from collections.abc import Iterable
 
-__all__ = ["ArraysError", "CustomEnvError", "EnvRaisedError", "did_you_mean", "installing"]
+__all__ = ["ArraysError", "CustomEnvError", "EnvRaisedError", "did_you_mean", "installing", "warn_once"]
+
+logger = logging.getLogger(__name__)
 
 
 class ArraysError(ValueError):
@@ -37,3 +41,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = 
 def installing(extra: str) -> str:
     """Command that installs an extra from the checkout, because Concord is not on PyPI."""
     return f"in the checkout, pip install -e '.[{extra}]'"
+
+
+@functools.cache
+def warn_once(message: str) -> None:
+    """Log a warning, unless this process has logged it before."""
+    logger.warning("%s", message)

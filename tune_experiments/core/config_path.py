@@ -218,3 +218,10 @@ def find_differences(old: Any, new: Any, rules: Rules) -> list[Difference]:
 def grown_values(config: DataclassInstance) -> dict[str, Any]:
     """Values of all fields that may grow, by dotted path; results with other values are not mixed."""
     return {path: value_at(config, path) for path, rule in continuation_rules(config).items() if rule == "grows"}
+
+
+def grown_in(stored: Any, config: DataclassInstance) -> dict[str, Any]:
+    """Fields that may grow and have another value in a stored configuration, JSON: dotted path -> the stored value."""
+    own = json.loads(json.dumps(config_to_json(config)))
+    found = find_differences(own, stored, continuation_rules(config))
+    return {one.path: one.new for one in found if one.rule == "grows" and one.new is not ABSENT}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -147,18 +146,15 @@ class Doctor(PolicyArgs):
 def evaluate(command: Evaluate, console: Console) -> None:
     """Print the test results of a checkpoint."""
     from rl_models.text.weights_identity import model_identities
-    from tune_experiments.core.config_json import config_to_json
-    from tune_experiments.core.config_path import continuation_rules, find_differences, with_overrides
+    from tune_experiments.core.config_path import grown_in, with_overrides
     from tune_experiments.play.loading import load_policy
     from tune_experiments.run.final_evaluation import evaluate_all, make_evaluations, make_results
     from tune_experiments.run.run_folder import CONFIG_FILE, MODELS, describe_models, read_config, with_model_notes
 
     loaded = load_policy(command.path, command.allow, command.device)
-    config, run = loaded.config, loaded.trial_folder.parent.parent if loaded.trial_folder else Path()
-    if (run / CONFIG_FILE).is_file():  # the run may have been continued with more test episodes
-        before, rules = json.loads(json.dumps(config_to_json(config))), continuation_rules(config)
-        grown = [one for one in find_differences(before, read_config(run)[1], rules) if one.rule == "grows"]
-        config = with_overrides(config, {one.path: one.new for one in grown})
+    config, run = loaded.config, loaded.trial_folder and loaded.trial_folder.parent.parent
+    if run and (run / CONFIG_FILE).is_file():  # the run may have been continued with more test episodes
+        config = with_overrides(config, grown_in(read_config(run)[1], config))
     experiment, curriculum = loaded.experiment, loaded.curriculum
     stage = f", stage {curriculum.label}" if curriculum.is_staged else ""
     console.print(f"{experiment.name}: {loaded.method}, seed {loaded.seed}, {loaded.env_steps:,} env steps{stage}")

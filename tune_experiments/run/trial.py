@@ -17,7 +17,7 @@ from rl_models.schedule import Progress
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
-from tune_experiments.core.config_path import continuation_rules, find_differences, grown_values
+from tune_experiments.core.config_path import grown_in, grown_values
 from tune_experiments.core.drawing import short_reason
 from tune_experiments.experiment.base_experiment import BaseExperiment, Config
 from tune_experiments.experiment.plan import TrialPlan
@@ -79,8 +79,7 @@ class Trial(Generic[Config]):
         if newest is not None:
             state = load_state(newest)
             self.curriculum.restore(state)
-            before, now = state.get("config", {}), json.loads(json.dumps(config_to_json(self.config)))
-            if any(one.rule == "grows" for one in find_differences(before, now, continuation_rules(self.config))):
+            if grown_in(state.get("config", {}), self.config):
                 self.curriculum.check_budgets()
         with TrialLog(self.folder) as log:
             log.rewind(self.curriculum.total().env_steps)

@@ -2,14 +2,13 @@
 
 import contextlib
 import functools
-import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rl_envs import World
-from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.registry import find_entry_point, unknown_argument, world_class
 from rl_envs.testing.contract import check_declaration
@@ -23,8 +22,6 @@ from tune_experiments.experiment.finding import UNNAMED
 from tune_experiments.experiment.on_device import build_on_device
 from tune_experiments.teams.config import DIVIDED_METHOD, LANGUAGE_METHODS, Config
 from tune_experiments.teams.environment_names import unnamed_callable
-
-logger = logging.getLogger(__name__)
 
 _ALL_CHARACTERS = 2**20
 
@@ -74,14 +71,7 @@ def _staying(env: str) -> Iterator[None]:
     with contextlib.chdir(before):
         yield
         if (now := Path.cwd()) != before:
-            _warn_once(
-                f"{env} changes the working directory to {now}, which is undone: let it open files by full paths"
-            )
-
-
-@functools.cache
-def _warn_once(message: str) -> None:
-    logger.warning("%s", message)
+            warn_once(f"{env} changes the working directory to {now}, which is undone: let it open files by full paths")
 
 
 def takes_argument(config: Config, name: str) -> bool:

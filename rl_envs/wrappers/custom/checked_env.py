@@ -6,8 +6,6 @@ nothing. Types, shapes, names, flags and numbers are checked at every step; nest
 the first `FULL_EPISODES` episodes of each environment.
 """
 
-import functools
-import logging
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -16,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium.spaces import Space
 
-from rl_envs.core.errors import CustomEnvError
+from rl_envs.core.errors import CustomEnvError, warn_once
 from rl_envs.core.spec import Array, checked_picture
 from rl_envs.wrappers.custom.choices import Choices
 from rl_envs.wrappers.custom.declaration import Declaration, Raising, agent_ids, env_name, peek
@@ -33,8 +31,6 @@ from rl_envs.wrappers.custom.values import (
     to_array,
 )
 from rl_envs.wrappers.hangs import call_ended, call_started
-
-logger = logging.getLogger(__name__)
 
 FULL_EPISODES = 2
 """Number of episodes of an environment in which everything is checked."""
@@ -126,7 +122,7 @@ class CheckedEnv:
         agent_infos = self._infos(infos, live)
         if self._live:
             for index in ended.difference(terminated):
-                _warn_once(
+                warn_once(
                     f"{env_name(self.env)} truncates {names[index]!r} before the others: for learning, its game is "
                     "terminated, with no value after it"
                 )
@@ -359,9 +355,4 @@ def close_quietly(env: Any) -> None:
         with Raising(env, "close"):
             close()
     except CustomEnvError as error:
-        _warn_once(str(error))
-
-
-@functools.cache
-def _warn_once(message: str) -> None:
-    logger.warning("%s", message)
+        warn_once(str(error))

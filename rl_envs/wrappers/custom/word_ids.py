@@ -5,8 +5,6 @@ logged: among 100 words with a probability of 70 %. A listed word, as in the att
 environment, has an id of its own.
 """
 
-import functools
-import logging
 import re
 import sys
 import zlib
@@ -15,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
+from rl_envs.core.errors import warn_once
 from rl_envs.core.spec import Array
 
-logger = logging.getLogger(__name__)
 SPARE_WORDS = 4096
 """Number of ids for words that are not listed."""
 _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
@@ -59,16 +57,6 @@ class Characters:
         return "".join(chr(number - 1) for number in np.asarray(tokens).tolist() if number)
 
 
-@functools.cache
-def _warn_once(one: str, other: str) -> None:
-    logger.warning(
-        "the words %r and %r of the environment's texts have one id, as others may, so that no network can tell them "
-        "apart: list all words in an attribute `vocabulary` of the environment",
-        one,
-        other,
-    )
-
-
 class WordIds:
     """Ids below `vocabulary` of words: 0 is padding, then the listed words, then the spare ids."""
 
@@ -105,5 +93,8 @@ class WordIds:
             number = self._numbers[word] = self._listed + zlib.crc32(word.encode()) % SPARE_WORDS
             if (other := self._hashed.setdefault(number, word)) != word and not self._has_warned:
                 self._has_warned = True
-                _warn_once(other, word)
+                warn_once(
+                    f"the words {other!r} and {word!r} of the environment's texts have one id, as others may, so that "
+                    "no network can tell them apart: list all words in an attribute `vocabulary` of the environment"
+                )
         return self._numbers[word]
