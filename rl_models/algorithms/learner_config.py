@@ -173,6 +173,11 @@ class AlgorithmConfig(PpoConfig, ImpalaConfig, AnnealedOptimiserConfig):
             self.algorithm, ("", set())
         )
         cure = f"choose {{group}}algorithm {other}, or leave it out"
+        if not other:
+            from rl_models.algorithms.configured import algorithm_class  # imports torch
+
+            without = (of_ppo ^ of_impala) - {one.name for one in fields(algorithm_class(self.algorithm))}
+            cure = f"leave it out, or give {self.algorithm} a field of this name"
         return super().unread_by(method) | dict.fromkeys(sorted(without), cure)
 
 

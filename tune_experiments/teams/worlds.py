@@ -109,6 +109,10 @@ def _own_world(config: Config, cls: type[World], num_worlds: int, first_world: i
             f"--env-processes: the worlds of {config.env} are stepped together in the env runner; leave it out, and "
             "raise --workers.runners for more processes"
         )
+    for name in ("max_words", "max_sentences"):
+        if getattr(config, name) != getattr(Config, name):
+            flag = name.replace("_", "-")
+            raise UserError(f"--{flag} has no effect on {config.env}: the environment sets it itself, leave it out")
     own = cls if find_entry_point(config.env) else guarded(cls)
     try:
         world = with_agent_index(own)(num_worlds, first_world, **arguments, **place)

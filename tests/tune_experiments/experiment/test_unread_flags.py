@@ -20,12 +20,14 @@ def check(script, preset="laptop", is_local=False, **changes):
     return check_flags(config, experiment.methods(config), [start], is_local)
 
 
+DUAL_CLIP = "examples.dual_clip:DualClipPpo"
 UNREAD = [
     ("train", {"methods": ("ippo",), "qmix__learning_rate": 0.1}, "--qmix.learning-rate", "ippo"),
     ("train", {"methods": ("qmix", "vdn"), "learner__learning_rate": 0.1}, "--learner.learning-rate", "--qmix"),
     ("train", {"methods": ("vdn",), "qmix__mixing_hidden_size": 8}, "--qmix.mixing-hidden-size", "vdn"),
     ("train", {"network__name": "film2", "network__reader__name": "words"}, "--network.reader.name", "--network.name"),
     ("train", {"learner__loss_reduction": "sum"}, "--learner.loss-reduction", "--learner.algorithm impala"),
+    ("train", {"learner__algorithm": DUAL_CLIP, "learner__loss_reduction": "sum"}, "--learner.loss-reduction"),
     ("train", {"learner__final_entropy_coef": None, "learner__entropy_env_steps": 9}, "--learner.final-entropy-coef"),
     ("train", {"workers__gpus_per_runner": 1.0}, "--workers.gpus-per-runner", "--workers.runners"),
     ("furnmove_methods", {"methods": ("marginal",), "sync__learning_rate": 0.1}, "--sync.learning-rate", "marginal"),

@@ -116,6 +116,7 @@ def test_a_wrong_name_is_told_what_was_meant(env):
         ({"env": "two_step_game-v0", "max_episode_steps": 3}, "--max-episode-steps.*two_step_game-v0"),
         ({"env_processes": 2}, "--env-processes.*--workers.runners"),
         ({"env_arguments": '{"arrays": "torch"}'}, "--env-arguments.*arrays"),
+        ({"env": "rl_envs.rtfm.world:Rtfm", "max_words": 9}, "--max-words has no effect"),
     ],
 )
 def test_an_argument_that_a_world_does_not_take_is_named(changes, said):
