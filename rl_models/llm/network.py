@@ -163,9 +163,7 @@ def _on_host(obs: dict[str, Tensor]) -> dict[str, Array]:
 def _shown(obs: dict[str, Array], key: str) -> tuple[list[Ids], Array]:
     """The texts that are shown under a key, and which of them each of its rows points at."""
     if key not in obs or f"{TEXTS}{key}" not in obs:
-        raise MissingTextsError(
-            f"observations lack {key!r} with its texts: take what `networks.speech.narrated` makes of them"
-        )
+        raise MissingTextsError(f"observations lack {key!r} with its texts: take what `narrated` makes of them")
     used, rows = np.unique(obs[key], return_inverse=True)
     return [to_message(row) for row in obs[f"{TEXTS}{key}"][used]], rows.reshape(obs[key].shape)
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -115,10 +116,25 @@ def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str,
     return {MESSAGES: beside[MESSAGES]} | obs
 
 
-def narrated(network: TeamNetwork, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Observations [B, T, N, ...] with all texts and messages that a network reads; no words are drawn.
+def message_uniforms(
+    speech: Speech, chance: Chance, num_agents: int, worlds: slice | NDArray[np.integer] = slice(None)
+) -> Tensor | None:
+    """Numbers [K, 1, N, L] in [0, 1) with which messages in these worlds are drawn; None if no word is drawn."""
+    if not speech.draws:
+        return None
+    drawn = chance.policy_uniforms(num_agents * speech.draws, MESSAGE_DRAW)[worlds]
+    return torch.from_numpy(drawn.reshape(-1, 1, num_agents, speech.draws))
 
-    The result is name -> [B, T, N, ...], and `texts/KEY` -> [D, L].
+
+def narrated(network: TeamNetwork, obs: dict[str, Tensor], chance: Chance | None = None) -> dict[str, Tensor]:
+    """Observations [B, T, N, ...] with all texts and messages that a network reads.
+
+    The result is name -> [B, T, N, ...], and `texts/KEY` -> [D, L]. Words are drawn from the worlds' `chance`, T = 1,
+    where the network draws them, and are the most probable ones without it.
     """
     speech = make_speech(network)
-    return obs if speech is None else obs | speech.narrate(all_deciding(obs)) | speech.inputs()
+    if speech is None:
+        return obs
+    is_drawn = chance is not None and MESSAGES not in obs
+    uniforms = message_uniforms(speech, chance, network.num_agents) if is_drawn else None
+    return obs | speech.narrate(all_deciding(obs), uniforms) | speech.inputs()

@@ -19,10 +19,10 @@ from rl_models.distributions.joint_policy import JointActions, JointPolicy
 from rl_models.policy import State, TeamOutput, TeamPolicy, all_deciding, deciding_agents, fixed_weights
 from rl_models.runtime import device as devices
 from rl_models.runtime.added_observations import (
-    MESSAGE_DRAW,
     MESSAGES,
     draws_noise,
     make_speech,
+    message_uniforms,
     with_final_messages,
     with_noise,
 )
@@ -224,10 +224,8 @@ class Collector:
         if self._speech is None:
             return obs
         speech, uniforms = self._speech, None
-        if speech.draws and MESSAGES not in obs:
-            agents = self.world.num_agents
-            drawn = self.world.chance.policy_uniforms(agents * speech.draws, MESSAGE_DRAW)[worlds]
-            uniforms = torch.from_numpy(drawn.reshape(-1, 1, agents, speech.draws))
+        if MESSAGES not in obs:
+            uniforms = message_uniforms(speech, self.world.chance, self.world.num_agents, worlds)
         added = speech.narrate(self._tensors(all_deciding(obs) if all_read else obs), uniforms)
         return obs | {key: value[:, 0].cpu().numpy() for key, value in added.items()}
 

@@ -164,7 +164,8 @@ class LoadedPolicy:
         tensors = self._texts.inputs({key: np.asarray(value) for key, value in obs.items()} | {_IS_FIRST: first})
         is_first = tensors.pop(_IS_FIRST)
         assert self._state is not None
-        output: TeamOutput = self.policy(narrated(self.policy.network, tensors), self._state, is_first)
+        network = self.policy.network
+        output: TeamOutput = self.policy(narrated(network, tensors, self._chance), self._state, is_first)
         return output
 
 

@@ -47,6 +47,14 @@ def test_drawn_messages_follow_the_worlds_chance_and_greedy_ones_do_not():
     np.testing.assert_array_equal(stirred("drawn_messages").collect().obs[MESSAGES], drawn)
 
 
+def test_who_plays_without_a_collector_draws_the_same_messages():
+    one = stirred("drawn_messages")
+    obs = {key: torch.from_numpy(value)[:, None] for key, value in one.world.observe().items()}
+    drawn, greedy = (narrated(one.policy.network, obs, chance)[MESSAGES] for chance in (one.world.chance, None))
+    assert (drawn != greedy).any()
+    np.testing.assert_array_equal(drawn[:, 0], one.collect().obs[MESSAGES][:, 0])
+
+
 def test_a_learner_asks_for_no_words():
     """It reads the token ids that travel with the fragment, each text once."""
     one = stirred(num_worlds=12)
