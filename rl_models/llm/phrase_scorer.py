@@ -60,7 +60,7 @@ class PhraseScorer:
 
     def _log_probs(self, prefix: Ids, some: Sequence[Tokenised]) -> list[Scored]:
         prompts, candidates = [prompt for prompt, _, _ in some], [phrases for _, phrases, _ in some]
-        score = functools.partial(score_trie, encode=self._prefix(prefix)) if prefix else self._scorer(prompts)
+        score = functools.partial(score_trie, encode=self._prefix(prefix)) if prefix else self._scorer(some)
         scored = score(self._base.model, prompts, candidates)
         most = scored.log_probs.shape[1]
         found = [[self._tokens.length(phrase, self.normalisation) for phrase in each] for each in candidates]
@@ -71,10 +71,11 @@ class PhraseScorer:
             for row, prompt, phrases in zip(rows, prompts, candidates, strict=True)
         ]
 
-    def _scorer(self, prompts: Sequence[Ids]) -> Scorer:
+    def _scorer(self, some: Sequence[Tokenised]) -> Scorer:
         """Without a prefix cache: as a trie where the model obeys masks, which a sliding window replaces."""
-        window = getattr(self._base.model.config, "sliding_window", None) or max(map(len, prompts))
-        return score_trie if self._base.supports_masks and max(map(len, prompts)) <= window else score_alone
+        longest = max(len(prompt) + max(map(len, phrases)) for prompt, phrases, _ in some)
+        window = getattr(self._base.model.config, "sliding_window", None) or longest
+        return score_trie if self._base.supports_masks and longest <= window else score_alone
 
     def _tokenise(self, messages: Sequence[Message], phrases: Sequence[str]) -> Tokenised:
         turns = [(one.role, one.content) for one in messages]

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 import torch
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from rl_models.chat.exchange import Message
 from rl_models.llm import phrase_scorer
@@ -86,6 +86,18 @@ def test_a_question_is_scored_once_and_new_ones_together(folder, monkeypatch):
     first = scorer(QUESTIONS)
     assert scorer([*QUESTIONS, QUESTIONS[0]]) == [*first, first[0]]
     assert batches == [2]
+
+
+def test_phrases_beyond_a_window_of_attention_are_scored_by_the_models_own_mask(folder, tmp_path, monkeypatch):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    window = len(Tokens(tokenizer, 512).conversation([(one.role, one.content) for one in QUESTIONS[0][0]]))
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    MistralForCausalLM(
+        MistralConfig(vocab_size=len(tokenizer), num_key_value_heads=2, sliding_window=window, **sizes)
+    ).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    monkeypatch.setattr(phrase_scorer, "score_trie", None)
+    assert len(PhraseScorer(str(tmp_path), "sum")(QUESTIONS[:1])) == 1
 
 
 def test_scoring_under_inference_mode_leaves_weights_that_can_be_trained_with(folder):
