@@ -36,11 +36,24 @@ def combined(results: Sequence[Result], models: Sequence[str] = ()) -> str:
 
 
 def read_kitchens(folder: Path) -> list[Result]:
-    """The results of all runs in a folder, by the names of their folders; a UserError if there are none."""
+    """The results of all runs in a folder, the oldest first.
+
+    A UserError if there are none, or two runs have results of one method, kitchen and seed, which would count twice.
+    """
     paths = sorted(folder.glob("*/results.jsonl"), key=lambda path: path.stat().st_mtime)
     if not paths:
         raise UserError(f"no run in {folder} has results; name the folder that holds one run folder a kitchen")
-    return [line for path in paths for line in result_file.read(path)]
+    lines, run_of = [], dict[object, Path]()
+    for path in paths:
+        for line in result_file.read(path):
+            key = (line.method, line.world, line.split, line.metric, line.condition, line.seed)
+            if (first := run_of.setdefault(key, path.parent)) != path.parent:
+                raise UserError(
+                    f"{first} and {path.parent} both have results of {line.method} in {line.world}, seed {line.seed}: "
+                    "move one of them out of the folder"
+                )
+            lines.append(line)
+    return lines
 
 
 def _table(lines: Sequence[Result], is_wanted: Callable[[str], bool]) -> str:

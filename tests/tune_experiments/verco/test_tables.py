@@ -78,3 +78,11 @@ def test_the_table_over_kitchens_is_made_of_the_runs_in_a_folder(tmp_path, monke
     assert "table.md" in capsys.readouterr().err
     with pytest.raises(UserError, match="tomato_a"):
         read_kitchens(tmp_path / "tomato_a")
+
+
+def test_a_seed_that_two_runs_of_a_kitchen_share_does_not_count_twice(tmp_path):
+    for name in ("tomato_a", "again"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "results.jsonl", [line("verco", "tomato_a", 1.0)])
+    with pytest.raises(UserError, match="again"):
+        read_kitchens(tmp_path)
