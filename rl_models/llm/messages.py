@@ -4,6 +4,8 @@ Each token is the most likely one, or drawn by inverse CDF from a uniform number
 are cached until the message adapter changes.
 """
 
+import functools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +21,7 @@ from rl_models.llm.tokens import Ids
 from rl_models.runtime.device import to_device
 from rl_models.runtime.fixed_weights import LRUCache
 
+logger = logging.getLogger(__name__)
 _PROMPTS_AT_ONCE = 64
 _END_CHECK_INTERVAL = 8
 
@@ -133,7 +136,9 @@ class Writer:
         return table
 
     def cut(self, message: Ids) -> Ids:
-        """A message cut off at the largest number of tokens."""
+        """A message cut off at the largest number of tokens; a warning says once that a given one was longer."""
+        if len(message) > self._settings.max_tokens:
+            _warn_of_cut(self._settings.max_tokens)
         return message[: self._settings.max_tokens]
 
     def from_texts(self, texts: Sequence[str]) -> Array:
@@ -160,6 +165,13 @@ class Writer:
 
     def _is_whole(self, message: Ids) -> bool:
         return self._language.tokens.is_cut(message, self._settings.max_words)
+
+
+@functools.cache
+def _warn_of_cut(max_tokens: int) -> None:
+    logger.warning(
+        "a message is longer than %d tokens and is cut off there: raise --team.messages.max-tokens", max_tokens
+    )
 
 
 def to_message(row: Array) -> Ids:
