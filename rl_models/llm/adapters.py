@@ -25,8 +25,11 @@ from rl_models.llm.llm_config import Adapter, LoraSettings, MessageSettings
 from rl_models.llm.scoring import Scorer, Scores, encode, inner_model, score_alone, score_trie
 from rl_models.llm.shared_base import SharedBase, move_buffers
 from rl_models.llm.tokens import Candidates, Ids, Tokens, context_length
+from rl_models.text.weights_identity import model_identity
 
 logger = logging.getLogger(__name__)
+BASE_FILE = "base_model.json"
+"""File beside a saved adapter with the identity of the model that it was trained on."""
 ADAPTERS: tuple[Adapter, ...] = get_args(Adapter)
 _MEANING = ("peft_type", "lora_alpha", "use_rslora", "use_dora", "alpha_pattern")
 """Settings that must match when an adapter is loaded; shapes check the others."""
@@ -171,6 +174,8 @@ class AdaptedModel(nn.Module):
     def save_adapters(self, folder: Path) -> None:
         """Write both in peft's own format, one folder each."""
         self._peft[0].save_pretrained(str(folder), selected_adapters=list(ADAPTERS), safe_serialization=True)
+        for name in ADAPTERS:
+            (folder / name / BASE_FILE).write_text(json.dumps(self._base_identity()))
 
     def load_adapters(self, folder: Path) -> None:
         """Load the adapters that the folder holds, one or both.
@@ -202,11 +207,17 @@ class AdaptedModel(nn.Module):
         try:
             weights = load_peft_weights(str(folder), device="cpu")
             settings_read = json.loads((folder / "adapter_config.json").read_text())
+            base = json.loads((folder / BASE_FILE).read_text()) if (folder / BASE_FILE).exists() else {}
         except Exception as error:  # safetensors has a type of its own for a damaged file
             raise LanguageModelError(
                 f"the adapter in {folder} cannot be read ({first_line(error)}); it needs adapter_config.json and "
                 "adapter_model.safetensors as peft writes them"
             ) from error
+        trained_on, own_base = base.get("weights_sha256"), self._base_identity().get("weights_sha256")
+        if trained_on and own_base and trained_on != own_base:
+            raise LanguageModelError(
+                f"the adapter in {folder} was trained on other weights, those of {base['name']}: name that model"
+            )
         own = get_peft_model_state_dict(self._peft[0], adapter_name=name)
         settings = self._peft[0].peft_config[name].to_dict()
         is_fit = {key: value.shape for key, value in weights.items()} == {key: own[key].shape for key in own}
@@ -216,6 +227,10 @@ class AdaptedModel(nn.Module):
                 "same rank, alpha and targets"
             )
         return weights
+
+    def _base_identity(self) -> dict[str, str | None]:
+        """See `model_identity`; empty for a model that was made in memory."""
+        return model_identity(self._shared.name[0]) if self._shared.name else {}
 
     def _named_weights(self, name: Adapter) -> dict[str, nn.Parameter]:
         """An adapter's parameters by short names without dots, which torch keeps for modules."""

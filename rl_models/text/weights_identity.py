@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rl_models.hub.fetch import read_card
@@ -33,6 +33,18 @@ def model_identity(name: str) -> dict[str, str | None]:
     hashes = [model_file_sha256(file) for file in sorted(folder.glob("*.safetensors"))]
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest() if hashes else None
     return {"name": name, "revision": read_card(folder).get("revision", hub), "weights_sha256": whole}
+
+
+def check_identities(config: Any, known: Sequence[Mapping[str, str | None]]) -> None:
+    """Check that the models on this machine have the weights of `known` identities; raises PretrainedError."""
+    trained_on = {one["name"]: one["weights_sha256"] for one in known}
+    for model in model_identities(config) if known else ():
+        before, now = trained_on.get(model["name"]), model["weights_sha256"]
+        if before and now and before != now:
+            raise PretrainedError(
+                f"{model['name']} has other weights here (sha256 {now[:12]}) than those trained with ({before[:12]}): "
+                "restore them, or train in another --out folder"
+            )
 
 
 def _named(config: Any) -> Iterator[str]:

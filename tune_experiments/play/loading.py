@@ -26,6 +26,7 @@ from rl_models.runtime.added_observations import narrated, with_noise
 from rl_models.runtime.device import built_on, get_device
 from rl_models.runtime.fixed_weights import WeightChangeDetector
 from rl_models.runtime.texts import MissingTextsError, TextEncodings
+from rl_models.text.weights_identity import check_identities
 from rl_models.training.checkpoint import (
     CheckpointError,
     get_checkpoint_path,
@@ -192,6 +193,7 @@ def load_policy(path: str | Path, allow: Sequence[str] = (), device: DeviceChoic
         check_version(state.get("written_by", {"schema_version": 1}), checkpoint_path)
         allow = (*allow, *sorted(trusted_modules(state["experiment"], state["config"])))
         experiment, config = find_stored(state["experiment"], state["config"], allow, checkpoint_path)
+        check_identities(config, state.get("models", ()))
         trial_folder = checkpoint_path.parent.parent
         plan = experiment.plan(config, state["method"], int(state["seed"]), trial_folder)
         plan = restore_curriculum(plan, state).plan

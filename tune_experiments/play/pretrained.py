@@ -29,7 +29,10 @@ from tune_experiments.run.trial import CHECKPOINTS, DECLARED_FILE
 CARD, MODEL_CARD = "card.json", "README.md"
 MAX_BYTES = 12 * 2**20
 """Largest size of all teams in the package together, in bytes."""
-_KEPT = ("written_by", "experiment", "config", "method", "seed", "progress", "validated_at", "curriculum", "choice")
+_KEPT = (
+    *("written_by", "experiment", "config", "models", "method", "seed"),
+    *("progress", "validated_at", "curriculum", "choice"),
+)
 """Parts of a checkpoint's state that are kept; the others are for resuming training."""
 _TRAINING_FOLDERS = (CHECKPOINTS, "stages", "texts", "images")
 """Folders of a trial that a packaged team does not need."""

@@ -14,6 +14,7 @@ import torch
 from rl_models.runtime.device import chosen_device
 from rl_models.runtime.host_memory import keep_freed_memory
 from rl_models.schedule import Progress
+from rl_models.text.weights_identity import check_identities, model_identities
 from rl_models.training.algorithm import Algorithm
 from rl_models.training.checkpoint import get_checkpoint_path, load_checkpoint, load_state, newest_complete_checkpoint
 from tune_experiments.core.config_json import config_to_json
@@ -78,6 +79,7 @@ class Trial(Generic[Config]):
         newest = newest_complete_checkpoint(self.folder / CHECKPOINTS)
         if newest is not None:
             state = load_state(newest)
+            check_identities(self.config, state.get("models", ()))
             self.curriculum.restore(state)
             if grown_in(state.get("config", {}), self.config):
                 self.curriculum.check_budgets()
@@ -108,6 +110,7 @@ class Trial(Generic[Config]):
                 "config": config_to_json(self.config),
                 "method": self.method,
                 "seed": self.seed,
+                "models": model_identities(self.config),
             }
             training = StageTraining(self.curriculum, self.folder / CHECKPOINTS, identity, log, report, is_time_up)
             training.run(algorithm, until_env_steps)

@@ -6,7 +6,7 @@ import json
 import pytest
 import torch
 
-from rl_models.llm.adapters import ADAPTERS
+from rl_models.llm.adapters import ADAPTERS, BASE_FILE
 from rl_models.llm.base_model import LanguageModelError, load_base_model
 from rl_models.llm.llm_config import LanguageModelSettings, LoraSettings
 from rl_models.llm.messages import generate
@@ -90,6 +90,14 @@ def test_adapters_that_are_not_there_or_do_not_fit_are_refused(tmp_path):
         fresh().load_adapters(tmp_path)
     with pytest.raises(LanguageModelError, match="nowhere"):
         fresh(lora=LoraSettings(targets=("nowhere",)))
+
+
+def test_adapters_of_other_base_weights_are_refused(tmp_path):
+    stirred().save_adapters(tmp_path)
+    file = tmp_path / "action" / BASE_FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"weights_sha256": "0" * 64}))
+    with pytest.raises(LanguageModelError, match="other weights"):
+        fresh().load_adapters(tmp_path)
 
 
 @pytest.mark.parametrize("changed", [{"lora_alpha": 64}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 64}}])

@@ -1,12 +1,15 @@
 """Verco with a model of the catalog: it is fetched by name, and a team's folder holds its adapters alone."""
 
 import dataclasses
+import json
+import shutil
 
 import numpy as np
 import pytest
 
+from rl_models.errors import InputError
 from rl_models.hub.catalog import CATALOG, FOLDER_VARIABLE
-from rl_models.hub.fetch import fetch
+from rl_models.hub.fetch import CARD_FILE, fetch
 from rl_models.llm.llm_config import LoraSettings
 from tests.rl_models.hub.tiny_gguf import gguf_model
 from tune_experiments.core.errors import UserError
@@ -55,3 +58,15 @@ def test_a_team_without_its_model_is_refused_with_the_command_that_fetches_it(tr
     with pytest.raises(UserError, match="concord models fetch tiny") as caught:
         load_policy(trained)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.long
+def test_a_team_neither_plays_nor_trains_on_with_other_weights_of_its_model(trained, tmp_path, monkeypatch):
+    shutil.copytree(CATALOG["tiny"].folder, tmp_path / CATALOG["tiny"].folder.name)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    card = CATALOG["tiny"].folder / CARD_FILE
+    card.write_text(json.dumps(json.loads(card.read_text()) | {"weights_sha256": "0" * 64}))
+    with pytest.raises(UserError, match="tiny has other weights"):
+        load_policy(trained)
+    with pytest.raises(InputError, match="tiny has other weights"):
+        Trial(EXPERIMENT, CONFIG, "twosome", 0, trained, is_local=True).run(lambda row: None)
