@@ -116,8 +116,7 @@ def _make_round_world(config: VercoConfig, number: int) -> Salad:
 class MessageWarmStart(SupervisedStage):
     """Rounds of supervised training of a message adapter (Verco, algorithm 1).
 
-    A round is a function of seed and number, so a resumed stage repeats the earlier rounds and gets
-    the same weights.
+    A round is a function of seed, number and a chat model's answers, so a resumed stage repeats the earlier rounds.
     """
 
     def __init__(self, config: VercoConfig, trial_folder: Path | None, plan: TrialPlan) -> None:
@@ -147,9 +146,13 @@ class MessageWarmStart(SupervisedStage):
         return Progress(env_steps=rounds * settings.worlds * settings.env_steps, updates=rounds)
 
     def restore(self, tensors: Tensors, progress: Progress) -> None:
-        """Repeat the rounds until `progress`; they give the weights in `tensors`, and the optimiser's state."""
+        """Repeat the rounds until `progress`, for their pairs and the optimiser's state, and load the weights.
+
+        A question to a chat model that failed before may be answered now, so repeated rounds can give other weights.
+        """
         while self.progress().env_steps < progress.env_steps:
             self.train()
+        self._policy.load_state_dict(tensors["weights"])
 
 
 class Imitation(SupervisedStage):

@@ -60,6 +60,18 @@ def test_the_warm_start_changes_the_message_adapter_alone_and_can_be_repeated():
 
 
 @pytest.mark.long
+def test_a_warm_start_continues_with_its_weights_where_the_teacher_would_teach_others():
+    stage = plan(SMOKE, "verco", 0).stages[0].plan
+    one, again = stage.make_algorithm(stage), stage.make_algorithm(stage)
+    one.train()
+    tensors, progress = one.checkpoint()
+    tensors["weights"] = {name: value + 1 for name, value in tensors["weights"].items()}
+    again.restore(tensors, progress)
+    for name, value in again.checkpoint()[0]["weights"].items():
+        torch.testing.assert_close(value, tensors["weights"][name], atol=0, rtol=0)
+
+
+@pytest.mark.long
 def test_the_warm_start_can_be_about_the_teams_own_play_before_it_learns_to_act():
     config = dataclasses.replace(SMOKE, rounds=2, warm_start_by="policy")
     stage = plan(config, "verco", 0).stages[0].plan
