@@ -14,8 +14,6 @@ from rl_envs.registry import GYMNASIUM, WORLDS
 from rl_envs.wrappers.custom.build import SoloEnv, named_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described
 
-__all__ = ["Adapted", "named_environment"]
-
 
 @dataclass(frozen=True)
 class Adapted:
