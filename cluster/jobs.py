@@ -15,8 +15,6 @@ from urllib.parse import urlparse
 from cluster.user_code import ROOT
 from tune_experiments.core.errors import UserError, one_line
 
-__all__ = ["Jobs", "missing_on_nodes", "pinned_packages", "runtime_environment"]
-
 PINNED = ("ray", "numpy", "torch", "gymnasium", "safetensors", "transformers", "peft", "pyarrow", "scipy")
 """Packages that results depend on; a job compares their versions before it trains."""
 _ALSO_PINNED = ("tyro", "rich", "pydantic", "tensorboard", "matplotlib", "pillow", "pettingzoo")

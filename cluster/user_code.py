@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from tune_experiments.core.errors import UserError, one_line
 
-__all__ = ["ROOT", "UserCode", "user_code"]
-
 ROOT = Path(__file__).resolve().parents[1]
 UPLOADED = ("cluster", "examples", "rl_envs", "rl_models", "tune_experiments")
 """Packages of the checkout that every job has; `.rayignore` excludes the others."""

@@ -18,8 +18,6 @@ from packaging.requirements import Requirement
 from cluster.jobs import pinned_packages
 from tune_experiments.core.errors import UserError, exits_with_one_sentence
 
-__all__ = ["PRESENT", "WANTED", "list_wheels", "main"]
-
 WANTED = ("pydantic", "tyro", "gymnasium", "pettingzoo", "gguf")
 PRESENT = frozenset(
     {"torch", "transformers", "peft", "numpy", "numba", "pyarrow", "safetensors", "scipy", "rich", "matplotlib"}

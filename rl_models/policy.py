@@ -2,9 +2,6 @@
 
 Acting calls `forward` with T = 1, training calls it with whole fragments, and there is no other path from observations
 to a policy. So acting and training compute the same.
-
-The class attribute `renamed_weights` of a module maps names of weights in earlier versions to present names, so that
-checkpoints of those versions load.
 """
 
 import contextlib
@@ -22,20 +19,6 @@ from rl_models.configuration import Precision
 from rl_models.distributions.joint_policy import JointPolicy
 
 Value = TypeVar("Value")
-
-
-def with_present_names(module: nn.Module, weights: Mapping[str, Value]) -> dict[str, Value]:
-    """Weights of a checkpoint under the names that a module has now."""
-    found = dict(weights)
-    for place, part in module.named_modules():
-        renamed: Mapping[str, str] = getattr(part, "renamed_weights", {})
-        for old, present in renamed.items():
-            before, now = (f"{place}.{name}".removeprefix(".") for name in (old, present))
-            if before in found and now not in found:
-                found[now] = found.pop(before)
-    return found
-
-
 State: TypeAlias = dict[str, Tensor]
 """Recurrent state, name -> [B, ...], or [B, N, ...] if each agent has its own; empty for networks without memory."""
 UNVALUED = "unvalued"
@@ -196,8 +179,8 @@ class TeamPolicy(nn.Module):
         self.num_agents = network.num_agents
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Load weights as `nn.Module` does, also those that an earlier version saved under other names."""
-        weights = {name: torch.as_tensor(value) for name, value in with_present_names(self, state_dict).items()}
+        """Load weights as `nn.Module` does, also NumPy arrays."""
+        weights = {name: torch.as_tensor(value) for name, value in state_dict.items()}
         return super().load_state_dict(weights, strict, assign)
 
     def initial_state(self, batch: int) -> State:

@@ -29,8 +29,6 @@ from typing import Any
 
 from cluster.testing.processes import MARK, kill_marked
 
-__all__ = ["LocalCluster", "free_ports", "wait_until"]
-
 ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 180.0
 _OBJECT_STORE_BYTES = 150 * 2**20

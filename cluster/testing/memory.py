@@ -16,8 +16,6 @@ from scipy import stats
 
 from tune_experiments.core.errors import UserError
 
-__all__ = ["OBJECT_STORE", "Sample", "Trend", "process_name", "read_samples", "sample", "trends", "write_samples"]
-
 OBJECT_STORE = "object store (shared by all)"
 _BLOCKS = 9
 """Number of blocks, whose means the line is fitted to, because single samples are correlated."""

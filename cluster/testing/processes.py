@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 import psutil
 
-__all__ = ["MARK", "command_line", "is_alive", "kill_marked", "listeners", "marked"]
-
 MARK = "CONCORD_NODE"
 """Name of the environment variable."""
 _KILL_SECONDS = 30.0

@@ -15,8 +15,6 @@ from tune_experiments.core.errors import UserError
 from tune_experiments.results.trial_log import METRICS_FILE, read_metrics
 from tune_experiments.run.final_evaluation import TEST_RESULTS_FILE
 
-__all__ = ["WRONG_TOKENS", "Submission", "TrialFolder", "refusal"]
-
 WRONG_TOKENS: Mapping[str, str | None] = {"no token": None, "a wrong token": "0" * 64}
 """Description -> token, of clients that a cluster must refuse."""
 

@@ -5,8 +5,6 @@ import functools
 import logging
 from collections.abc import Iterable
 
-__all__ = ["ArraysError", "CustomEnvError", "EnvRaisedError", "did_you_mean", "installing", "warn_once"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -7,8 +7,6 @@ A world declares them in `World.metric_ranges` next to `metric_names`, an experi
 import math
 from dataclasses import dataclass
 
-__all__ = ["ANY", "COUNT", "PROPORTION", "SHARE", "MetricRange"]
-
 
 @dataclass(frozen=True)
 class MetricRange:

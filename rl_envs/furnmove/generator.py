@@ -26,7 +26,6 @@ from rl_envs.furnmove.room import (
     Furniture,
     Mask,
     Room,
-    carry_poses,
     holdable_poses,
     largest_part,
     room_from_drawing,
@@ -266,5 +265,3 @@ def _keep_largest_floor(plan: FloorPlan) -> Mask:
 
 
 _MAKERS: dict[str, Callable[[np.random.Generator, str], Room | None]] = {"full": _full_room, "laptop": _laptop_room}
-
-__all__ = ["MAX_CELLS", "carry_poses", "generate_room", "is_playable"]

@@ -24,8 +24,6 @@ from rl_envs.furnmove.splits import SIZES, resolve_rooms
 from rl_envs.furnmove.start import Start, draw_start, draws_needed
 from rl_envs.furnmove.start_file import save_starts
 
-__all__ = ["StartError", "Starts", "make_starts"]
-
 _TRIES = 1024
 """Number of draws for one start; a room without a legal one among them has too few starts."""
 

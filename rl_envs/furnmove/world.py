@@ -34,7 +34,7 @@ from rl_envs.core.errors import ArraysError
 from rl_envs.core.metrics import COUNT, PROPORTION, SHARE
 from rl_envs.core.spec import Array, Arrays, ArraySpec
 from rl_envs.core.world import World, module_story
-from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, coordinated_actions, coordination_class
+from rl_envs.furnmove.actions import ACTION_NAMES, NUM_ACTIONS, Rules, coordinated_actions, coordination_class
 from rl_envs.furnmove.fixed_starts import Starts
 from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from rl_envs.furnmove.geometry import CELL_METRES
@@ -43,7 +43,6 @@ from rl_envs.furnmove.observation import VIEW, Observer, num_channels
 from rl_envs.furnmove.prepared_starts import PreparedStarts
 from rl_envs.furnmove.room import Room
 from rl_envs.furnmove.room_checks import RoomError
-from rl_envs.furnmove.rules import Rules
 from rl_envs.furnmove.splits import bounds, resolve_rooms
 from rl_envs.furnmove.start import Start, TryLimits, draw_start, draw_until_legal, draws_needed, packed, unpacked
 from rl_envs.furnmove.start_file import resolve_starts

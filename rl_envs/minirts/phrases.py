@@ -5,6 +5,7 @@ nothing else. `per_unit_action` and `collective_action` write such a table as an
 for one decision and can be repeated. A building of a type that is under construction is not begun again.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -204,14 +205,6 @@ def _target(view: View, k: int) -> int | None:
     return None
 
 
-def _scout_with_any(view: View, table: Array) -> None:
-    _send_scout(view, table, _SCOUTS)
-
-
-def _scout_with_peasant(view: View, table: Array) -> None:
-    _send_scout(view, table, (PEASANT,))
-
-
 def _send_scout(view: View, table: Array, kinds: tuple[int, ...]) -> None:
     """Send one unit to the first unseen point, unless one of them is on its way to an unseen cell."""
     unseen = view["map"][_UNSEEN_PLANE] > 0
@@ -270,7 +263,7 @@ _RULES: dict[str, Callable[[View, Array], None]] = {
     ATTACK: _attack,
     MINE: _mine_idle,
     MINE_ALL: _mine_all,
-    KEEP_SCOUTING: _scout_with_any,
-    SEND_SCOUT: _scout_with_peasant,
+    KEEP_SCOUTING: functools.partial(_send_scout, kinds=_SCOUTS),
+    SEND_SCOUT: functools.partial(_send_scout, kinds=(PEASANT,)),
 }
 """Phrase that makes nothing -> how its commands are written into a table."""

@@ -14,8 +14,8 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.macro_actions import NUM_MACROS
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages, parse_message
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 
 Teacher: TypeAlias = Callable[[Array, list[list[str]]], Sequence[Sequence[str]]]

@@ -11,7 +11,7 @@ what they see and a phrase for each action.
 | observation `vector` | [30] uint8: row, column and chops of tomato, lettuce and onion; row and column of two plates, two boards, the delivery, the agent itself and the other agent; one number for each of the seven recipes. 0 for things that are out of sight, missing or not known. `tables["vector_scale"]` has the largest values |
 | observation `legal` | [A] bool, actions that have an effect as far as the agent knows; all with `mask="none"` |
 | observation `decides` | [] bool, the agent chooses an action now |
-| observation `situation` | [S + A] int16, only with `text`: S = `num_sentences` indices into `sentences` ("" is empty), in reading order, then for each action an index into `phrases`. `narrator.Narrator` turns them into strings |
+| observation `situation` | [S + A] int16, only with `text`: S = `num_sentences` indices into `sentences` ("" is empty), in reading order, then for each action an index into `phrases`. `text.Narrator` turns them into strings |
 | tables | `vector_scale` [30] float32 |
 | rewards | the same to both agents: -0.001 a step, +0.2 when a food of the recipe is chopped for the first time, +1 for the ordered dish, -0.1 for any other delivery, `collision_reward` (-0.01) for each move that the other agent cancels |
 | episode end | terminated: the dish is served; truncated: `max_episode_steps` (200) is reached |

@@ -3,7 +3,6 @@
 import functools
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -13,21 +12,6 @@ from rl_envs.core.world import World
 from rl_envs.registry import GYMNASIUM, WORLDS
 from rl_envs.wrappers.custom.build import SoloEnv, named_env
 from rl_envs.wrappers.custom.declaration import MakeEnv, described
-
-__all__ = ["Adapted", "named_environment"]
-
-
-@dataclass(frozen=True)
-class Adapted:
-    """Builds an environment with PettingZoo's parallel API, from a function that builds one of several kinds."""
-
-    # builds a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one
-    make_env: MakeEnv
-
-    def __call__(self) -> Any:
-        """A new environment."""
-        env = self.make_env()
-        return SoloEnv(lambda: env) if isinstance(env, gymnasium.Env) else env
 
 
 def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> MakeEnv | type[World]:
@@ -40,7 +24,7 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
     """
     given = dict(arguments or {})
     if name.startswith(GYMNASIUM):
-        return Adapted(functools.partial(_make_gymnasium, _known_gymnasium(name), given))
+        return functools.partial(parallel_env, functools.partial(_make_gymnasium, _known_gymnasium(name), given))
     if not name.isidentifier() and ":" not in name and (hint := _nearest(name)):
         raise CustomEnvError(f"no environment is called {name!r}; {hint}")
     try:
@@ -50,7 +34,13 @@ def named_environment(name: str, arguments: Mapping[str, Any] | None = None) -> 
         raise CustomEnvError(f"{error}{f'; or {hint}' if hint else ''}") from error
     module, _, found = name.partition(":")
     named = getattr(importlib.import_module(module), found, None) if found else None
-    return named if isinstance(named, type) and issubclass(named, World) else Adapted(make_env)
+    return named if isinstance(named, type) and issubclass(named, World) else functools.partial(parallel_env, make_env)
+
+
+def parallel_env(make_env: MakeEnv) -> Any:
+    """Build a PettingZoo parallel environment, or a Gymnasium environment, which becomes a team of one."""
+    env = make_env()
+    return SoloEnv(lambda: env) if isinstance(env, gymnasium.Env) else env
 
 
 def _nearest(name: str) -> str:

@@ -6,9 +6,9 @@ from typing import Literal
 
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSettings
 from rl_models.chat.exchange import Transport
-from rl_models.chat.meter import Budget, Meter
+from rl_models.chat.meter import Budget, Meter, Prices
 from rl_models.chat.record import LastReplies, Recorded, Replay
-from rl_models.chat.usage import Prices, spent_in
+from rl_models.chat.usage import spent_in
 from rl_models.configuration import MAY_CHANGE
 
 

@@ -8,14 +8,29 @@ from dataclasses import dataclass, replace
 from pydantic import PositiveFloat, PositiveInt
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Sums of a run. In earlier sessions, a request counts once with all its attempts."""
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """Prices of a million tokens of each direction."""
 
-    calls: int = 0
-    """Number of requests sent, with repeated attempts."""
-    failed_calls: int = 0
-    """Number of these requests without a usable body."""
+    prompt: float = 0.0
+    """Price of a million tokens that are sent, in any currency; 0 means unknown."""
+    completion: float = 0.0
+    """Price of a million tokens that are received, in the same currency; 0 means unknown."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Sums of a run. A meter counts each attempt of a request; a record counts a request once with all its attempts.
+
+    Attributes:
+        requests: number of requests.
+        failures: number of requests without a usable reply.
+        prompt_tokens: number of tokens sent, as the endpoint counts them.
+        completion_tokens: number of tokens received.
+    """
+
+    requests: int = 0
+    failures: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -23,6 +38,12 @@ class Cost:
     def tokens(self) -> int:
         """Number of tokens sent and received."""
         return self.prompt_tokens + self.completion_tokens
+
+    def numbers(self, prices: Prices) -> dict[str, float]:
+        """Metrics for logs and results, name -> number; the cost, in the prices' currency, only if they are known."""
+        counts = {f"chat_{name}": float(value) for name, value in vars(self).items()}
+        cost = (self.prompt_tokens * prices.prompt + self.completion_tokens * prices.completion) / 1e6
+        return counts | ({"chat_cost": cost} if prices != Prices() else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,27 +72,27 @@ class Meter:
     def __init__(
         self,
         budget: Budget,
-        spent: Cost | None = None,
+        spent: Usage | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Set the budget; `spent` are costs of the run's earlier sessions, clock and sleep are in seconds."""
+        """Set the budget; `spent` is the usage of the run's earlier sessions, clock and sleep are in seconds."""
         self._budget, self._clock, self._sleep = budget, clock, sleep
         self._lock = threading.Lock()
-        self._cost = spent or Cost()
+        self._usage = spent or Usage()
         self._next_slot = -float("inf")
 
     @property
-    def cost(self) -> Cost:
-        """The cost of the run so far."""
+    def usage(self) -> Usage:
+        """The usage of the run so far."""
         with self._lock:
-            return self._cost
+            return self._usage
 
     def admit(self) -> None:
         """Count one call, and wait until the rate limit allows it; raises OverBudgetError."""
         with self._lock:
             self._check()
-            self._cost = replace(self._cost, calls=self._cost.calls + 1)
+            self._usage = replace(self._usage, requests=self._usage.requests + 1)
             slot = max(self._clock(), self._next_slot)
             self._next_slot = slot + 60.0 / self._budget.calls_per_minute
             wait = slot - self._clock()
@@ -81,8 +102,8 @@ class Meter:
     def count_tokens(self, prompt: int, completion: int) -> None:
         """Add the tokens of a reply."""
         with self._lock:
-            spent = self._cost
-            self._cost = replace(
+            spent = self._usage
+            self._usage = replace(
                 spent,
                 prompt_tokens=spent.prompt_tokens + prompt,
                 completion_tokens=spent.completion_tokens + completion,
@@ -91,10 +112,10 @@ class Meter:
     def count_failed_call(self) -> None:
         """Count a call without a usable body."""
         with self._lock:
-            self._cost = replace(self._cost, failed_calls=self._cost.failed_calls + 1)
+            self._usage = replace(self._usage, failures=self._usage.failures + 1)
 
     def _check(self) -> None:
-        if self._cost.calls >= self._budget.max_calls:
+        if self._usage.requests >= self._budget.max_calls:
             raise OverBudgetError(f"{REFUSED}{self._budget.max_calls} calls is used up")
-        if self._cost.tokens >= self._budget.max_tokens:
+        if self._usage.tokens >= self._budget.max_tokens:
             raise OverBudgetError(f"{REFUSED}{self._budget.max_tokens} tokens is used up")

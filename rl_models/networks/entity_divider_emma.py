@@ -12,7 +12,7 @@ Everything is computed from lists of sprites. This equals the paper's grids and 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +48,6 @@ class DividedEmma(Emma):
     """EMMA with an entity divider."""
 
     divides_entities = True
-    renamed_weights: ClassVar[Mapping[str, str]] = {"goal_avatars.weight": "goal_agents.weight"}
 
     def __init__(self, config: DividedEmmaConfig, sizes: EmmaSizes, encoder: SentenceEncoder, num_actions: int) -> None:
         check_team(sizes.num_agents)

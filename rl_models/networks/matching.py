@@ -22,9 +22,7 @@ learned.
 Nothing depends on the size of the grid, the number of things, or their order. Agents differ in their observations.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -100,8 +98,6 @@ class MatchingReader(Stateless, NodeStates):
             `attention/grid` [B, T, N, X, L] float32, and where in the grid they stand, `attention/cells` [B, T, N, X]
             int64, as in `Nodes`.
     """
-
-    renamed_weights: ClassVar[Mapping[str, str]] = {"walls": "edges"}
 
     def __init__(self, config: MatchingConfig, sizes: MatchingSizes) -> None:
         words = config.word_features, config.window, config.sharpness, config.has_two_tables, config.reads

@@ -69,16 +69,6 @@ class VisualConfig:
     team_features: PositiveInt = 512
     """Width of the central network's features of all agents' frames; other networks do not use it."""
 
-    @property
-    def after_encoder(self) -> TboneConfig:
-        """Widths of what the gridworld's network has too."""
-        return TboneConfig(
-            agent_features=self.agent_features,
-            hidden_size=self.hidden_size,
-            message_features=self.message_features,
-            communicates=self.communicates,
-        )
-
 
 @dataclass(frozen=True)
 class VectorConfig:

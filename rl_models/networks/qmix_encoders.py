@@ -28,12 +28,8 @@ class VectorEncoder(nn.Module):
         return obs[self.key].float().flatten(3)
 
 
-class FirstAgentState(nn.Module):
+class FirstAgentState(VectorEncoder):
     """Global state that is the first agent's observation, for worlds in which each agent sees everything."""
-
-    def __init__(self, key: str, features: int) -> None:
-        super().__init__()
-        self.key, self.features = key, features
 
     def forward(self, obs: dict[str, Tensor]) -> Tensor:
         """The observation under `key` [B, T, N, ...], as [B, T, S] float32."""

@@ -79,7 +79,7 @@ class VisualTbone(TalkingAgents):
         """Build the network for N agents with a frame (P, P, 3) each."""
         super().__init__()
         self.eyes = FrameConvolutions(config.channels, frame[0])
-        self.add_recurrence(config.after_encoder, num_agents, self.eyes.features)
+        self.add_recurrence(config, num_agents, self.eyes.features)
 
     def _encoded(self, obs: dict[str, Tensor]) -> Tensor:
         """[B, T, N, pixels left * channels of the last convolution] of `frame` [B, T, N, P, P, 3] uint8."""

@@ -12,7 +12,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rl_models.chat.chat_settings import ChatSettings, open_meter, open_transport
 from rl_models.chat.exchange import ChatRequest, Outcome
-from rl_models.chat.meter import Cost, Meter
+from rl_models.chat.meter import Meter, Usage
 
 
 class ChatService:
@@ -27,9 +27,9 @@ class ChatService:
         """See `Transport.complete`."""
         return self._transport.complete(request)
 
-    def cost(self) -> Cost:
-        """Costs of the run so far."""
-        return self._meter.cost
+    def usage(self) -> Usage:
+        """The usage of the run so far."""
+        return self._meter.usage
 
 
 class RemoteTransport:
@@ -43,9 +43,9 @@ class RemoteTransport:
         """Send a request and wait for the actor's answer."""
         return ray.get(self._actor.complete.remote(dataclasses.replace(request, context=None)))
 
-    def cost(self) -> Cost:
-        """Costs of the run so far."""
-        return ray.get(self._actor.cost.remote())
+    def usage(self) -> Usage:
+        """The usage of the run so far."""
+        return ray.get(self._actor.usage.remote())
 
     def stop(self) -> None:
         """End the actor; later requests fail."""

@@ -14,8 +14,8 @@ from rl_envs.overcooked.goals import Goal, reached
 from rl_envs.overcooked.world import Overcooked
 from rl_envs.rock_paper_scissors.splits import SETTINGS, triples
 from rl_envs.salad.cook import ScriptedCooks
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.procedural import procedural_drawing
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 from rl_envs.wrappers.gymnasium import TeamEnv, TeamVectorEnv
 from rl_envs.wrappers.pettingzoo import TeamParallelEnv

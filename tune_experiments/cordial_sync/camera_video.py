@@ -101,14 +101,10 @@ def _tall(picture: np.ndarray, height: int) -> np.ndarray:
     return np.concatenate([picture, rows])
 
 
-def hertz(weight: np.ndarray) -> np.ndarray:
-    """Pitch [...] of a weight [...] in [0, 1]."""
-    return LOWEST_HERTZ * 2 ** (OCTAVES * np.clip(weight, 0, 1))
-
-
 def tones(weights: Weights) -> np.ndarray:
     """The sound of one env step, [S, 2] int16, of weights round -> [N]: talk, then reply; agents from left to right."""
-    return np.concatenate([_chord(hertz(np.asarray(weights[name], float))) for name in ROUNDS])
+    octaves = [OCTAVES * np.clip(weights[name], 0.0, 1.0) for name in ROUNDS]
+    return np.concatenate([_chord(LOWEST_HERTZ * 2**above) for above in octaves])
 
 
 def _chord(pitches: np.ndarray) -> np.ndarray:

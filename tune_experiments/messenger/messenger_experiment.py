@@ -12,8 +12,6 @@ from tune_experiments.launch.experiment import Experiment
 from tune_experiments.messenger.config import GROUNDED, MOVING, MessengerConfig, MessengerRunConfig, make_world
 from tune_experiments.results.main_comparison import MainComparison
 
-__all__ = ["MessengerExperiment"]
-
 Config = TypeVar("Config", bound=MessengerRunConfig)
 
 

@@ -199,7 +199,8 @@ def _caption(rows: Mapping[str, Sequence[Result]]) -> str:
     kinds: dict[str, list[str]] = {}
     for label, lines in rows.items():
         kinds.setdefault(_kind(lines, rules), []).append(label)
-    ranges = RANGES * any(_has_range(lines) for lines in rows.values())
+    cells = (_number(own) for lines in rows.values() for own in _by_metric(lines).values())
+    ranges = RANGES * any(cell is not None and bool(cell.seeds) for cell in cells)
     training = _training([line for lines in rows.values() for line in lines])
     return f"Intervals of 95 %: {_describe_groups(kinds)}.{ranges}{training}"
 
@@ -247,10 +248,6 @@ def _skipped(lines: Sequence[Result]) -> str:
             most[line.method] = max(line.skipped_updates, most.get(line.method, 0.0))
     shares = ", ".join(f"{percent(share)} of {method}" for method, share in most.items())
     return f" **Skipped updates** (a gradient was not finite; the seed with the most): {shares}." if most else ""
-
-
-def _has_range(lines: Sequence[Result]) -> bool:
-    return any((cell := _number(own)) is not None and cell.seeds for own in _by_metric(lines).values())
 
 
 def _kind(lines: Sequence[Result], rules: str) -> str:

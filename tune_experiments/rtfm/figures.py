@@ -48,14 +48,9 @@ class Page:
     goal: Point
 
 
-def frames_with_lines(moments: Sequence[Moment], cell_pixels: int) -> list[np.ndarray]:
-    """One frame a moment, [H, W, 3] uint8, of one size; in its image the room is in the upper left corner."""
-    return [_frame(moment, cell_pixels) for moment in moments]
-
-
-def _frame(moment: Moment, cell_pixels: int) -> np.ndarray:
+def _frame(moment: Moment) -> np.ndarray:
     height = moment.picture.shape[0]
-    room = Image.fromarray(moment.picture[:, : moment.size * cell_pixels])
+    room = Image.fromarray(moment.picture[:, : moment.size * CELL_PIXELS])
     page = _page(moment, height)
     whole = Image.new("RGB", (room.width + _WIDTH, height), BACKGROUND)
     whole.paste(room, (0, 0))
@@ -64,7 +59,7 @@ def _frame(moment: Moment, cell_pixels: int) -> np.ndarray:
     pen = ImageDraw.Draw(over)
     # The most important is drawn last, above the rest.
     for mention in sorted(moment.mentions, key=lambda one: one.monster is not None):
-        _draw_mention(pen, mention, page, (room.width, cell_pixels))
+        _draw_mention(pen, mention, page, (room.width, CELL_PIXELS))
     over = over.resize(whole.size, Image.Resampling.BOX)
     return np.asarray(Image.alpha_composite(whole.convert("RGBA"), over).convert("RGB"))
 
@@ -169,7 +164,7 @@ def draw(out: Path, trials: Trials) -> Sequence[Drawn]:
 def draw_frames(moments: Sequence[Moment]) -> list[np.ndarray]:
     """One frame a moment, [H, W, 3] uint8, all of one size; for a mention-matching reader with lines."""
     if moments[0].mentions:
-        return frames_with_lines(moments, CELL_PIXELS)
+        return [_frame(moment) for moment in moments]
     heads = ["g" if name == "goal" else name.removeprefix("layer ") for name in moments[0].attention]
     if not heads:
         return [moment.picture for moment in moments]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rl_models.policy import with_present_names
 from rl_models.schedule import Progress
 from rl_models.training.weight_transfer import trainable_names, transfer_optimiser, transfer_weights
 from tune_experiments.core.errors import UserError
@@ -251,8 +250,7 @@ def _describe_stages(names: Sequence[str | None]) -> str:
 def transfer_stage(curriculum: CurriculumState, tensors: Tensors, trial: Path) -> tuple[Tensors, str]:
     """Weights and optimiser state for the current stage, and a sentence; a report goes to the stage's folder."""
     team = curriculum.plan.build_policy()
-    weights = with_present_names(team, tensors["weights"])
-    transfer = transfer_weights(weights, team.state_dict())
+    transfer = transfer_weights(tensors["weights"], team.state_dict())
     names = trainable_names(team)
     optimiser: dict[str, Any] = {}
     if curriculum.stage.keeps_optimiser:

@@ -161,7 +161,7 @@ class Trial(Generic[Config]):
         """Results of the checkpoint at a number of env steps, in the stage of `plan`, and data for its figures."""
         checkpoint = load_checkpoint(get_checkpoint_path(self.folder / CHECKPOINTS, env_steps))
         policy = plan.new_policy().eval()
-        policy.load_state_dict({name: torch.as_tensor(value) for name, value in checkpoint.tensors["weights"].items()})
+        policy.load_state_dict(checkpoint.tensors["weights"])
         results: list[Result] = []
         trained, row = plan.trained_env_steps(env_steps), rows_at.get(env_steps, {}) if plan.learns else {}
         beside = row.get(CPU_SECONDS), skipped_share(row) or None

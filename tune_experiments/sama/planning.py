@@ -71,7 +71,7 @@ def shared_endpoint(config: PlannerConfig) -> Iterator[None]:
     chat, folder = _chat(model), record_folder(model)
     service = start_chat_service(chat, folder, model.concurrency, name=_name(model), shares_record=True)
     try:
-        service.cost()
+        service.usage()
     except ray.exceptions.RayActorError as error:
         raise UserError(
             "the cluster cannot open the planner's endpoint: its processes need the package and the key, too"

@@ -15,7 +15,7 @@ from rl_envs.testing.contract import check_declaration
 from rl_envs.wrappers import from_pettingzoo, hangs
 from rl_envs.wrappers.custom.declaration import Raising, described
 from rl_envs.wrappers.custom.word_ids import Characters
-from rl_envs.wrappers.named import Adapted, named_environment
+from rl_envs.wrappers.named import named_environment, parallel_env
 from rl_models.text.token_states import ModelTokens
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import UNNAMED
@@ -54,7 +54,8 @@ def make_world(
     arguments, limit = config.arguments(), config.max_episode_steps or None
     with _staying(config.env):
         if config.env.startswith(UNNAMED):
-            make_env: Any = Adapted(functools.partial(unnamed_callable(config.env), **arguments))
+            make_own = functools.partial(unnamed_callable(config.env), **arguments)
+            make_env: Any = functools.partial(parallel_env, make_own)
         else:
             arguments |= {"render_mode": render_mode} if render_mode else {}
             make_env = named_environment(config.env, arguments)

@@ -15,8 +15,8 @@ import numpy as np
 from rl_envs.core.spec import Array, Arrays
 from rl_envs.salad.cook import ScriptedCooks
 from rl_envs.salad.corpus import Corpus, erring_actions
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.teacher import messages
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 from rl_models.policy import TeamPolicy
 from rl_models.text.edit_distance import TextIndex

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rl_envs.core.spec import Array
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES
+from rl_envs.salad.text import Narrator
 from rl_models.chat.chat_settings import ChatSettings, open_transport
 from rl_models.chat.client import ChatClient
 from rl_models.chat.endpoint import API_KEY_VARIABLE, BASE_URL_VARIABLE, ChatSettingsError

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rl_envs.salad import render
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, STEP_REWARD
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 from rl_models.llm.adapters import ADAPTERS
 from rl_models.llm.base_model import LanguageModelError

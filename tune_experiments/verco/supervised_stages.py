@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from rl_envs.salad.corpus import Corpus, Decisions, PlayOptions, Teacher, collect_corpus, collect_decisions
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.procedural import procedural_kitchen
 from rl_envs.salad.teacher import messages
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 from rl_models.llm.distillation import MessageDistillation, Pair, is_held_out
 from rl_models.llm.network import LanguageNetwork

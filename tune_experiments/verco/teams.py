@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rl_envs.core.spec import Array, Arrays, ArraySpec
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.tasks import TASKS
 from rl_envs.salad.teacher import all_messages, messages
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 from rl_models.llm.base_model import LanguageModelError
 from rl_models.llm.llm_config import Normalisation

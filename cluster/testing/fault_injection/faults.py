@@ -28,8 +28,6 @@ from cluster.testing.processes import command_line, marked
 from cluster.testing.submission import Submission, TrialFolder
 from rl_models.training.checkpoint import load_checkpoint, newest_complete_checkpoint
 
-__all__ = ["FAULTS", "FRAGMENT_SECONDS", "INTERVAL", "Finding", "as_table", "stop_jobs"]
-
 METHOD, INTERVAL = "sync_13_cordial", 640
 FLAGS = ["--preset", "smoke", "--methods", METHOD, "--checkpoint-every-env-steps", str(INTERVAL)]
 FLAGS += ["--budget-env-steps", "4000", "--validate-every-env-steps", "4000"]

@@ -4,7 +4,7 @@ It resets and steps some of its rows and returns arrays over all N declared agen
 zeros as observations, all of its own actions legal, and no reward.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,24 +56,11 @@ class EnvCopies:
 
     def reset(self, rows: Array, seeds: Array) -> Frame:
         """Begin episodes in some games, [K] rows with [K] seeds."""
-        frame = self._blank(len(rows))
-        envs = [self.envs[row] for row in rows.tolist()]
-        answers = []
-        for place, (env, seed) in enumerate(zip(envs, seeds.tolist(), strict=True)):
-            answers.append(env.reset(seed))
-            env.write(frame, place, answers[-1])
-        self._check_ranges(frame, envs, answers)
-        return frame
+        return self._called(CheckedEnv.reset, rows, seeds)[0]
 
     def step(self, rows: Array, actions: Array) -> Turn:
         """One env step of some games, [K] rows with packed actions [K, N] or [K, N, P]."""
-        frame = self._blank(len(rows))
-        envs = [self.envs[row] for row in rows.tolist()]
-        answers = []
-        for place, (env, chosen) in enumerate(zip(envs, actions.tolist(), strict=True)):
-            answers.append(env.step(chosen))
-            env.write(frame, place, answers[-1])  # before another copy can write into a buffer that they share
-        self._check_ranges(frame, envs, answers)
+        frame, answers = self._called(CheckedEnv.step, rows, actions)
         return Turn(
             frame,
             np.array([answer.reward for answer in answers]),
@@ -95,10 +82,19 @@ class EnvCopies:
         texts, legal = layout.blank_texts(count), np.repeat(self._own[None], count, axis=0)
         return Frame(layout.blank(count), texts, np.zeros((count, agents), bool), legal, np.zeros(count, np.int64))
 
-    def _check_ranges(self, frame: Frame, envs: Sequence[CheckedEnv], answers: Sequence[Answer]) -> None:
+    def _called(
+        self, call: Callable[[CheckedEnv, Any], Answer], rows: Array, given: Array
+    ) -> tuple[Frame, list[Answer]]:
+        """Answers of some games, each to its own part of `given`, and their observations."""
+        frame, answers = self._blank(len(rows)), []
+        envs = [self.envs[row] for row in rows.tolist()]
+        for place, (env, own) in enumerate(zip(envs, given.tolist(), strict=True)):
+            answers.append(call(env, own))
+            env.write(frame, place, answers[-1])  # before another copy can write into a buffer that they share
         if not self.declaration.layout.is_in_range(frame.arrays):
             for place, (env, answer) in enumerate(zip(envs, answers, strict=True)):
                 env.check_ranges(frame, place, answer)
+        return frame, answers
 
 
 def open_env(make_env: MakeEnv) -> CheckedEnv:

@@ -13,8 +13,6 @@ from gymnasium import spaces
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers.custom.declaration import env_name, peek, time_limit
 
-__all__ = ["ACTS_NOW", "WAITS", "TurnBased", "is_turn_based"]
-
 ACTS_NOW = "acts_now"
 """Key of the observations: [1] uint8, the agent chooses at this env step."""
 WAITS, _ACTS = np.array([0], np.uint8), np.array([1], np.uint8)

@@ -6,8 +6,8 @@ import string
 import numpy as np
 import pytest
 
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import AGENT_NAMES, FOODS, RECIPES
+from rl_envs.salad.text import Narrator
 from rl_envs.salad.world import Salad
 from tests.rl_envs.salad.parser import parse
 

@@ -24,16 +24,16 @@ def test_the_actor_holds_cache_and_budget(ray_session, tmp_path, monkeypatch):
         service = start_chat_service(settings, tmp_path, runtime_env=environment)
         texts = ["a", "b", "a", "b", "c"]
         answers = ChatClient(service, concurrency=1).ask([question(text) for text in texts])
-        cost = service.cost()
+        usage = service.usage()
         service.stop()
         continued = start_chat_service(settings, tmp_path, runtime_env=environment)
         assert isinstance(continued.complete(question("c").request), ChatFailure)
-        assert continued.cost() == cost, "of the whole run"
+        assert continued.usage() == usage, "of the whole run"
         other_run = start_chat_service(settings, tmp_path, runtime_env=environment, shares_record=True)
-        assert other_run.cost().calls == 0
+        assert other_run.usage().requests == 0
     assert [answer.value for answer in answers] == ["A", "B", "A", "B", "nothing"]
     assert len(answers[-1].rejections) == 1
-    assert (cost.calls, cost.prompt_tokens, len(server.requests)) == (2, 14, 2)
+    assert (usage.requests, usage.prompt_tokens, len(server.requests)) == (2, 14, 2)
 
     replay = start_chat_service(ChatSettings(backend="replay"), tmp_path)
     assert replay.complete(question("b").request) == ChatReply("B", 7, 3)

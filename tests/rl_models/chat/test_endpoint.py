@@ -7,7 +7,7 @@ import pytest
 
 from rl_models.chat.endpoint import ChatSettingsError, Endpoint, EndpointSettings
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
-from rl_models.chat.meter import Budget, Cost, Meter
+from rl_models.chat.meter import Budget, Meter, Usage
 from tests.rl_models.chat.loopback import Loopback, Step, completion, say
 
 REQUEST = ChatRequest(model="m", messages=(Message("user", "hello"),), seed=3, is_json=True)
@@ -23,7 +23,7 @@ def ask(monkeypatch):
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
             monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
             outcome = Endpoint(EndpointSettings(**settings), meter).complete(request)
-        return outcome, meter.cost, server.requests, server.pauses
+        return outcome, meter.usage, server.requests, server.pauses
 
     return run
 
@@ -34,9 +34,9 @@ def first(*steps):
 
 
 def test_what_is_sent_is_the_request_and_what_it_cost_is_counted(ask):
-    outcome, cost, requests, _ = ask(first())
+    outcome, usage, requests, _ = ask(first())
     assert outcome == ChatReply("fine", 7, 3)
-    assert cost == Cost(calls=1, prompt_tokens=7, completion_tokens=3)
+    assert usage == Usage(requests=1, prompt_tokens=7, completion_tokens=3)
     (request,) = requests
     assert request["path"] == "/v1/chat/completions"
     assert request["key"] == "Bearer secret-key"
@@ -66,9 +66,9 @@ def test_what_is_sent_is_the_request_and_what_it_cost_is_counted(ask):
     ids=["500", "429", "text", "bytes", "deep", "empty", "null", "list", "cut"],
 )
 def test_a_try_that_brings_nothing_is_followed_by_another(ask, step):
-    outcome, cost, requests, _ = ask(first(step, step))
+    outcome, usage, requests, _ = ask(first(step, step))
     assert outcome == ChatReply("fine", 7, 3)
-    assert (cost.calls, cost.failed_calls, len(requests)) == (3, 2, 3)
+    assert (usage.requests, usage.failures, len(requests)) == (3, 2, 3)
 
 
 def test_the_server_may_ask_for_a_pause(ask):
@@ -77,9 +77,9 @@ def test_the_server_may_ask_for_a_pause(ask):
 
 
 def test_tries_end(ask):
-    outcome, cost, requests, pauses = ask(lambda body, number: Step(status=503), max_attempts=3)
+    outcome, usage, requests, pauses = ask(lambda body, number: Step(status=503), max_attempts=3)
     assert isinstance(outcome, ChatFailure) and "503" in outcome.reason
-    assert (len(requests), len(pauses), cost.failed_calls) == (3, 2, 3)
+    assert (len(requests), len(pauses), usage.failures) == (3, 2, 3)
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "key"), (404, "404"), (302, "302")])
@@ -103,9 +103,9 @@ def test_words_of_the_server_never_enter_a_reason(ask):
     ids=["none", "body byte by byte", "head byte by byte"],
 )
 def test_an_answer_that_does_not_end_in_time_is_given_up_and_its_connection_shut(ask, step):
-    outcome, cost, *_ = ask(lambda body, number: step)
+    outcome, usage, *_ = ask(lambda body, number: step)
     assert isinstance(outcome, ChatFailure)
-    assert (cost.calls, cost.failed_calls) == (1, 1)
+    assert (usage.requests, usage.failures) == (1, 1)
 
 
 def test_a_silent_server_is_asked_again(monkeypatch):
@@ -115,7 +115,7 @@ def test_a_silent_server_is_asked_again(monkeypatch):
         meter = Meter(Budget())
         outcome = Endpoint(EndpointSettings(timeout_seconds=0.1, max_attempts=2), meter).complete(REQUEST)
     assert isinstance(outcome, ChatFailure)
-    assert (meter.cost.calls, meter.cost.failed_calls) == (2, 2)
+    assert (meter.usage.requests, meter.usage.failures) == (2, 2)
 
 
 def test_an_answer_of_any_length_is_cut_off(ask):
@@ -153,9 +153,9 @@ def test_a_key_that_is_missing_or_that_no_header_can_hold_is_refused_before_anyt
 
 
 def test_the_budget_of_calls_holds_for_tries_too(ask):
-    outcome, cost, requests, _ = ask(lambda body, number: Step(status=500), Budget(max_calls=2))
+    outcome, usage, requests, _ = ask(lambda body, number: Step(status=500), Budget(max_calls=2))
     assert isinstance(outcome, ChatFailure) and "2 calls" in outcome.reason
-    assert cost.calls == len(requests) == 2
+    assert usage.requests == len(requests) == 2
 
 
 def test_the_budget_of_tokens_stops_the_next_call():

@@ -4,9 +4,9 @@ import pytest
 
 from rl_models.chat.chat_settings import ChatSettings, open_meter, open_transport
 from rl_models.chat.exchange import ChatFailure, ChatReply, ChatRequest, Message
-from rl_models.chat.meter import Budget, Cost
+from rl_models.chat.meter import Budget, Prices, Usage
 from rl_models.chat.record import Recorded
-from rl_models.chat.usage import Prices, Usage, read_usage
+from rl_models.chat.usage import read_usage
 
 
 class Answers:
@@ -31,14 +31,14 @@ def test_a_record_tells_requests_failures_and_tokens_of_all_processes_that_wrote
 def test_the_budget_of_a_continued_run_counts_what_earlier_sessions_spent(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     ask(tmp_path / "chat.jsonl", "a", "b", "bad")
-    spent = Cost(calls=3, failed_calls=1, prompt_tokens=200, completion_tokens=20)
-    assert open_meter(ChatSettings(), tmp_path).cost == spent
+    spent = Usage(requests=3, failures=1, prompt_tokens=200, completion_tokens=20)
+    assert open_meter(ChatSettings(), tmp_path).usage == spent
     request = ChatRequest(model="m", messages=(Message("user", "new"),))
     for budget, reason in ((Budget(max_calls=3), "3 calls"), (Budget(max_tokens=220), "220 tokens")):
         outcome = open_transport(ChatSettings(budget=budget), tmp_path).complete(request)
         assert isinstance(outcome, ChatFailure) and reason in outcome.reason
-    assert open_meter(ChatSettings(), tmp_path).cost == spent, "what is not sent costs nothing"
-    assert open_meter(ChatSettings(), tmp_path / "new").cost == Cost()
+    assert open_meter(ChatSettings(), tmp_path).usage == spent, "what is not sent costs nothing"
+    assert open_meter(ChatSettings(), tmp_path / "new").usage == Usage()
 
 
 def test_no_record_is_no_cost(tmp_path):

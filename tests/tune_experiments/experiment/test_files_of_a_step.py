@@ -33,11 +33,11 @@ def files_entered(function):
 @pytest.mark.parametrize(
     ("script", "method", "limit"),
     [
-        ("furnmove_sync", "sync_4", 26),
+        ("furnmove_sync", "sync_4", 25),
         ("rtfm_txt2pi", "txt2pi", 24),
         ("overcooked_selfplay", "selfplay", 28),
         pytest.param("endi_rtfm", "endi_dis", 28, marks=pytest.mark.slow),
-        pytest.param("verco_salad", "verco", 29, marks=pytest.mark.slow),
+        pytest.param("verco_salad", "verco", 28, marks=pytest.mark.slow),
     ],
 )
 def test_a_step_enters_few_files_from_world_to_optimiser(script, method, limit):

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from rl_envs.salad.corpus import Corpus, collect_corpus
-from rl_envs.salad.narrator import Narrator
 from rl_envs.salad.symbols import RECIPES
+from rl_envs.salad.text import Narrator
 from rl_models.schedule import Progress
 from tests.tune_experiments.verco.record_scripted_answers import CONFIG, TRIAL
 from tune_experiments.core.config_json import config_to_json

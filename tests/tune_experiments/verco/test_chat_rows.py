@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rl_envs.salad.narrator import Narrator
+from rl_envs.salad.text import Narrator
 from rl_models.chat.client import ChatClient
 from rl_models.chat.exchange import ChatReply
 from tune_experiments.experiment.finding import find_experiment

@@ -7,7 +7,8 @@ import torch
 
 from rl_models.chat.chat_settings import ChatSettings
 from rl_models.chat.endpoint import EndpointSettings
-from rl_models.chat.usage import Prices, read_usage
+from rl_models.chat.meter import Prices
+from rl_models.chat.usage import read_usage
 from tests.rl_models.chat.loopback import Loopback, Step, say
 from tune_experiments.experiment.finding import trial_name
 from tune_experiments.play.loading import load_policy

@@ -35,23 +35,14 @@ def choices(scene: Scene, subgoals: Sequence[Subgoal]) -> list[tuple[Subgoal, ..
         emptied = emptied_pots(chosen)
         steps = [price(chef, number, emptied) for chef, number in enumerate(each)]
         if max(steps) < FAR and _compatible(scene, chosen):
-            found.append(((_per_step(scene, chosen, steps), -sum(steps)), chosen))
+            found.append(((value_per_step(scene, chosen, steps), -sum(steps)), chosen))
     found.sort(key=lambda one: one[0], reverse=True)
     return [chosen for _, chosen in found]
 
 
-def value_per_step(scene: Scene, chosen: Sequence[Subgoal]) -> float:
-    """Work of a pair of sub-goals on the next soups, by env step of its round."""
-    return _per_step(scene, chosen, _steps(scene, chosen))
-
-
-def _per_step(scene: Scene, chosen: Sequence[Subgoal], steps: Sequence[int]) -> float:
+def value_per_step(scene: Scene, chosen: Sequence[Subgoal], steps: Sequence[int]) -> float:
+    """Work of a pair of sub-goals on the next soups, by env step of its round; `steps` are those of each chef."""
     return _Work(scene, chosen).worth() / (1 + max(steps))
-
-
-def _steps(scene: Scene, chosen: Sequence[Subgoal]) -> list[int]:
-    emptied = emptied_pots(chosen)
-    return [cost(scene, chef, one, emptied) for chef, one in enumerate(chosen)]
 
 
 class _Work:

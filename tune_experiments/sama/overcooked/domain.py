@@ -165,8 +165,11 @@ class KitchenDomain(RuleDomain[Subgoal]):
     def _allocations(self, state: str, subgoals: Sequence[str]) -> list[tuple[tuple[int, ...], int]]:
         """All allocations: first those that both chefs can begin, by their value."""
         kinds, scene = [self.kinds[text] for text in subgoals], self._scene(state)
-        found = super()._allocations(state, subgoals)
-        worth = {order: value_per_step(scene, [kinds[which] for which in order]) for order, _ in found}
+        found, costs = super()._allocations(state, subgoals), self._costs(state, subgoals)
+        worth = {
+            order: value_per_step(scene, [kinds[one] for one in order], [costs[n][one] for n, one in enumerate(order)])
+            for order, _ in found
+        }
         return sorted(found, key=lambda one: (one[1] >= FAR, -worth[one[0]]))
 
     def _thoughts(self, scene: Scene, goal: str, texts: SubgoalTexts) -> str:
@@ -230,8 +233,3 @@ def get_domain(layout: str) -> KitchenDomain:
 def command_texts(layout: str) -> tuple[str, ...]:
     """All commands, by number; the last one is `DONE`."""
     return (*get_domain(layout).subgoals, DONE)
-
-
-def manual_sentences(manual: str) -> tuple[str, ...]:
-    """Sentences about the game that the policy reads: the lines of the manual."""
-    return tuple(line.strip() for line in manual.splitlines() if line.strip())

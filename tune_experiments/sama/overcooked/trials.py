@@ -50,7 +50,7 @@ from tune_experiments.sama.overcooked.config import (
     method_names,
     split_method,
 )
-from tune_experiments.sama.overcooked.domain import command_texts, get_domain, manual_sentences
+from tune_experiments.sama.overcooked.domain import command_texts, get_domain
 from tune_experiments.sama.overcooked.play import KitchenPlay
 from tune_experiments.sama.overcooked.world import NUM_CHEFS, CommandedKitchen, SubgoalKitchen, SymbolKitchen
 from tune_experiments.sama.planning import game_code, make_planner, read_manual
@@ -277,6 +277,7 @@ def commanded_team(
     """Policy of chefs that read commands and a manual, by default the trial's own."""
     commands, kitchen = command_texts(layout), Kitchen(LAYOUTS[layout])
     sizes = SamaSizes(NUM_CHEFS, len(SYMBOLS), kitchen.height, kitchen.width, len(commands))
-    sentences = (*commands, *manual_sentences(manual or read_manual(config, layout, trial_folder)))
+    lines = (manual or read_manual(config, layout, trial_folder)).splitlines()
+    sentences = (*commands, *filter(None, map(str.strip, lines)))
     team = sama_team(config.network, sizes, lambda: text_encoder(config.encoder, sentences, sentences), seed)
     return TeamWithSeed(team, seed)
