@@ -64,13 +64,13 @@ def _version(package: str) -> str | None:
 
 
 def _git() -> dict[str, Any] | None:
-    """Commit and dirty flag of the checkout that this code runs from; None for an installed package."""
+    """Commit of the checkout that this code runs from, dirty if not known to be clean; None for a package."""
     here = Path(__file__).resolve()
     # An installed package can lie inside another repository: only a tracked file has its commit.
     if _output("git", "-C", str(here.parent), "ls-files", "--error-unmatch", here.name) is None:
         return None
     status = _output("git", "-C", str(here.parent), "status", "--porcelain", "--untracked-files=no")
-    return {"commit": _output("git", "-C", str(here.parent), "rev-parse", "HEAD"), "dirty": bool(status)}
+    return {"commit": _output("git", "-C", str(here.parent), "rev-parse", "HEAD"), "dirty": status != ""}
 
 
 def _cpu_model() -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from tune_experiments.core.errors import UserError
 from tune_experiments.results.main_comparison import BEFORE, NOT_RECORDED, UNANNOUNCED, MainComparison
-from tune_experiments.run import run_folder
+from tune_experiments.run import manifest, run_folder
 from tune_experiments.run.run_folder import ANNOUNCED, RunFolder, read_config, with_announcement_times
 
 CONFIG = {"learner": {"learning_rate": 0.1, "widths": (1, 2)}, "world": "furnmove-v0"}
@@ -33,6 +33,12 @@ def test_a_new_folder_gets_config_and_manifest(tmp_path, monkeypatch):
     assert session["versions"]["numpy"]
     assert session["hardware"]["cores"] >= 1
     assert session["git"] is None or len(session["git"]["commit"]) == 40
+
+
+@pytest.mark.parametrize(("status", "is_dirty"), [("", False), (" M a.py", True), (None, True)])
+def test_a_checkout_is_clean_only_where_git_says_so(status, is_dirty, monkeypatch):
+    monkeypatch.setattr(manifest, "_output", lambda *command: status if "status" in command else "0" * 40)
+    assert manifest.describe_session([0])["git"]["dirty"] == is_dirty
 
 
 def with_checkpoint(out, trial="sync-seed0"):
