@@ -118,10 +118,8 @@ def with_final_messages(speech: Speech, obs: dict[str, Array], beside: dict[str,
 
 def message_uniforms(
     speech: Speech, chance: Chance, num_agents: int, worlds: slice | NDArray[np.integer] = slice(None)
-) -> Tensor | None:
-    """Numbers [K, 1, N, L] in [0, 1) with which messages in these worlds are drawn; None if no word is drawn."""
-    if not speech.draws:
-        return None
+) -> Tensor:
+    """Numbers [K, 1, N, L] in [0, 1) with which messages in these worlds are drawn, of a `speech` that draws words."""
     drawn = chance.policy_uniforms(num_agents * speech.draws, MESSAGE_DRAW)[worlds]
     return torch.from_numpy(drawn.reshape(-1, 1, num_agents, speech.draws))
 
@@ -135,6 +133,6 @@ def narrated(network: TeamNetwork, obs: dict[str, Tensor], chance: Chance | None
     speech = make_speech(network)
     if speech is None:
         return obs
-    is_drawn = chance is not None and MESSAGES not in obs
-    uniforms = message_uniforms(speech, chance, network.num_agents) if is_drawn else None
+    is_drawn = speech.draws and MESSAGES not in obs
+    uniforms = message_uniforms(speech, chance, network.num_agents) if chance and is_drawn else None
     return obs | speech.narrate(all_deciding(obs), uniforms) | speech.inputs()

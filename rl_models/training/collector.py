@@ -224,7 +224,7 @@ class Collector:
         if self._speech is None:
             return obs
         speech, uniforms = self._speech, None
-        if MESSAGES not in obs:
+        if speech.draws and MESSAGES not in obs:
             uniforms = message_uniforms(speech, self.world.chance, self.world.num_agents, worlds)
         added = speech.narrate(self._tensors(all_deciding(obs) if all_read else obs), uniforms)
         return obs | {key: value[:, 0].cpu().numpy() for key, value in added.items()}
