@@ -18,9 +18,6 @@ SMALL_ENDI = {
     "WORLDS": 3, "LENGTH": 2, "TURNS": 1, "SENTENCES_PER_CELL": 1, "EMMA": DividedEmmaConfig(NARROW, 3),
     "READING_WORLDS": 4, "READING_LENGTH": 2, "READING_TURNS": 1, "READING": READING,
 }  # fmt: skip
-SMALL_EMMA = {
-    "WORLDS": 4, "LENGTH": 2, "TURNS": 1, "SENTENCES_PER_CELL": 1, "TOKEN_FEATURES": 4, "RELEASED": NARROW,
-}  # fmt: skip
 
 
 def shrink(monkeypatch, module, sizes):
@@ -53,15 +50,6 @@ def test_bare_passes_include_the_heads_that_predict_others(small_endi, monkeypat
     monkeypatch.setattr(training_loop, "learn_bare", learn)
     endi.time_messenger(shares_network=True)
     assert any(name.startswith("network.others.") for name in reached)
-
-
-@pytest.mark.slow
-def test_emmas_loops_are_measured_for_every_stage_and_with_the_grounding_loss(monkeypatch):
-    shrink(monkeypatch, messenger_loop, SMALL_EMMA)
-    measurements = {measurement.name: measurement.value for measurement in messenger_loop.measure_loops()}
-    for part in ("loop_stage1", "loop_stage2", "loop_stage3", "loop_stage1_grounded"):
-        assert measurements[f"messenger.{part}.agent_steps_per_cpu_second"] > 0
-        assert measurements[f"messenger.{part}.overhead"] > 0
 
 
 def red_loop():
