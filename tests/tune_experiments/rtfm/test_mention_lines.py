@@ -9,7 +9,7 @@ from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
 from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
-from tune_experiments.rtfm.figures import GOAL_COLOUR, MONSTER_COLOURS, NEITHER, draw_frames
+from tune_experiments.rtfm.figures import draw_frames
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], methods=("matching",))
@@ -23,10 +23,6 @@ def policy():
 @pytest.fixture(scope="module")
 def moments(policy):
     return watch_reading(policy)
-
-
-def colours_of(frame):
-    return set(map(tuple, frame.reshape(-1, 3).tolist()))
 
 
 def test_the_goal_and_everything_in_the_room_has_its_attention(moments):
@@ -61,15 +57,6 @@ def test_what_is_held_stands_where_the_agent_is(policy):
     held = things_in(world, 3)[HELD]
     assert held.cell == divmod(int(world.state["agent_cells"][3, 0]), SMOKE.task.size)
     assert held.thing == world.lexicon.names[world.state["item_names"][3, 1]]
-
-
-@pytest.mark.slow
-def test_frames_show_colours_of_the_things_that_are_there_and_have_one_size(moments):
-    frames = draw_frames(moments)
-    assert len({frame.shape for frame in frames}) == 1
-    assert {MONSTER_COLOURS[0], NEITHER, GOAL_COLOUR} <= colours_of(frames[0])
-    alone = dataclasses.replace(moments[0], mentions=moments[0].mentions[:1])
-    assert not {MONSTER_COLOURS[0], NEITHER} & colours_of(draw_frames([alone])[0])
 
 
 def test_words_that_are_not_attended_to_are_joined_with_nothing(moments):

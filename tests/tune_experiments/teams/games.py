@@ -277,30 +277,6 @@ class Undeclared(World):
         return set()
 
 
-class Overwriting(Errands):
-    """A world that gives one array at each step."""
-
-    def _observe(self, rows):
-        seen = super()._observe(rows)
-        if len(rows) == self.num_worlds:
-            self.cell = getattr(self, "cell", seen["cell"])
-            self.cell[...] = seen["cell"]
-            seen["cell"] = self.cell
-        return seen
-
-
 def declared():
     """A function where a class is wanted."""
     return Declared()
-
-
-class Hidden(Errands):
-    """A world with a random number generator of its own."""
-
-    def __init__(self, num_worlds=1, first_world=0):
-        super().__init__(num_worlds, first_world)
-        self.random = np.random.default_rng()
-
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward * self.random.random(reward.shape), over, stopped

@@ -88,24 +88,6 @@ def test_rows_that_choose_from_one_list_are_refused_before_the_run(method):
             EXPERIMENT.check(dataclasses.replace(config, methods=("ippo", method)))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("config", "method", "updates"),
-    [
-        (NUMBERS, "ippo", 20),
-        (CHOICES, "sync_2", 20),
-        pytest.param(NUMBERS, "sync_2", 50, marks=pytest.mark.slow),
-        pytest.param(CHOICES, "ippo", 20, marks=pytest.mark.slow),
-    ],
-)
-def test_teams_learn_to_choose_several_parts_and_numbers(config, method, updates):
-    config = with_learner(config, learning_rate=0.03, num_epochs=4, num_minibatches=1)
-    trial = plan(config, method, 0)
-    untrained, trained = trial.build_policy(), fragments.learn(trial, updates=updates, worlds=32, length=10)
-    before, after = (play(config, 16, 1, policy)["return"].sum(-1).mean() for policy in (untrained, trained))
-    assert after > before + 20
-
-
 def test_an_estimate_stands_beside_its_interval_and_numbers_give_mutual_information():
     known = play(MIXED, 2, 0, build_policy(MIXED, "sync_4", 0))
     assert {"mutual_information", "mutual_information_interval"} < set(known)
