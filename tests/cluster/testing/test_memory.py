@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cluster.testing.memory import OBJECT_STORE, Sample, read_samples, sample, trends, write_samples
-from cluster.testing.soak import main, report
+from cluster.testing.soak import main
 from tests.tune_experiments.run.bomb import BOMB
 
 
@@ -45,14 +45,6 @@ def test_objects_that_nobody_frees_are_seen_in_the_sum_of_all_processes():
     assert store.slope == pytest.approx(60)
     assert store.verdict == "**grows**"
     assert all(one.slope == 0 for one in found if one.process != OBJECT_STORE)
-
-
-def test_a_process_that_started_or_ended_is_listed_and_has_no_slope():
-    samples = [*hour(1, "stays", lambda minute: 1.0), *hour(2, "went", lambda minute: 1.0)[:60]]
-    found, brief = trends(samples, warm_up=15)
-    assert [one.process for one in found] == ["stays", OBJECT_STORE]
-    assert brief == ["went"]
-    assert "went" in report(samples, 15)
 
 
 def test_a_soak_that_has_ended_is_read_from_its_file(tmp_path, capsys):
