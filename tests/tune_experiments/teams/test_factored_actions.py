@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 
 from rl_models.algorithms.impala import Impala
 from rl_models.batch import chosen_actions, forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
+from tests.rl_envs.wrappers.test_factored_actions import Mixed
 from tests.tune_experiments import fragments
 from tune_experiments.core.errors import UserError
 from tune_experiments.teams.trials import build_policy, plan, play
@@ -21,9 +23,19 @@ from tune_experiments.train import EXPERIMENT, SMOKE
 HERE = "tests.rl_envs.wrappers.test_factored_actions"
 MIXED = dataclasses.replace(SMOKE, env=f"{HERE}:Mixed")
 LEAVING = dataclasses.replace(SMOKE, env=f"{HERE}:OneLeaves", agents_leave=True)
-NUMBERS = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Reach")
-CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Dials")
+NUMBERS = dataclasses.replace(SMOKE, env=f"{__name__}:numbers")
+CHOICES = dataclasses.replace(SMOKE, env=f"{__name__}:choices")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4")
+
+
+def numbers():
+    """Two agents that choose two numbers each."""
+    return Mixed(dict.fromkeys(("left", "right"), spaces.Box(-1, 1, (2,))))
+
+
+def choices():
+    """Two agents that choose two of three each."""
+    return Mixed(dict.fromkeys(("left", "right"), spaces.MultiDiscrete([3, 3])))
 
 
 @pytest.mark.parametrize("method", ROWS)
