@@ -39,15 +39,6 @@ def lines(panel, style):
     return [line for line in panel.lines if line.get_linestyle() == style]
 
 
-def test_a_remark_below_the_panels_stays_within_the_figure(tmp_path):
-    runs = {"one": [log(tmp_path / f"one{seed}", [0.1, 0.3]) for seed in range(3)]}
-    figure = learning_curves(runs, SUCCESS)
-    figure.draw_without_rendering()
-    remark = next(text for text in figure.texts if text.get_text() == figure.get_supxlabel())
-    box = remark.get_window_extent()
-    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
-
-
 def test_a_figure_is_saved_as_png_pdf_and_svg_and_equal_figures_are_equal_files(tmp_path):
     metrics = log(tmp_path / "log", [0.1, 0.3])
     for name in ("a", "b"):

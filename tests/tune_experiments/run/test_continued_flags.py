@@ -96,12 +96,3 @@ def test_seeds_and_methods_are_added_and_no_budgets_are_mixed(tmp_path, capsys):
     assert "sync-seed0" in capsys.readouterr().out
     again = matrix_game(tmp_path, "--seeds", 0, 1, "--budget-env-steps", 1280)
     assert again == larger | {("sync", 0, 1280), ("marginal", 0, 1280)}
-
-
-@pytest.mark.slow
-def test_the_table_names_the_flags_with_which_a_later_seed_was_trained(ray_session, tmp_path):
-    """Also where a trial had finished before the flag changed."""
-    furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 0)
-    furnmove(tmp_path, "--budget-env-steps", 160, "--seeds", 1, worlds=16)
-    assert {row.seed for row in read(tmp_path / "results.jsonl")} >= {0, 1}
-    assert "--workers.worlds-per-runner 8 -> 16" in (tmp_path / "table.md").read_text()
