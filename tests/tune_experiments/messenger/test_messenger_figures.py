@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from rl_envs.messenger.symbols import ENTITIES
 from tests.tune_experiments.play.teams import untrained as team
 from tune_experiments.messenger.figures import (
+    draw_attention,
     mean_attention,
     watch_reading,
 )
@@ -48,3 +50,8 @@ def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():
     robot = ENTITIES.index("robot")
     assert not np.isnan(seen[dog, fish])
     assert np.isnan(seen[dog, robot])
+
+
+def test_attention_is_a_picture(tmp_path):
+    with Image.open(draw_attention(untrained("emma"), tmp_path / "plots/attention.png")) as picture:
+        assert min(picture.size) > 300

@@ -8,7 +8,6 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from ray import cloudpickle
 
 from rl_envs.testing import check_world
 from rl_models.batch import forward, to_batch
@@ -76,21 +75,6 @@ def test_a_partner_sees_its_own_side_of_the_kitchen():
 def test_kitchens_with_partners_keep_the_contract_of_worlds(world):
     partners = [self_play_team(SMOKE, seed) for seed in range(2)]
     check_world(functools.partial(world, partners=partners, max_episode_steps=5))
-
-
-def test_partners_travel_with_their_kitchens_to_other_processes(tmp_path):
-    config = dataclasses.replace(SMOKE, population=str(population(tmp_path)))
-    partners = [partner.team for partner in load_population(config)]
-    make_world = functools.partial(plan(config, "fcp", 0).make_world, partners=partners)
-    worlds = [
-        make(num_worlds=5, first_world=0) for make in (make_world, cloudpickle.loads(cloudpickle.dumps(make_world)))
-    ]
-    for world in worlds:
-        world.reset(1)
-        for _ in range(5):
-            world.step(np.full((5, 2), STAY))
-    for name, values in worlds[0].state.items():
-        np.testing.assert_array_equal(values, worlds[1].state[name])
 
 
 def test_the_learner_alone_gets_reward():

@@ -8,7 +8,7 @@ import pytest
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
-from tune_experiments.rtfm.attention import HELD, things_in, watch_reading
+from tune_experiments.rtfm.attention import HELD, draw_attention, things_in, watch_reading
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], methods=("matching",))
@@ -56,3 +56,8 @@ def test_what_is_held_stands_where_the_agent_is(policy):
     held = things_in(world, 3)[HELD]
     assert held.cell == divmod(int(world.state["agent_cells"][3, 0]), SMOKE.task.size)
     assert held.thing == world.lexicon.names[world.state["item_names"][3, 1]]
+
+
+def test_the_figure_of_attention_has_a_row_for_each_thing(moments, tmp_path):
+    assert list(moments[0].attention) == [one.thing for one in moments[0].mentions]
+    assert draw_attention(moments, tmp_path / "attention.png", "matching").exists()

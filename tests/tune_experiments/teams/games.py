@@ -51,13 +51,6 @@ class Meeting(ParallelEnv):
         return {name: {"coordination": 0} for name in self.possible_agents}
 
 
-class Unseeded(Meeting):
-    """Its random numbers do not depend on the seed."""
-
-    def reset(self, seed=None, options=None):
-        return super().reset()
-
-
 class Doors(Meeting):
     """Each agent reads which of two doors is locked; the names of the actions never change, and a mask hides one."""
 

@@ -130,10 +130,9 @@ def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agent
     assert probe(functools.partial(make_world, small(f"{GAMES}:Meeting"))).limit_from == "max_cycles"
 
 
-@pytest.mark.parametrize(("name", "uses_seed"), [("Meeting", True), ("Unseeded", False)])
+@pytest.mark.parametrize(("name", "uses_seed"), [("Unlike", True), ("Careless", False)])
 def test_an_environment_that_ignores_its_seed_is_found(name, uses_seed):
-    config = small(f"{GAMES}:{name}", env_arguments='{"image": true}')
-    said = []
+    config, said = small(f"tests.rl_envs.wrappers.foreign_envs:{name}", agents_leave=True), []
     EXPERIMENT.inspect(config, said.append)
     assert probe(functools.partial(make_world, config)).uses_seed is uses_seed
     assert any("seed" in line for line in said) is not uses_seed
