@@ -172,14 +172,14 @@ def grown(payoffs, settings, budget=120):
 
 def test_a_generation_ends_with_its_share_of_the_budget_and_its_learner_joins():
     settings = ColeSettings(generations=4, initial_generations=2, population_size=2)
-    algorithm, made, asked = grown(lambda first, second: skill(first) + skill(second), settings)
+    algorithm, made, asked = grown(lambda first, second: skill(first) + 2 * skill(second), settings)
     rows = [algorithm.train() for _ in range(12)]
     assert [row["cole/members"] for row in rows if "cole/members" in row] == [1, 2, 2, 2]
     assert [found.members for found in algorithm.generations] == [[], [30], [30, 60], [60, 90]]
-    assert algorithm.generations[1].payoffs == [[6, 9], [9, 12]]
+    assert algorithm.generations[1].payoffs == [[9, 15], [12, 18]]
     assert [env_steps for *_, env_steps in asked] == [0, 30, 60, 90, 120]
     assert [members for members, *_ in asked] == [[], [], [3, 6], [6, 9], [9, 12]]
-    np.testing.assert_allclose(asked[2][1], solver.partner_weights(np.array([[6.0, 9], [9, 12]])))
+    np.testing.assert_allclose(asked[2][1], solver.partner_weights(np.array([[9.0, 15], [12, 18]])))
     assert all(one.is_closed for one in made[:-1]) and made[-1].restored == {"weights", "optimizer"}
 
 
