@@ -20,6 +20,10 @@ def test_what_says_where_it_is_computed_may_change_and_budgets_and_methods_may_g
     assert rules["budget_env_steps"] == "grows" and rules["methods"] == "gains" and "learner.gamma" not in rules
 
 
+def test_what_a_run_may_ask_an_endpoint_may_change_as_a_group():
+    assert continuation_rules(find_experiment("verco_salad").presets["smoke"])["chat.budget.max_calls"] == "changes"
+
+
 def test_a_switch_that_changed_is_named_as_it_was_and_as_it_is():
     (changed,) = find_differences({"agents_leave": False}, {"agents_leave": True}, {})
     assert changed.words == "--no-agents-leave -> --agents-leave"
