@@ -163,10 +163,8 @@ def source_of(module):
     "command",
     [
         "python tune_experiments/matrix_game.py --gamez 3",
-        "python tune_experiments/train.py --env examples.errands:no_env",
         "python -m tune_experiments show RUN --episods 3",
         "concord run no_such_script --preset smoke",
-        "concord shoe RUN",
         "python -m cluster.testing.soak --minuts 3",
         'make furnmove ARGS="--preset huge"',
     ],

@@ -4,7 +4,6 @@ import json
 import sys
 from types import ModuleType, SimpleNamespace
 
-import numpy as np
 import pytest
 
 import benchmarks
@@ -13,8 +12,6 @@ from benchmarks.harness import clock
 from benchmarks.harness.clock import Stopwatches, median_ratio
 from benchmarks.harness.measurements import part_names
 from benchmarks.harness.training_loop import LoopTimes, bare_seconds, time_loop
-from benchmarks.harness.world_steps import spread_episodes
-from rl_envs.core.array_library import NUMPY
 from rl_envs.matrix_game.world import MatrixGame
 from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
@@ -63,15 +60,6 @@ def test_the_command_writes_well_formed_lines_ratios_first(package, tmp_path, mo
     assert [line["name"] for line in lines] == ["furnmove.overhead", "rtfm.overhead", "furnmove.us", "rtfm.us"]
     assert all(set(line) == {"name", "value", "unit"} for line in lines)
     assert "rtfm.overhead" in capsys.readouterr().out
-
-
-def test_only_some_parts_and_a_plain_sentence_for_an_unknown_one(package, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "benchmarks", package)
-    out = tmp_path / "bench.jsonl"
-    assert command.main(["--only", "rtfm", "--out", str(out)]) == 0
-    assert "furnmove" not in out.read_text()
-    assert command.main(["--only", "rtfn"]) == 2
-    assert "rtfn" in capsys.readouterr().err
 
 
 def test_overhead_is_loop_over_bare_within_each_turn():
@@ -128,10 +116,3 @@ def test_stopwatches_count_each_method_without_what_it_calls(monkeypatch):
     watches = Stopwatches(nested, ["outer", "inner"])
     assert nested.outer() == 3
     assert watches.seconds == {"outer": 1, "inner": 5}
-
-
-def test_spread_episodes_fills_the_horizon_evenly():
-    world = SimpleNamespace(state={"episode_length": np.zeros(4, int)}, num_worlds=4, xp=NUMPY)
-    world.max_episode_steps = 100
-    spread_episodes(world)
-    assert world.state["episode_length"].tolist() == [0, 25, 50, 75]

@@ -9,21 +9,6 @@ from benchmarks import gpu
 from benchmarks.harness.measurements import Measurement, load_parts
 
 
-@pytest.mark.slow
-def test_on_the_cpu_acting_learning_and_the_loop_are_measured(monkeypatch):
-    monkeypatch.setattr(gpu, "TURNS", 1)
-    monkeypatch.setattr(gpu, "world_speeds", lambda: iter([]))
-    monkeypatch.setattr(gpu, "language_model", lambda on_gpu: iter([]))
-    small = {"emma_stage1": lambda settings: gpu.messenger_loop.training_loop(1, 1.0, 2, settings)}
-    monkeypatch.setattr(gpu, "loops", lambda on_gpu: small)
-    found = {one.name: one.value for one in gpu.measure()}
-    for name in ("emma_stage1", "emma_stage1_bfloat16"):
-        acting, learning, loop = (found[f"gpu.{name}.{part}"] for part in ("acting", "learning", "loop"))
-        np.testing.assert_allclose(1 / loop, 1 / acting + 1 / learning)
-    assert found["gpu.emma_stage1.first_ratio_error"] < 1e-5
-    assert found["gpu.emma_stage1_bfloat16.first_ratio_error"] > 1e-5
-
-
 @pytest.mark.long
 def test_flops_of_learning_are_four_for_each_parameter_and_token(monkeypatch):
     for name, value in {"TURNS": 1, "WARM_UP": 0, "PROMPT_TOKENS": 10}.items():

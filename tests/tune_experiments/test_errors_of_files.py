@@ -22,7 +22,7 @@ from tune_experiments.results.tables import make_table
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.run_folder import RunFolder, read_config, read_sessions
-from tune_experiments.search.folder import check_not_search_folder, claim_for_search
+from tune_experiments.search.folder import claim_for_search
 
 LINE = vars(Result("matrix_game", "A table", "sync", "game", "test", 0, "success", 1.0))
 
@@ -265,9 +265,6 @@ def test_what_cannot_be_compared_or_tabulated(tmp_path):
     assert_contract(refusal(lambda: make_table([Result(**LINE)], "table 9")), "table 9", "A table")
 
 
-def test_a_run_and_a_search_in_one_folder(tmp_path):
+def test_a_search_in_the_folder_of_a_run(tmp_path):
     (tmp_path / "trials/sync-seed0").mkdir(parents=True)
     assert_contract(refusal(lambda: claim_for_search(tmp_path, {"by": "random"})), tmp_path, "--out")
-    (tmp_path / "trials/sync-seed0").rmdir()
-    claim_for_search(tmp_path, {"by": "random"})
-    assert_contract(refusal(lambda: check_not_search_folder(tmp_path)), tmp_path, "--search")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.testing.local_cluster import LocalCluster, wait_until
-from cluster.testing.processes import MARK, marked
+from cluster.testing.processes import marked
 from tests.timeouts import TIMEOUT_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -77,37 +77,3 @@ def test_what_ignores_a_signal_goes_on_ignoring_it_and_others_get_theirs_back(mo
         assert signal.getsignal(signal.SIGTERM) is before[1]
     finally:
         signal.signal(signal.SIGHUP, before[0])
-
-
-@pytest.mark.cluster
-@pytest.mark.slow
-@pytest.mark.parametrize("number", ENDS)
-def test_a_signal_ends_a_local_cluster_of_ray(number, tmp_path):
-    mark = f"ending_{os.getpid()}_{number}"
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cluster.testing.local_cluster"],
-            cwd=ROOT,
-            stdout=log,
-            env=os.environ | {MARK: mark},
-            preexec_fn=hears_hangups,
-        )
-    try:
-        wait_until(lambda: "# two nodes" in (tmp_path / "log").read_text(), TIMEOUT_SECONDS, "no cluster")
-        home = (tmp_path / "log").read_text().split("files in ")[1].split(";")[0]
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        of_cluster = {environment_of(int(pid)) for pid in children} - {mark}
-        (cluster,) = {one.partition("/")[0] for one in of_cluster}
-        assert len(marked(cluster)) >= 10
-        process.send_signal(number)
-        assert process.wait(TIMEOUT_SECONDS) == 128 + number
-        assert marked(cluster) == []
-        assert not Path(home).exists()
-    finally:
-        process.kill()
-        process.wait()
-
-
-def environment_of(pid):
-    variables = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-    return next(one for one in variables if one.startswith(f"{MARK}=")).partition("=")[2]

@@ -6,10 +6,9 @@ import os
 import numpy as np
 import pytest
 
-from cluster.testing.memory import OBJECT_STORE, Sample, process_name, read_samples, sample, trends, write_samples
-from cluster.testing.soak import main, report
+from cluster.testing.memory import OBJECT_STORE, Sample, read_samples, sample, trends, write_samples
+from cluster.testing.soak import main
 from tests.tune_experiments.run.bomb import BOMB
-from tune_experiments.core.errors import UserError
 
 
 def hour(pid, process, own, shared=None):
@@ -48,19 +47,6 @@ def test_objects_that_nobody_frees_are_seen_in_the_sum_of_all_processes():
     assert all(one.slope == 0 for one in found if one.process != OBJECT_STORE)
 
 
-def test_a_process_that_started_or_ended_is_listed_and_has_no_slope():
-    samples = [*hour(1, "stays", lambda minute: 1.0), *hour(2, "went", lambda minute: 1.0)[:60]]
-    found, brief = trends(samples, warm_up=15)
-    assert [one.process for one in found] == ["stays", OBJECT_STORE]
-    assert brief == ["went"]
-    assert "went" in report(samples, 15)
-
-
-def test_too_few_samples_make_no_slope():
-    with pytest.raises(UserError, match=r"9 .* 4"):
-        trends(hour(1, "p", lambda minute: float(minute))[:34], warm_up=15)
-
-
 def test_a_soak_that_has_ended_is_read_from_its_file(tmp_path, capsys):
     path = tmp_path / "deep" / "soak.csv"
     samples = hour(7, "worker: leaks", noisy(300, 30, seed=0))
@@ -95,18 +81,3 @@ def test_memory_that_this_process_takes_is_its_own():
     assert after.resident > after.own
     block.close()
     assert sample(0, 2**22 + 1, "nobody") is None
-
-
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        ("ray::FragmentEnvRunner.sample()", "ray::FragmentEnvRunner"),
-        ("ray-dashboard-NodeHead-0 (/venv/bin/python -B -c", "ray-dashboard-NodeHead"),
-        ("/ray/raylet/raylet --python_worker_command=python setup_worker.py", "raylet"),
-        ("/venv/bin/python -m cluster.entry furnmove_sync", "cluster.entry"),
-        ("/venv/bin/python -u /ray/dashboard/dashboard.py --host=127.0.0.1", "dashboard/dashboard.py"),
-        ("", "?"),
-    ],
-)
-def test_processes_have_names_that_do_not_change_with_what_they_do(command, name):
-    assert process_name(command) == name

@@ -43,16 +43,6 @@ def test_only_processes_with_the_mark_are_found_and_killed():
 
 
 @pytest.mark.processes
-def test_children_that_left_their_parent_and_their_session_are_found_too():
-    name = f"orphans_{os.getpid()}"
-    child = f"[sys.executable, '-c', '{WAITS}'], start_new_session=True"
-    parent = start(name, f"import subprocess, sys; subprocess.Popen({child})")
-    parent.wait(TIMEOUT_SECONDS)
-    wait_until(lambda: len(marked(name)) == 1, TIMEOUT_SECONDS, "the orphan")
-    assert kill_marked(name) == 1
-
-
-@pytest.mark.processes
 def test_a_ray_process_that_sets_its_title_keeps_the_mark():
     """By default a title overwrites the environment, and a process without its mark is neither found nor killed."""
     cluster = LocalCluster(workers=0)

@@ -118,18 +118,6 @@ def refusal(make_env, **options):
     return str(error.value)
 
 
-def wide(bound=1e6, size=0.3):
-    """The signals beside an entry with a huge bound, which says nothing and holds `size` or numbers up to it."""
-    space = spaces.Box(np.array([0, 0, 0, -bound], np.float32), np.array([1, 1, 1, bound], np.float32))
-
-    def change(env, answer):
-        entry = size if size < 1 else env.random.uniform(-size, size)
-        answer[0] = {name: np.append(one, np.float32(entry)).astype(np.float32) for name, one in answer[0].items()}
-        return answer
-
-    return Signal(change, observation=space)
-
-
 def short():
     """At step 3 `left` sees two numbers of three."""
     return Signal(at(3, put(0, "left", np.zeros(2, np.float32))))

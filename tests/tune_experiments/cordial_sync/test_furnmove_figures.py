@@ -15,9 +15,7 @@ from tune_experiments.cordial_sync.evaluation import world_from
 from tune_experiments.cordial_sync.figures import (
     draw_trajectory,
     median_start,
-    moments,
     single_start,
-    storyboard,
 )
 from tune_experiments.furnmove_methods import EXPERIMENT
 from tune_experiments.play.recording import record_states
@@ -44,11 +42,6 @@ def test_the_start_is_the_first_of_median_distance(per_room):
     assert (all_distances[:number] != all_distances[number]).all()
 
 
-@pytest.mark.parametrize(("steps", "drawn"), [(186, [0, 62, 124, 186]), (100, [0, 33, 67, 100]), (1, [0, 0, 1, 1])])
-def test_panels_are_start_thirds_and_end(steps, drawn):
-    assert moments(steps) == drawn
-
-
 def test_recorded_states_run_from_the_start_to_the_end_of_one_episode():
     starts = starts_of_test(CONFIG)
     start = single_start(starts, 3)
@@ -68,14 +61,3 @@ def test_every_method_starts_alike_and_ends_its_own_way(tmp_path):
     ours, theirs = ([picture[:, first : first + quarter - 8] for first in (0, 3 * quarter)] for picture in pictures)
     np.testing.assert_array_equal(ours[0], theirs[0])
     assert (ours[1] != theirs[1]).any(), "untrained teams draw different actions"
-
-
-@pytest.mark.parametrize(("size", "columns"), [("laptop", 4), ("full", 2)])
-def test_a_storyboard_has_four_panels_in_a_row_or_in_a_square(size, columns):
-    start = single_start(make_starts(split_rooms("test", size)[:1], 3, 1), 0)
-    config = dataclasses.replace(CONFIG, num_agents=3, room_size=size)
-    states, metrics = record_states(untrained("marginal", config), world_from(config, start, 1), 0)
-    image = storyboard(start, states, metrics, "a title")
-    width = (start.rooms[0].width + 1) * 24
-    assert image.dtype == np.uint8 and image.shape[1] == columns * width + (columns - 1) * 8
-    assert image.shape[0] > (4 // columns) * (start.rooms[0].height + 1) * 24

@@ -1,7 +1,5 @@
 """Rock-paper-scissors: what teams learn without Ray, and what would not pass."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,6 @@ from tune_experiments.matrix_game import (
     plan,
 )
 from tune_experiments.play.loading import load_policy
-from tune_experiments.results.rows import read, replace_rows
 from tune_experiments.results.trial_log import read_metrics
 from tune_experiments.run.final_evaluation import read_test_results
 from tune_experiments.run.trial import Trial
@@ -70,20 +67,6 @@ def test_sync_teams_learn_the_best_policy_of_all(tmp_path):
     actions = loaded.act(obs)
     assert (actions[:, 0] == actions[:, 1]).mean() > 0.95
     assert np.bincount(actions[:, 0], minlength=3).min() > 60
-
-
-@pytest.mark.long
-def test_the_table_has_the_papers_values_beside(tmp_path):
-    config = dataclasses.replace(SMOKE, games=32, budget_env_steps=640)
-    results = [
-        result for method in ("sync", "marginal") for result in train(tmp_path / method, config, method)[0].values()
-    ]
-    replace_rows(tmp_path / "results.jsonl", results)
-    (table,) = EXPERIMENT.tables(read(tmp_path / "results.jsonl"))
-    assert [label for label, _ in table.rows] == ["sync", "sync, paper", "marginal", "marginal, paper"]
-    assert table.rows[3][1][0].value == MARGINAL
-    trials = {method: {0: tmp_path / method} for method in ("sync", "marginal")}
-    assert [path.name for path in EXPERIMENT.figures(tmp_path, trials)] == ["curves.png", "joint_policy.png"]
 
 
 @pytest.mark.parametrize("config", [SMOKE, LAPTOP, PAPER])

@@ -93,27 +93,6 @@ def test_the_actions_of_the_data_replay_the_episodes(data):
         world.step(data["_actions"][rows].astype(np.int64))
 
 
-def test_seeing_is_having_the_television_near_and_in_the_frame():
-    from rl_envs.furnmove.frame_palette import TELEVISION
-    from rl_envs.furnmove.frame_renderer import FrameRenderer
-    from tests.rl_envs.images import classes_of
-
-    world = world_from(CONFIG, starts_of_test(CONFIG), 10)
-    world.reset(0)
-    random, agreed = np.random.default_rng(0), []
-    for _ in range(10):
-        world.step(random.integers(4, size=(10, 2)))
-        state = world.state
-        sees = sees_lifted(state["agent_cells"], state["agent_headings"], state["tv"])
-        for index in range(10):
-            renderer = FrameRenderer(1, 12, 12, 84, agents_visible=False)
-            renderer.load(0, world.rooms[int(state["room"][index])], state["stand"][index])
-            poses = (state[name][[index]] for name in ("agent_cells", "agent_headings", "tv"))
-            shown = (classes_of(renderer.draw(np.zeros(1, int), *poses))[0] == TELEVISION).any((1, 2))
-            agreed += (shown == sees[index]).tolist()
-    assert np.mean(agreed) > 0.9, np.mean(agreed)
-
-
 def made(rows=4_000, meaning=10.0):
     """Data of agents of whom the first passes the more, the larger the second's reply."""
     random = np.random.default_rng(0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tune_experiments.core.config_path import changed_flags, flags_between, value_at, with_overrides
+from tune_experiments.core.config_path import flags_between, value_at, with_overrides
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
@@ -62,12 +62,3 @@ def test_flags_between_two_configurations_are_read_back_as_the_second(new):
     assert bool(flags_between(old, new)) == (new != old)
     assert parse({"laptop": old}, flags_between(old, new), "")[0] == new
     assert parse({"laptop": new}, flags_between(new, old), "")[0] == old
-
-
-def test_a_changed_flag_stands_beside_the_value_that_it_had():
-    before = Config(Learner(widths=(), joint_ratio=True))
-    after = Config(Learner(widths=(8, 8), joint_ratio=False))
-    assert changed_flags(before, after) == [
-        ("--learner.no-joint-ratio", "--learner.joint-ratio"),
-        ("--learner.widths 8 8", "none"),
-    ]

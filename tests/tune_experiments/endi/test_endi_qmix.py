@@ -38,16 +38,6 @@ def test_it_is_qmix_in_the_first_stage_without_distractors(preset):
     assert world.state["monster_cells"].shape == world.state["item_cells"].shape == (1, 2)
 
 
-def test_the_papers_preset_has_its_published_constants():
-    plan = plan_of(config("paper"))
-    assert (plan.objective.batch_size, plan.objective.buffer_size) == (32, 5000)
-    assert plan.objective.update_target_every_updates == 200
-    assert plan.objective.epsilon.points == ((0, 1.0), (50_000, 0.05))
-    optimiser = plan.optimiser
-    assert optimiser.optimiser == "rmsprop"
-    assert {rate for _, rate in optimiser.learning_rate.points} == {5e-4}
-
-
 def test_it_updates_as_often_as_env_steps_say():
     one = config(qmix=QmixSettings(train_every_env_steps=32))
     assert (one.workers.worlds_per_runner, one.workers.fragment_length) == (16, 8)

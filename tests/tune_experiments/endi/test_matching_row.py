@@ -52,14 +52,6 @@ def test_a_divider_changes_the_network_and_the_losses_and_nothing_else(row):
     assert reader.keys() < policy.network.state_dict().keys()
 
 
-def test_every_row_has_the_losses_of_its_name():
-    described = {row: plan(LAPTOP, row, 0).stages[0].plan.objective.extra_losses for row in DIVIDED}
-    regularisers = {row: losses[0].regulariser for row, losses in described.items()}
-    weights = {row: losses[1].weight if len(losses) > 1 else 0 for row, losses in described.items()}
-    assert [*regularisers.values()] == ["num", "dis", "dis", "dis", "none", "dis_balance"]
-    assert [*weights.values()] == [1, 1, 0.1, 0, 1, 1]
-
-
 def test_the_run_says_before_it_begins_whether_dividing_is_expected_to_help():
     experiment = find_experiment("endi_rtfm")
     (ours,) = experiment.main_comparisons(dataclasses.replace(LAPTOP, methods=("matching", *DIVIDED)))

@@ -88,10 +88,11 @@ ROLES = {
     "roles.exploration_final_epsilon": 0.05,
 }
 """Released code of QMIX, ROMA, LDSA and MASER."""
+QMIX = {path.replace("roles.", "qmix."): number for path, number in ROLES.items() if path != "roles.gamma"}
 
 PAPERS = {
     "endi_messenger": ENDI_MESSENGER,
-    "endi_rtfm": ENDI_RTFM,
+    "endi_rtfm": ENDI_RTFM | QMIX,
     "endi_rtfm_generalisation": ENDI_RTFM,
     "endi_three_agents": ENDI_RTFM,
     "furnlift": COORDINATED | {"warm_start.decline_episodes": 10_000},

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pytest
 
-from tune_experiments.core.config_json import config_from_json, config_to_json, first_differences
+from tune_experiments.core.config_json import config_from_json, config_to_json
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.command_line import parse
 
@@ -134,9 +134,3 @@ def test_a_missing_field_is_named():
     with pytest.raises(UserError, match=r"config\.world"):
         config_from_json(Config, data)
     assert config_from_json(Config, data, has_all=False) == Config()
-
-
-def test_differences_are_dotted_paths():
-    old, new = config_to_json(Config()), config_to_json(Config(Learner(form="paper"), world="y"))
-    assert first_differences(old, new) == ["learner.form: 'code' -> 'paper'", "world: 'furnmove-v0' -> 'y'"]
-    assert first_differences({"a": 1}, {"b": 2}, limit=1) == ["a: 1 -> (absent)", "and 1 more"]

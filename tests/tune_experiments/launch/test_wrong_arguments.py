@@ -4,9 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from rl_envs import make
 from tune_experiments.core.config_path import with_flags, with_overrides
 from tune_experiments.experiment.finding import find_experiment
 
@@ -36,8 +34,3 @@ def test_a_sentence_of_an_environment_names_the_flag_of_a_field():
     assert "--agents-leave is False" in with_flags("agent a is gone and agents_leave is False: set it to True", config)
     said = "'agents_leave' of path/agents_leave and --agents-leave; learner and env"
     assert with_flags(said, config) == said
-
-
-def test_an_environment_is_named_by_a_text_alone():
-    with pytest.raises(ValueError, match="not 3"):
-        make(3)

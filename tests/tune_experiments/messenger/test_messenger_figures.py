@@ -1,19 +1,16 @@
 """Videos of EMMA: the manual with what each sprite looks at, for teams that read one."""
 
-import dataclasses
 import re
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from rl_envs.messenger import render
 from rl_envs.messenger.symbols import ENTITIES
 from tests.tune_experiments.play.teams import untrained as team
 from tune_experiments.messenger.figures import (
     draw_attention,
     mean_attention,
-    video,
     watch_reading,
 )
 from tune_experiments.play.recording import SEED, chosen_episode, record_episode
@@ -58,18 +55,3 @@ def test_attention_is_averaged_over_who_looks_and_whom_a_sentence_tells_of():
 def test_attention_is_a_picture(tmp_path):
     with Image.open(draw_attention(untrained("emma"), tmp_path / "plots/attention.png")) as picture:
         assert min(picture.size) > 300
-
-
-@pytest.mark.long
-def test_frames_are_of_one_size_and_attention_shows_in_them():
-    scene, caption = watch_reading(untrained("emma"), SEED, 0)[0]
-    plain, shown = (
-        render.draw(dataclasses.replace(scene, attention=attention), caption=caption)
-        for attention in ((), scene.attention)
-    )
-    frames = video(untrained("emma"))
-    assert {frame.shape for frame in frames} == {plain.shape}
-    np.testing.assert_array_equal(frames[0], shown)
-    beside = slice(plain.shape[0], None)  # the grid is square, the manual stands to its right
-    assert (shown != plain)[:, beside].any()
-    assert not (shown != plain)[:, : plain.shape[0]].any()

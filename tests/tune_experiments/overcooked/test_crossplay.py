@@ -157,9 +157,3 @@ def test_teams_that_are_called_alike_are_told_apart_by_their_runs(tmp_path):
     assert list(load_teams(runs[:2], KITCHENS)) == ["a/selfplay-seed0", "b/selfplay-seed0"]
     with pytest.raises(UserError, match="a/selfplay-seed0"):
         load_teams(runs, KITCHENS)
-
-
-def test_only_the_rows_that_are_named_play(tmp_path):
-    run = write_run(tmp_path / "run", [{5: self_play_team(SHORT, 0)}, {5: self_play_team(SHORT, 1)}], config=SHORT)
-    assert list(load_teams([run], KITCHENS, ["selfplay"])) == ["selfplay-seed0", "selfplay-seed1"]
-    assert len(load_teams([run], KITCHENS, [])) == 2

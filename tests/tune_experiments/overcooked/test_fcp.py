@@ -8,8 +8,8 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from ray import cloudpickle
 
+from rl_envs.testing import check_world
 from rl_models.batch import forward, to_batch
 from rl_models.schedule import Progress
 from tests.tune_experiments.fragments import play
@@ -18,7 +18,7 @@ from tune_experiments import load_policy
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.launch.experiment import main
-from tune_experiments.overcooked.partners import KitchenWithPartners
+from tune_experiments.overcooked.partners import KitchenWithMixture, KitchenWithPartners, Mixture
 from tune_experiments.overcooked.trials import halfway, load_population, plan, self_play_team
 from tune_experiments.overcooked_crossplay import main as crossplay
 from tune_experiments.overcooked_selfplay import SMOKE
@@ -69,40 +69,12 @@ def test_a_partner_sees_its_own_side_of_the_kitchen():
     assert (expected[:, 0] != expected[:, 1]).any()
 
 
-def test_worlds_play_the_same_whatever_lies_beside_them_and_continue_exactly():
-    partners = [self_play_team(SMOKE, seed) for seed in range(3)]
-    whole, _ = kitchens(partners, 8)
-    halves = [kitchens(partners, 4, first)[0] for first in (0, 4)]
-    actions = np.random.default_rng(0).integers(6, size=(12, 8, 2))
-    for step in range(7):
-        whole.step(actions[step])
-        for number, half in enumerate(halves):
-            half.step(actions[step][4 * number : 4 * number + 4])
-    other, _ = kitchens(partners, 8)
-    other.restore(whole.snapshot())
-    for step in range(7, 12):
-        seen, again = whole.step(actions[step])[0], other.step(actions[step])[0]
-        for number, half in enumerate(halves):
-            half.step(actions[step][4 * number : 4 * number + 4])
-        for key in seen:
-            np.testing.assert_array_equal(seen[key], again[key])
-    for name, values in whole.state.items():
-        np.testing.assert_array_equal(values, np.concatenate([half.state[name] for half in halves]))
-
-
-def test_partners_travel_with_their_kitchens_to_other_processes(tmp_path):
-    config = dataclasses.replace(SMOKE, population=str(population(tmp_path)))
-    partners = [partner.team for partner in load_population(config)]
-    make_world = functools.partial(plan(config, "fcp", 0).make_world, partners=partners)
-    worlds = [
-        make(num_worlds=5, first_world=0) for make in (make_world, cloudpickle.loads(cloudpickle.dumps(make_world)))
-    ]
-    for world in worlds:
-        world.reset(1)
-        for _ in range(5):
-            world.step(np.full((5, 2), STAY))
-    for name, values in worlds[0].state.items():
-        np.testing.assert_array_equal(values, worlds[1].state[name])
+@pytest.mark.parametrize(
+    "world", [KitchenWithPartners, functools.partial(KitchenWithMixture, mixture=Mixture((0.3, 0.7), 0.2, 1.0))]
+)
+def test_kitchens_with_partners_keep_the_contract_of_worlds(world):
+    partners = [self_play_team(SMOKE, seed) for seed in range(2)]
+    check_world(functools.partial(world, partners=partners, max_episode_steps=5))
 
 
 def test_the_learner_alone_gets_reward():

@@ -4,11 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 
 from rl_models.algorithms.role_objectives import Maser
-from rl_models.batch import forward, to_batch
-from rl_models.runtime.added_observations import NOISE
 from rl_models.training.loop import Learner
 from tests.tune_experiments.fragments import play as play_fragment
 from tune_experiments.core.config_path import with_overrides
@@ -40,15 +37,6 @@ def test_chefs_see_the_flattened_planes_of_the_whole_kitchen():
     for layout, planes in (("cramped_room", 520), ("asymmetric_advantages", 1170), ("coordination_ring", 650)):
         policy = EXPERIMENT.plan(dataclasses.replace(SMOKE, task=layout), "qmix", 0).build_policy()
         assert policy.network.encoder.features == policy.mixer.encoder.features == planes
-
-
-def test_noise_rides_with_the_fragments_of_methods_that_draw():
-    for row in Q_METHODS:
-        policy, fragment = play_fragment(EXPERIMENT.plan(SMOKE, row, 0), 2)
-        assert (NOISE in fragment.obs) == (row in ("roma", "ldsa"))
-        again = forward(policy, to_batch(fragment)).policy.first_steps(10)
-        log_prob = again.log_prob(torch.from_numpy(fragment.steps["actions"]))
-        np.testing.assert_allclose(fragment.steps["log_prob"], log_prob, atol=1e-5)
 
 
 def test_rows_are_paid_for_shaped_points_unless_they_are_sparse():

@@ -99,15 +99,6 @@ def test_separate_processes_play_the_teams_episode_to_the_last_action(
     assert numbers(first) == per_step and numbers(last) == [said, said * message_bytes]
 
 
-@pytest.mark.slow
-@pytest.mark.processes
-def test_play_tells_the_same_chosen_episode_with_and_without_the_flag(sync, capsys):
-    assert after_training(["play", str(sync)]) == 0
-    together = capsys.readouterr().out.splitlines()
-    assert after_training(["play", str(sync), "--decentralised"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:-1] == together
-
-
 def test_all_agents_hear_all_messages_in_the_order_of_the_agents():
     pipes = [{}, {}, {}]
     for one, other in itertools.combinations(range(3), 2):

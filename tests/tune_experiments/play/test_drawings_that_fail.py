@@ -178,13 +178,3 @@ def test_a_picture_that_is_asked_for_and_cannot_be_made_at_all_is_an_error(monke
     with pytest.raises(UserError, match="no display"):
         draw[command]()
     assert not list(tmp_path.glob("*.html")) and not list(tmp_path.rglob("*.gif"))
-
-
-def test_a_trial_without_results_is_named_below_the_table(monkeypatch, run_folder):
-    team = faulty_team("none")
-    given(monkeypatch, team)
-    shown(team, run_folder)
-    assert "seed" not in (run_folder / "table.md").read_text().replace("one seed", "")
-    (run_folder / "trials/ippo-seed7").mkdir()
-    shown(team, run_folder)
-    assert "ippo seed 7" in (run_folder / "table.md").read_text()

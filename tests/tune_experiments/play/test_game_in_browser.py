@@ -7,10 +7,8 @@ import threading
 import pytest
 
 from cluster.testing.local_cluster import wait_until
-from rl_envs.furnmove.frame_palette import AGENT_COLOURS
 from tests.browser import chromium, tab  # noqa: F401 (fixtures)
 from tests.timeouts import TIMEOUT_SECONDS
-from tests.tune_experiments.play.teams import untrained
 from tune_experiments import load_policy
 from tune_experiments.play.game.human_data import load_episode
 from tune_experiments.play.game.human_game import HumanGame
@@ -65,26 +63,6 @@ def test_a_key_is_an_action_and_the_score_stands_there(kitchen, tab):  # noqa: F
     tab.keyboard.press("q")
     tab.locator("#actions button").first.click()
     until_step(tab, 5)
-    assert tab.complaints == []
-
-
-def test_furniture_is_carried_by_keys_and_every_agent_has_the_colour_of_its_picture(tmp_path, tab):  # noqa: F811
-    game = HumanGame(untrained("furnmove_sync", "sync_13_cordial"), "agent_1", 3, tmp_path)
-    with serving(game) as server:
-        tab.goto(server.address)
-        until_step(tab, 0)
-        said = [button.replace("\n", " ") for button in tab.locator("#actions button").all_inner_texts()]
-        assert {"MoveAhead\u2191", "RotateLeft\u2190", "MoveWithObjectAhead1", "Passspace"} <= set(said)
-        for step, key in enumerate(("ArrowUp", "1", "5", " "), start=1):
-            tab.keyboard.press(key)
-            until_step(tab, step)
-        assert "agent_1: Pass" in tab.inner_text("#last")
-        colour = "dot => dot.style.background"
-        dots = [tab.locator(f"{where} .dot").last.evaluate(colour) for where in ("#who", "#last")]
-        assert dots == [f"rgb{AGENT_COLOURS[1]}"] * 2
-    assert load_episode(game.saved[0]).actions[:, 1].tolist() == [
-        said.index(name) for name in ("MoveAhead\u2191", "MoveWithObjectAhead1", "RotateObjectRight5", "Passspace")
-    ]
     assert tab.complaints == []
 
 

@@ -19,6 +19,7 @@ from tune_experiments.play.loading import LoadedPolicy
         ("sama_overcooked", "mappo-cramped_room"),
         ("sama_frozen_lake", "mappo"),
         ("furnmove_sync", "sync_4"),
+        ("rtfm_txt2pi", "txt2pi"),
         ("train", "qmix"),
     ],
 )

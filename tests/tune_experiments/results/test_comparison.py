@@ -30,12 +30,6 @@ def read_runs(paths):
     return {name: read_run(path) for name, path in name_runs(paths).items()}
 
 
-def test_the_interquartile_mean_leaves_a_quarter_out_at_either_end():
-    scores = [np.array([0, 100.0, 2, 3]), np.array([4, 5, 6, 1.0])]
-    assert interquartile_mean(*scores) == pytest.approx((2 + 3 + 4 + 5) / 4), "of all tasks together"
-    assert interquartile_mean(np.array([1.0, 5.0, 6.0])) == pytest.approx(4.0), "of three seeds none is left out"
-
-
 def test_tasks_weigh_equally_however_many_seeds_each_has():
     some, others = (np.full(count, 0.9) for count in (5, 3)), (np.full(count, 0.1) for count in (3, 5))
     for easy, hard in zip(some, others, strict=True):

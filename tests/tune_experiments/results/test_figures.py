@@ -1,7 +1,6 @@
 """Rules of plots and videos: they come out as files that show what they were given, also from little or no data."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -38,29 +37,6 @@ def log_with_validation(folder, valid, level=0.5):
 
 def lines(panel, style):
     return [line for line in panel.lines if line.get_linestyle() == style]
-
-
-def test_learning_curves_of_several_methods_and_seeds_are_a_png(tmp_path):
-    runs = {
-        "sync": [log(tmp_path / f"sync{seed}", np.linspace(0, 0.8, 20 + seed)) for seed in range(2)],
-        "marginal": [log(tmp_path / "marginal", [0.1, None, 0.3])],
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        path = save(learning_curves(runs, SUCCESS), tmp_path / "plots" / "curves.png")
-    image = Image.open(path)
-    assert image.format == "PNG"
-    colours = {colour for _, colour in image.convert("RGB").getcolors(2**20)}
-    assert {(0, 0x72, 0xB2), (0xD5, 0x5E, 0)} <= colours, "both methods are drawn"
-
-
-def test_a_remark_below_the_panels_stays_within_the_figure(tmp_path):
-    runs = {"one": [log(tmp_path / f"one{seed}", [0.1, 0.3]) for seed in range(3)]}
-    figure = learning_curves(runs, SUCCESS)
-    figure.draw_without_rendering()
-    remark = next(text for text in figure.texts if text.get_text() == figure.get_supxlabel())
-    box = remark.get_window_extent()
-    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
 
 
 def test_a_figure_is_saved_as_png_pdf_and_svg_and_equal_figures_are_equal_files(tmp_path):

@@ -77,17 +77,6 @@ def test_a_run_that_lacks_a_side_says_which_instead_of_naming_the_comparison():
     assert announcements([], ["sync"]) == []
 
 
-def test_two_conditions_of_one_method_can_be_compared():
-    main = MainComparison("sama", "sama", "success", condition="told", against_condition="untold")
-    assert all(word in main.announcement() for word in ("sama (told)", "sama (untold)", "success"))
-    rows = [
-        *lines("sama", (0.7, 0.72, 0.71), condition="told"),
-        *lines("sama", (0.1, 0.12, 0.11), condition="untold"),
-        *lines("sama", (0.4, 0.42, 0.41)),
-    ]
-    assert "**sama (told) above sama (untold)**" in main.verdict(rows)
-
-
 def test_the_verdict_stands_under_the_table_that_it_names():
     rows = lines("sync", (0.70, 0.72, 0.71))
     tables = [make_table(rows, "A table", ("success",)) for _ in range(2)]

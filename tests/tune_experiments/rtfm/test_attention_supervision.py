@@ -90,12 +90,6 @@ def test_no_network_reads_the_answer(row):
         assert torch.equal(first.values, output.values)
 
 
-def test_a_team_that_was_told_plays_worlds_that_tell_nothing():
-    """Validation and tests know no answers."""
-    trial = plan(SMOKE, SUPERVISED, 0)
-    assert np.isfinite(trial.validate(trial.build_policy())["win_rate"]).all()
-
-
 def test_a_reader_without_attention_cannot_be_supervised():
     trial = plan(SMOKE, "film", 0)
     policy, batch = fragment_of(trial, plan(SMOKE, SUPERVISED, 0).make_world(num_worlds=6, first_world=0))

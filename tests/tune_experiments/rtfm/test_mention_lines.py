@@ -8,8 +8,7 @@ import pytest
 from tests.tune_experiments.play.teams import untrained
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.play.recording import candidate_worlds, chosen_episode, steps_of_episode
-from tune_experiments.rtfm.attention import HELD, Mention, draw_attention, things_in, watch_reading
-from tune_experiments.rtfm.figures import GOAL_COLOUR, MONSTER_COLOURS, NEITHER, draw_frames
+from tune_experiments.rtfm.attention import HELD, draw_attention, things_in, watch_reading
 
 EXPERIMENT = find_experiment("rtfm_rock_paper_scissors")
 SMOKE = dataclasses.replace(EXPERIMENT.presets["smoke"], methods=("matching",))
@@ -23,10 +22,6 @@ def policy():
 @pytest.fixture(scope="module")
 def moments(policy):
     return watch_reading(policy)
-
-
-def colours_of(frame):
-    return set(map(tuple, frame.reshape(-1, 3).tolist()))
 
 
 def test_the_goal_and_everything_in_the_room_has_its_attention(moments):
@@ -61,30 +56,6 @@ def test_what_is_held_stands_where_the_agent_is(policy):
     held = things_in(world, 3)[HELD]
     assert held.cell == divmod(int(world.state["agent_cells"][3, 0]), SMOKE.task.size)
     assert held.thing == world.lexicon.names[world.state["item_names"][3, 1]]
-
-
-@pytest.mark.slow
-def test_frames_show_colours_of_the_things_that_are_there_and_have_one_size(moments):
-    frames = draw_frames(moments)
-    assert len({frame.shape for frame in frames}) == 1
-    assert {MONSTER_COLOURS[0], NEITHER, GOAL_COLOUR} <= colours_of(frames[0])
-    alone = dataclasses.replace(moments[0], mentions=moments[0].mentions[:1])
-    assert not {MONSTER_COLOURS[0], NEITHER} & colours_of(draw_frames([alone])[0])
-
-
-def test_words_that_are_not_attended_to_are_joined_with_nothing(moments):
-    def drawn(word):
-        weights = np.zeros(len(moments[0].words))
-        weights[word] = 1.0
-        mention = Mention("goal", (1, 1), weights, 0)
-        return draw_frames([dataclasses.replace(moments[0], mentions=(mention,))])[0].astype(int)
-
-    none = dataclasses.replace(moments[0], mentions=(Mention("goal", (1, 1), np.zeros(len(moments[0].words)), 0),))
-    blank = draw_frames([none])[0].astype(int)
-    first, last = ((drawn(word) != blank).any(-1) for word in (0, len(moments[0].words) - 1))
-    assert first.any() and last.any()
-    lowest = [np.flatnonzero(change.any(1)).max() for change in (first, last)]
-    assert lowest[0] < lowest[1]
 
 
 def test_the_figure_of_attention_has_a_row_for_each_thing(moments, tmp_path):

@@ -48,27 +48,6 @@ def test_row_numbers_without_texts_are_refused():
         policy.act(world.reset(0))
 
 
-def test_a_text_is_encoded_once_an_episode_while_a_loaded_team_plays():
-    policy, world = untrained(), make_world(SMOKE.task, 1)
-    encoded, encode = [], policy.policy.network.encode_text
-    policy.policy.network.encode_text = lambda key, tokens: (encoded.append(key), encode(key, tokens))[1]
-    obs = world.reset(0)
-    policy.reset(0, world.texts)
-    for _ in range(5):
-        policy.act(obs)
-    assert [encoded.count(key) for key in ("document", "goal")] == [1, 1]
-
-
-def test_teams_of_rtfm_play_greedily_whatever_the_seed_of_their_actions():
-    policy, world = untrained(), make_world(SMOKE.task, 8)
-    obs = world.reset(0)
-    actions = []
-    for seed in (1, 2):
-        policy.reset(seed, world.texts)
-        actions.append(policy.act(obs))
-    np.testing.assert_array_equal(*actions)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "rows"),

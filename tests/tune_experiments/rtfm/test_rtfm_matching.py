@@ -31,23 +31,6 @@ def test_a_stage_adds_its_difficulty_to_those_before_it():
     assert at_stage(ALL).task == games[-1]
 
 
-def test_frozen_words_are_random_and_unseen_by_nodes():
-    policy = plan(SMOKE, "matching_frozen_words", 0).stages[0].plan.build_policy()
-    assert policy.network.name is None
-    assert not policy.network.mentions.words.weight.requires_grad
-
-
-def test_unit_words_have_length_1_whatever_training_made_of_them():
-    policy = plan(SMOKE, "matching", 0).stages[0].plan.build_policy()
-    mentions = policy.network.mentions
-    with torch.no_grad():
-        mentions.words.weight.mul_(3)
-    assert policy.network.name is None
-    assert mentions.words.weight.requires_grad
-    torch.testing.assert_close(mentions.document_table()[1:].norm(dim=1), torch.ones(len(mentions.words.weight) - 1))
-    assert not mentions.vectors(torch.zeros(1, 2)).any()
-
-
 def test_the_last_stage_is_tested_with_new_names_in_larger_rooms_and_with_wrong_documents():
     config = dataclasses.replace(SMOKE, test_episodes=4)
     stages = plan(config, "matching", 0).stages

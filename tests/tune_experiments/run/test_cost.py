@@ -8,9 +8,7 @@ import pytest
 
 from rl_models.rllib.workers import Workers
 from rl_models.training.collector import Collector
-from tests.tune_experiments.run.scripts import NAMES
 from tests.tune_experiments.run.stages import plan, three_stages
-from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.run import speed as module
 from tune_experiments.run.speed import cost, makespan_env_steps, measured_seconds, seconds_per_env_step
 
@@ -76,13 +74,3 @@ def test_worlds_that_are_timed_are_closed():
 
     measured_seconds(dataclasses.replace(declared, make_world=make_world))
     assert not still_open
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_the_smoke_of_every_script_can_be_timed(name):
-    experiment = find_experiment(name)
-    config = experiment.presets["smoke"]
-    for method in experiment.methods(config):
-        last = experiment.plan(config, method, 0).stages[-1].plan
-        assert not last.learns or all(seconds > 0 for seconds in measured_seconds(last)), method

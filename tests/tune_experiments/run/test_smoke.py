@@ -1,7 +1,7 @@
 """Every script's smoke preset, from command line to table, in one Ray session.
 
-Trials run in this process; in `make slow` they have processes of their own, too, as in `make test` have that of
-test_front_door.py, with our own algorithm, and that of test_continue.py, with RLlib's.
+Trials run in this process. They have processes of their own in test_front_door.py, with our own algorithm, in
+test_continue.py, with RLlib's, and of every script in tests/test_fresh_clone.py.
 """
 
 import dataclasses
@@ -13,9 +13,9 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.tune_experiments.experiments import TRAINED
 from tests.tune_experiments.run.bomb import Bomb
 from tests.tune_experiments.run.in_process import no_pictures, trials_in_process
-from tests.tune_experiments.run.scripts import NAMES
 from tune_experiments import load_policy
 from tune_experiments.__main__ import main as after_training
 from tune_experiments.core.config_path import flags_between, with_overrides
@@ -25,17 +25,6 @@ from tune_experiments.launch.experiment import main
 from tune_experiments.results.rows import read
 from tune_experiments.results.trial_log import read_metrics
 
-VARIANTS = {
-    "endi_rtfm_generalisation": "endi_rtfm",
-    "endi_three_agents": "endi_rtfm",
-    "furnmove_cordial": "furnmove_sync",
-    "furnmove_methods": "furnmove_sync",
-    "furnmove_mixture_size": "furnmove_sync",
-    "furnmove_three_agents": "furnmove_sync",
-    "rtfm_generalisation": "rtfm_curriculum",
-    "verco_messages": "verco_salad",
-}
-"""Script -> the one whose code it runs with other rows or sizes; it runs in `make slow`."""
 QUICK = ("furnmove_sync", "matrix_game", "verco_salad")
 """The others run in `make slow`: these have their worlds and ways of training, and fast tests have their own parts."""
 FEWER = {
@@ -59,7 +48,7 @@ FEWER = {
 """Script -> what is smaller here than in its preset, which `make slow` runs as it is."""
 BY_SCRIPT = ("sama_minirts",)
 """Scripts that train nothing in their smoke: scripts play the teams, so there are no curves and no actions."""
-SCRIPTS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+SCRIPTS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TRAINED]
 
 
 def config_of(experiment):
@@ -85,14 +74,6 @@ def runs(ray_session, tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize(("name", "other"), VARIANTS.items())
-def test_a_script_that_runs_in_make_slow_has_no_code_of_its_own(name, other):
-    kind = type(find_experiment(name))
-    own = {key: value for key, value in vars(kind).items() if not key.startswith("_")}
-    assert not [key for key, value in own.items() if callable(value) or isinstance(value, property)]
-    assert issubclass(type(find_experiment(other)), kind.__base__)
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
     out, experiment = runs(name), find_experiment(name)
@@ -112,18 +93,6 @@ def test_a_smoke_run_leaves_everything_that_a_run_promises(runs, name):
         assert moments[-1] >= config.budget_env_steps
         assert name in BY_SCRIPT or any(key.startswith("valid/") for key in rows[-1])
         assert list(trial.glob("events.out.tfevents.*"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_trials_in_processes_of_their_own_give_the_same_rows(runs, name, tmp_path):
-    out = tmp_path / "run"
-    assert main(find_experiment(name), ["--preset", "smoke", "--out", str(out), "--seeds", "0"]) == 0
-    here, there = (
-        {(row.table, row.method, row.world, row.metric) for row in read(folder / "results.jsonl")}
-        for folder in (runs(name), out)
-    )
-    assert there == here
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

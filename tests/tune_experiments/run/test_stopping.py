@@ -64,29 +64,6 @@ def wait_until_it_trains(process, run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gets_it", ["the run alone", "all its processes"])
-def test_a_run_that_gets_sigterm_ends_as_by_control_c(gets_it, tmp_path):
-    log, run = tmp_path / "log", tmp_path / "run"
-    flags = ["--preset", "smoke", "--methods", "sync", "--budget-env-steps", "1000000000", "--out", str(run)]
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    command = [sys.executable, str(ROOT / "tune_experiments" / "matrix_game.py"), *flags]
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            command, stdout=stream, stderr=stream, cwd=ROOT, env=environment, start_new_session=True
-        )
-        try:
-            wait_until_it_trains(process, run)
-            send = os.kill if gets_it == "the run alone" else os.killpg
-            send(process.pid, signal.SIGTERM)
-            assert process.wait(TIMEOUT_SECONDS) == 130, log.read_text()
-        finally:
-            process.kill()
-    said = log.read_text()
-    assert "stopping" in said and "the same command continues" in said
-    assert "SIGTERM" not in said, "no frame of Ray"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("what", ["the terminal closes", "SIGHUP to the run alone", "SIGTERM to the run alone"])
 def test_a_run_that_has_begun_ray_itself_ends_whole(what, tmp_path):
     mark, run = f"run_{os.getpid()}_{what[:7]}", tmp_path / "run"

@@ -6,14 +6,12 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
 from rl_envs.frozen_lake_spread.maps import get_lake
 from rl_envs.frozen_lake_spread.text import describe
 from rl_envs.testing import check_world
 from rl_models.training.collector import Collector
-from rl_models.training.evaluation import Evaluation
-from rl_models.training.loop import Learner, train
+from rl_models.training.loop import Learner
 from tune_experiments.experiment.finding import find_experiment
 from tune_experiments.sama.frozen_lake.domain import STAY, LakeDomain
 from tune_experiments.sama.frozen_lake.trials import PLANNERS, CommandedLake, SubgoalLake, plan, planned, walker
@@ -124,16 +122,3 @@ def test_both_rows_learn_from_what_they_should_see():
         assert sum(shapes.values()) == width
         tests = EXPERIMENT.evaluate(SMOKE, method, one.policy)
         assert len(tests) == (2 if method == "mappo" else 2 * len(PLANNERS))
-
-
-@pytest.mark.slow
-def test_the_game_can_be_learned_without_a_planner():
-    """The control of the figure: a team without a planner solves the small lake."""
-    budget = 200_000
-    trial = plan(dataclasses.replace(LAPTOP, budget_env_steps=budget), "mappo", 0)
-    torch.manual_seed(0)
-    one = Collector(trial.make_world(num_worlds=128, first_world=0), trial.build_policy(), 16)
-    one.reset(0)
-    train(one, Learner(one.policy, trial.objective, trial.optimiser), budget)
-    found = Evaluation(trial.make_world(num_worlds=200), one.policy).run(7)
-    assert found["success"].mean() > 0.95

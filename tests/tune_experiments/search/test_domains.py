@@ -86,11 +86,3 @@ def test_a_field_has_one_domain_and_a_grid_no_range():
 def test_a_grid_needs_no_number():
     _, options = parse({"laptop": Config()}, ["--search-by", "grid", "--search-over", "epochs=grid:1,2"], "")
     assert (options.is_search, options.search) == (True, None)
-
-
-def test_a_path_may_be_written_like_a_flag():
-    one, other = (
-        parse_search_space([f"{path}=uniform:0.1:0.2"], Config(), None)
-        for path in ("inner.learning_rate", "inner.learning-rate")
-    )
-    assert one.domains.keys() == other.domains.keys() == {"inner.learning_rate"}

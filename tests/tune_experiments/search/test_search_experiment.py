@@ -93,14 +93,6 @@ def without_test(experiment, **changes):
     return changed
 
 
-def test_a_trial_that_is_not_to_be_tested_finishes_without_a_test(tmp_path):
-    config = dataclasses.replace(matrix_game.SMOKE, games=32, budget_env_steps=640)
-    Trial(without_test(matrix_game.EXPERIMENT), config, "sync", 0, tmp_path, is_tested=False).run(lambda row: None)
-    assert read_test_results(tmp_path) == []
-    with pytest.raises(AssertionError, match="a test world"):
-        Trial(without_test(matrix_game.EXPERIMENT), config, "sync", 0, tmp_path).run(lambda row: None)
-
-
 def test_a_smoke_search_ranks_by_validation_and_says_how_to_train_the_winner(ray_session, tmp_path, capsys):
     out, flags = tmp_path / "out", ["--methods", "marginal", "--budget-env-steps", "160"]
     flags += ["--valid-starts-per-room", "1"]

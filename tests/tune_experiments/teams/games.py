@@ -4,7 +4,6 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from rl_envs import World
 from tests.toy_worlds import Errands
 
 
@@ -52,13 +51,6 @@ class Meeting(ParallelEnv):
         return {name: {"coordination": 0} for name in self.possible_agents}
 
 
-class Unseeded(Meeting):
-    """Its random numbers do not depend on the seed."""
-
-    def reset(self, seed=None, options=None):
-        return super().reset()
-
-
 class Doors(Meeting):
     """Each agent reads which of two doors is locked; the names of the actions never change, and a mask hides one."""
 
@@ -92,7 +84,6 @@ class Departing(ParallelEnv):
     """Three agents earn 1 for the action that they see; `short` has 2 actions, not 3, and leaves after 2 of 5 steps."""
 
     metadata = {"name": "departing"}  # noqa: RUF012
-    best_return = 5 + 5 + 2
     leaves_after = 2
 
     def __init__(self, dtype="float32", render_mode=None):
@@ -196,55 +187,6 @@ class Posts(Meeting):
         return {name: {} for name in self.possible_agents}
 
 
-class Reach(ParallelEnv):
-    """Two agents that each see a number from -1 to 1 and pay for its distance to the two numbers that they choose."""
-
-    metadata = {"name": "reach"}  # noqa: RUF012
-    size = 2
-
-    def __init__(self):
-        self.possible_agents, self.agents, self.max_steps = ["left", "right"], [], 10
-
-    def observation_space(self, agent):
-        return spaces.Box(-1, 1, (1,), np.float32)
-
-    def action_space(self, agent):
-        return spaces.Box(-1, 1, (self.size,), np.float32)
-
-    def reset(self, seed=None, options=None):
-        self.random, self.agents, self.time = np.random.default_rng(seed), list(self.possible_agents), 0
-        return self._wish(), {name: {} for name in self.agents}
-
-    def step(self, actions):
-        self.time += 1
-        here, over = list(self.agents), self.time == self.max_steps
-        rewards = {name: self.pay(actions[name], self.wanted[name]) for name in here}
-        self.agents = [] if over else here
-        return self._wish(), rewards, dict.fromkeys(here, over), dict.fromkeys(here, False), {name: {} for name in here}
-
-    def pay(self, action, wanted):
-        """The mean distance, below 0."""
-        return -float(np.abs(action - wanted).mean())
-
-    def close(self):
-        pass
-
-    def _wish(self):
-        self.wanted = {name: self.random.uniform(-1, 1, 1) for name in self.possible_agents}
-        return {name: wanted.astype(np.float32) for name, wanted in self.wanted.items()}
-
-
-class Dials(Reach):
-    """`Reach` with two dials of three places each: an agent is paid for each that stands where its number lies."""
-
-    def action_space(self, agent):
-        return spaces.MultiDiscrete([3, 3])
-
-    def pay(self, action, wanted):
-        """The share of dials that are right."""
-        return float(np.mean(action == int((wanted[0] + 1) * 1.5)))
-
-
 class Declared(Errands):
     """A world with any attributes of its own, all of them keyword arguments."""
 
@@ -253,54 +195,21 @@ class Declared(Errands):
         vars(self).update(declared)
 
 
-class Undeclared(World):
+class Undeclared(Errands):
     """A world without one of the attributes that it must declare."""
 
+    missing = ""
+
     def __init__(self, num_worlds=1, first_world=0, missing=""):
-        declared = {"agents": ("alone",), "action_spec": 2, "observation_spec": {}, "max_episode_steps": 3}
-        vars(self).update({name: value for name, value in declared.items() if name != missing})
-        super().__init__(num_worlds, first_world)
+        super().__init__(num_worlds, first_world, num_agents=1)
+        self.missing = missing
 
-    def _begin(self, rows):
-        pass
-
-    def _advance(self, actions, recorded):
-        return np.zeros((self.num_worlds, 1)), *self._endings(np.zeros(self.num_worlds, bool), True)
-
-    def _observe(self, rows):
-        return {}
-
-    def _blank_state(self, num_worlds):
-        return super()._blank_state(num_worlds)
-
-    def _needed_state(self):
-        return set()
-
-
-class Overwriting(Errands):
-    """A world that gives one array at each step."""
-
-    def _observe(self, rows):
-        seen = super()._observe(rows)
-        if len(rows) == self.num_worlds:
-            self.cell = getattr(self, "cell", seen["cell"])
-            self.cell[...] = seen["cell"]
-            seen["cell"] = self.cell
-        return seen
+    def __getattribute__(self, name):
+        if name == super().__getattribute__("missing"):
+            raise AttributeError(name)
+        return super().__getattribute__(name)
 
 
 def declared():
     """A function where a class is wanted."""
     return Declared()
-
-
-class Hidden(Errands):
-    """A world with a random number generator of its own."""
-
-    def __init__(self, num_worlds=1, first_world=0):
-        super().__init__(num_worlds, first_world)
-        self.random = np.random.default_rng()
-
-    def _advance(self, actions, recorded):
-        reward, over, stopped = super()._advance(actions, recorded)
-        return reward * self.random.random(reward.shape), over, stopped

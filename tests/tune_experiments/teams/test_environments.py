@@ -11,6 +11,7 @@ import pytest
 from rl_envs import make
 from rl_envs.core.errors import CustomEnvError
 from rl_envs.wrappers import from_pettingzoo, hangs
+from tests.rl_envs.testing import broken_determinism  # noqa: F401 (adds its worlds)
 from tests.rl_envs.testing.broken_worlds import BROKEN
 from tests.tune_experiments.teams import games
 from tune_experiments.core.config_json import config_to_json
@@ -84,13 +85,6 @@ def test_an_environment_that_changes_the_working_directory_moves_no_files_of_a_r
     assert os.getcwd() == here
 
 
-def test_a_gymnasium_environment_is_a_team_of_one():
-    world = make_world(small("gymnasium:CartPole-v1"), 2)
-    assert (world.agents, world.action_spec, world.max_episode_steps) == (("agent_0",), 2, 500)
-    world.reset(0)
-    assert world.step(np.ones((2, 1), int))[1].tolist() == [[1.0], [1.0]]
-
-
 ODD_NAMES = {
     "overcooked": "overcooked-v0",
     "overcookd-v0": "overcooked-v0",
@@ -137,10 +131,9 @@ def test_one_episode_shows_who_leaves_when_which_limit_is_assumed_and_what_agent
     assert probe(functools.partial(make_world, small(f"{GAMES}:Meeting"))).limit_from == "max_cycles"
 
 
-@pytest.mark.parametrize(("name", "uses_seed"), [("Meeting", True), ("Unseeded", False)])
+@pytest.mark.parametrize(("name", "uses_seed"), [("Unlike", True), ("Careless", False)])
 def test_an_environment_that_ignores_its_seed_is_found(name, uses_seed):
-    config = small(f"{GAMES}:{name}", env_arguments='{"image": true}')
-    said = []
+    config, said = small(f"tests.rl_envs.wrappers.foreign_envs:{name}", agents_leave=True), []
     EXPERIMENT.inspect(config, said.append)
     assert probe(functools.partial(make_world, config)).uses_seed is uses_seed
     assert any("seed" in line for line in said) is not uses_seed
@@ -285,17 +278,20 @@ def test_a_world_of_ones_own_is_given_any_argument_it_takes_and_what_it_declares
 
 
 WRONG = [(world, sentence) for world, sentence in BROKEN if world.__name__.startswith(("Misobserved", "Misstepped"))]
+WRONG += [
+    (next(world for world, _ in BROKEN if world.__name__ == name), sentence)
+    for name, sentence in (
+        ("LeavesNothing", "after a step: .* no legal action"),
+        ("OneBuffer", r"\['cell'\]"),
+        ("Hides", "another future"),
+    )
+]
 
 
 @pytest.mark.parametrize(("world", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
 def test_the_episode_before_a_run_finds_a_world_that_breaks_the_contract(world, sentence):
     with pytest.raises(CustomEnvError, match=f"{world.__name__}: .*{sentence}"):
         probe(world)
-
-
-def test_the_episode_before_a_run_finds_a_world_that_overwrites_what_it_returned():
-    with pytest.raises(CustomEnvError, match=r"Overwriting: .*\['cell'\]"):
-        probe(games.Overwriting)
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), SystemExit(0), pytest.exit.Exception("no Exception")])
@@ -336,11 +332,6 @@ def test_a_world_of_ones_own_has_as_many_copies_as_it_is_asked_for(monkeypatch):
         make_world(small(f"{GAMES}:Declared"), 3)
 
 
-def test_the_episode_before_a_run_finds_a_world_that_leaves_no_action():
-    with pytest.raises(CustomEnvError, match=r"LeavesNothing: after a step: .* no legal action"):
-        probe(next(world for world, _ in BROKEN if world.__name__ == "LeavesNothing"))
-
-
 class Watched(games.Declared):
     """It notes what the hang watch would say in each of its env steps."""
 
@@ -360,9 +351,3 @@ def test_the_calls_of_a_world_of_ones_own_are_watched():
 def test_a_function_that_returns_a_world_is_told_to_name_its_class():
     with pytest.raises(CustomEnvError, match=r"package\.module:Declared"):
         make_world(small(f"{GAMES}:declared"))
-
-
-def test_the_episode_before_a_run_finds_a_world_that_a_snapshot_does_not_restore():
-    with pytest.raises(CustomEnvError, match=r"Hidden: .*another future"):
-        probe(games.Hidden)
-    probe(games.Declared)

@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 
 from rl_models.algorithms.impala import Impala
 from rl_models.batch import chosen_actions, forward, to_batch
 from rl_models.schedule import Progress
 from rl_models.training.loop import Learner
+from tests.rl_envs.wrappers.test_factored_actions import Mixed
 from tests.tune_experiments import fragments
 from tune_experiments.core.errors import UserError
 from tune_experiments.teams.trials import build_policy, plan, play
@@ -21,9 +23,19 @@ from tune_experiments.train import EXPERIMENT, SMOKE
 HERE = "tests.rl_envs.wrappers.test_factored_actions"
 MIXED = dataclasses.replace(SMOKE, env=f"{HERE}:Mixed")
 LEAVING = dataclasses.replace(SMOKE, env=f"{HERE}:OneLeaves", agents_leave=True)
-NUMBERS = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Reach")
-CHOICES = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Dials")
+NUMBERS = dataclasses.replace(SMOKE, env=f"{__name__}:numbers")
+CHOICES = dataclasses.replace(SMOKE, env=f"{__name__}:choices")
 ROWS = ("ippo", "mappo", "commnet", "tbone", "sync_4")
+
+
+def numbers():
+    """Two agents that choose two numbers each."""
+    return Mixed(dict.fromkeys(("left", "right"), spaces.Box(-1, 1, (2,))))
+
+
+def choices():
+    """Two agents that choose two of three each."""
+    return Mixed(dict.fromkeys(("left", "right"), spaces.MultiDiscrete([3, 3])))
 
 
 @pytest.mark.parametrize("method", ROWS)
@@ -86,24 +98,6 @@ def test_rows_that_choose_from_one_list_are_refused_before_the_run(method):
     for config in (MIXED, NUMBERS, dataclasses.replace(SMOKE, env="minirts-v0")):
         with pytest.raises(UserError, match=rf"{method} .*Discrete.*{config.env}"):
             EXPERIMENT.check(dataclasses.replace(config, methods=("ippo", method)))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("config", "method", "updates"),
-    [
-        (NUMBERS, "ippo", 20),
-        (CHOICES, "sync_2", 20),
-        pytest.param(NUMBERS, "sync_2", 50, marks=pytest.mark.slow),
-        pytest.param(CHOICES, "ippo", 20, marks=pytest.mark.slow),
-    ],
-)
-def test_teams_learn_to_choose_several_parts_and_numbers(config, method, updates):
-    config = with_learner(config, learning_rate=0.03, num_epochs=4, num_minibatches=1)
-    trial = plan(config, method, 0)
-    untrained, trained = trial.build_policy(), fragments.learn(trial, updates=updates, worlds=32, length=10)
-    before, after = (play(config, 16, 1, policy)["return"].sum(-1).mean() for policy in (untrained, trained))
-    assert after > before + 20
 
 
 def test_an_estimate_stands_beside_its_interval_and_numbers_give_mutual_information():

@@ -16,11 +16,9 @@ from rl_models.rllib.env_runner import FragmentEnvRunner
 from rl_models.rllib.workers import Workers
 from rl_models.schedule import Progress
 from rl_models.training.algorithm import RESTARTED
-from rl_models.training.loop import Learner, train
+from rl_models.training.loop import Learner
 from tests.rl_envs.wrappers import odd_games
-from tests.tune_experiments.fragments import begin, learn
 from tests.tune_experiments.play.teams import untrained
-from tests.tune_experiments.teams.games import Departing
 from tests.tune_experiments.teams.played import played
 from tune_experiments.core.errors import UserError
 from tune_experiments.experiment.finding import find_experiment
@@ -30,7 +28,7 @@ from tune_experiments.results.rows import Result
 from tune_experiments.run.final_evaluation import evaluate_all, make_results
 from tune_experiments.run.speed import environment_report
 from tune_experiments.run.stage_training import restart_notice
-from tune_experiments.teams.config import Q_METHODS, QmixSettings
+from tune_experiments.teams.config import Q_METHODS
 from tune_experiments.teams.trials import build_policy, plan, play
 from tune_experiments.teams.worlds import make_world
 
@@ -98,14 +96,6 @@ def test_a_value_of_mappo_depends_on_what_the_others_see_and_one_of_ippo_does_no
     torch.testing.assert_close(before.policy.marginals()[:, :, 0], after.policy.marginals()[:, :, 0])
 
 
-@pytest.mark.long
-def test_cordial_teaches_two_agents_to_meet():
-    learner = dataclasses.replace(MEETING.learner, num_minibatches=1, num_epochs=2, learning_rate=0.01)
-    config = dataclasses.replace(MEETING, learner=learner, cordial_coef=1.0, budget_env_steps=6_000)
-    policy = learn(plan(config, "sync_4_cordial", 0), updates=16, worlds=16, length=12)
-    assert play(config, 64, 5, policy)["return"].mean() > 6.5, "8 is always; by chance it is 2.67"
-
-
 @pytest.mark.parametrize("algorithm", ["ppo", "impala"])
 def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(algorithm):
     learner = dataclasses.replace(SMOKE.learner, algorithm=algorithm)
@@ -117,24 +107,7 @@ def test_cordial_is_of_the_size_of_legal_joint_actions_where_a_mask_hides_some(a
     assert 0 <= float(told["policy/invalid_probability"]) <= 1
 
 
-DEPARTING = dataclasses.replace(
-    SMOKE,
-    env="tests.tune_experiments.teams.games:Departing",
-    agents_leave=True,
-    budget_env_steps=4_000,
-    qmix=QmixSettings(learning_rate=5e-3, exploration_env_steps=2_000),
-)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("row", ["qmix", pytest.param("vdn", marks=pytest.mark.slow)])
-def test_action_values_teach_a_team_that_an_agent_leaves(row):
-    trial = plan(DEPARTING, row, 0)
-    policy, collector = begin(trial, worlds=16, length=10)
-    assert play(DEPARTING, 64, 5, policy)["return"].mean() < 6, "untrained"
-    train(collector, Learner(policy, trial.objective, trial.optimiser), DEPARTING.budget_env_steps)
-    policy.policy_head.epsilon.fill_(1.0)  # tests do not explore
-    assert play(DEPARTING, 64, 5, policy)["return"].mean() > Departing.best_return - 0.5
+DEPARTING = dataclasses.replace(SMOKE, env="tests.tune_experiments.teams.games:Departing", agents_leave=True)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint64", "bool", "float16"])

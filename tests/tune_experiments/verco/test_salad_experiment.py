@@ -75,13 +75,10 @@ def test_a_warm_start_continues_with_its_weights_where_the_teacher_would_teach_o
 def test_the_warm_start_can_be_about_the_teams_own_play_before_it_learns_to_act():
     config = dataclasses.replace(SMOKE, rounds=2, warm_start_by="policy")
     stage = plan(config, "verco", 0).stages[0].plan
-    one, again, told = stage.make_algorithm(stage), stage.make_algorithm(stage), []
+    one, told = stage.make_algorithm(stage), []
     changed = changed_by(lambda: told.extend([one.train(), one.train()]), one.policy().state_dict)
     assert changed and all(name.startswith("network.language.message.") for name in changed)
     assert told[1]["distillation/pairs"] > told[0]["distillation/pairs"] > 0
-    again.restore(*one.checkpoint())
-    for name, value in one.policy().state_dict().items():
-        torch.testing.assert_close(value, again.policy().state_dict()[name], atol=0, rtol=0)
 
 
 @pytest.mark.long
