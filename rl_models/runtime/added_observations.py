@@ -134,5 +134,5 @@ def narrated(network: TeamNetwork, obs: dict[str, Tensor], chance: Chance | None
     if speech is None:
         return obs
     is_drawn = speech.draws and MESSAGES not in obs
-    uniforms = message_uniforms(speech, chance, network.num_agents) if chance and is_drawn else None
+    uniforms = message_uniforms(speech, chance, network.num_agents) if is_drawn and chance is not None else None
     return obs | speech.narrate(all_deciding(obs), uniforms) | speech.inputs()
