@@ -164,7 +164,7 @@ def with_agent_index(cls: type[World]) -> type[World]:
 
         def __init__(self, *args: Any, **arguments: Any) -> None:
             super().__init__(*args, **arguments)
-            self._adds_index = self.num_agents > 1 and "agent" not in self.observation_spec
+            self._adds_index = self.num_agents > 1 and "agent" not in getattr(self, "observation_spec", ("agent",))
             if self._adds_index:
                 index = ArraySpec((self.num_agents,), "uint8", 0, 1, "which agent it is, one-hot")
                 self.observation_spec = self.observation_spec | {"agent": index}

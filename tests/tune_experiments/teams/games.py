@@ -200,8 +200,8 @@ class Undeclared(Errands):
 
     missing = ""
 
-    def __init__(self, num_worlds=1, first_world=0, missing=""):
-        super().__init__(num_worlds, first_world, num_agents=1)
+    def __init__(self, num_worlds=1, first_world=0, missing="", num_agents=1):
+        super().__init__(num_worlds, first_world, num_agents=num_agents)
         self.missing = missing
 
     def __getattribute__(self, name):
