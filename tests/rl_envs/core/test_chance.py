@@ -6,8 +6,6 @@ import pytest
 from rl_envs.core.array_library import get_array_library
 from rl_envs.core.chance import POLICY_DRAWS, Chance, mix, world_keys
 
-N = 4096
-
 
 def test_worlds_do_not_depend_on_their_neighbours():
     together = Chance(11, 0, 8).uniforms(5)
@@ -30,20 +28,6 @@ def test_policy_draws_are_not_the_worlds_draws():
     assert not set(worlds) & set(policies)
     np.testing.assert_array_equal(policies, chance.uniforms(1000, first_draw=POLICY_DRAWS)[0])
     np.testing.assert_array_equal(chance.policy_uniforms(400, first_draw=600)[0], policies[600:])
-
-
-def test_the_clock_moves_one_world_to_its_next_episode_and_all_to_the_next_step():
-    chance = Chance(0, 0, 3)
-    chance.next_step()
-    chance.next_episode(np.array([1]))
-    assert chance.episode.tolist() == [0, 1, 0]
-    assert chance.step.tolist() == [1, 0, 1]
-
-
-def test_mix_is_one_to_one_and_leaves_its_input_alone():
-    numbers = np.arange(N, dtype=np.uint64)
-    assert len(set(mix(numbers).tolist())) == N
-    np.testing.assert_array_equal(numbers, np.arange(N))
 
 
 def test_mix_is_the_published_splitmix64():
