@@ -21,13 +21,6 @@ def step(found, first, second, **chance):
     return found.step(np.array([[first, second]]), chance or None)
 
 
-def test_a_joint_pickup_that_both_see_from_eight_cells_apart_succeeds():
-    _, reward, terminated, truncated, info = step(world(), PICKUP, PICKUP)
-    np.testing.assert_array_equal(reward, [[1.0, 1.0]])
-    assert terminated[0] and not truncated[0]
-    assert info["episode"]["success"][0] == 1
-
-
 def test_without_the_distance_rule_seven_cells_are_enough():
     assert step(world(agents=((5, 2, EAST), (5, 9, WEST)), min_separation_cells=0), PICKUP, PICKUP)[2][0]
 

@@ -36,15 +36,6 @@ def test_template_has_13_television_cells_and_52_cells_to_hold_it_from():
     np.testing.assert_array_equal(HOLD_MASKS, hold_masks())
 
 
-def test_television_in_template_is_the_television_that_is_drawn():
-    assert cells(np.argwhere(HOLD_TEMPLATE == 1) - (3, 5)) == cells(TV_BODY[0])
-
-
-def test_quarter_turns_run_from_north_to_east():
-    assert cells(clockwise(np.array([(-1, 0)]), 1)) == {(0, 1)}
-    assert {(-1, 1), (0, 1), (1, 1)} <= cells(TV_BODY[1]) and (-2, 1) not in cells(TV_BODY[1])
-
-
 @pytest.mark.parametrize("rotation", range(4))
 def test_shapes_of_every_rotation_are_turned_alike(rotation):
     assert cells(clockwise(TV_BODY[0], rotation)) == cells(TV_BODY[rotation])

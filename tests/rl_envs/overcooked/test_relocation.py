@@ -25,12 +25,6 @@ def go(world, first, second=None):
     return observations["decides"][0].tolist(), info["duration"][0].tolist()
 
 
-def test_a_move_to_the_next_cell_is_one_step():
-    world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
-    assert go(world, (1, 2)) == ([True, True], [1, 1])
-    assert chefs(world)[0] == ((1, 2), "east")
-
-
 def test_using_an_object_takes_a_turn_and_an_interaction_as_env_steps():
     world = kitchen(((1, 1), "north", "nothing"), CORNER, actions="adjacent")
     assert go(world, ONIONS) == ([False, True], [1, 1])
@@ -51,12 +45,6 @@ def test_ones_own_cell_and_illegal_cells_mean_stay():
     for cell in ((1, 1), (2, 2), HATCH, (0, 0)):
         assert go(world, cell) == ([True, True], [1, 1])
         assert chefs(world)[0] == ((1, 1), "north") and hands(world)[0] == "nothing"
-
-
-def test_a_blocked_chef_turns_and_chooses_anew():
-    world = kitchen(((1, 1), "north", "nothing"), ((1, 2), "north", "nothing"), actions="adjacent")
-    assert go(world, (1, 2)) == ([True, True], [1, 1])
-    assert chefs(world)[0] == ((1, 1), "east")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
