@@ -189,13 +189,3 @@ def test_the_critic_can_have_a_learning_rate_of_its_own():
     # Checkpoints and curricula know an optimiser's state by the order of names.
     named, order = dict(policy.named_parameters()), [p for group in optimiser.param_groups for p in group["params"]]
     assert [id(named[name]) for name in trainable_names(policy)] == [id(parameter) for parameter in order]
-
-
-def test_a_rate_of_zero_holds_the_critic_and_not_the_actor():
-    one = collector()
-    settings = dataclasses.replace(SETTINGS, critic_learning_rate=Schedule.constant(0.0))
-    before = {name: value.clone() for name, value in one.policy.state_dict().items()}
-    Learner(one.policy, Ppo(), settings).update([one.collect()])
-    moved = {name for name, value in one.policy.state_dict().items() if not torch.equal(value, before[name])}
-    assert moved and not any(name.startswith("value_head.") for name in moved)
-    assert any(name.startswith("policy_head.") for name in moved)

@@ -6,11 +6,8 @@ import dataclasses
 import pytest
 import torch
 
-from rl_models.algorithms.configured import make_objective
 from rl_models.algorithms.impala import Impala
-from rl_models.algorithms.learner_config import AlgorithmConfig
 from rl_models.algorithms.optimiser import OptimiserSettings, clip_gradients, make_optimiser
-from rl_models.algorithms.ppo import Ppo
 from rl_models.batch import compute_share, count_steps, forward, to_batch
 from rl_models.losses.extra_loss import MeanLoss
 from rl_models.schedule import Progress, Schedule
@@ -103,11 +100,3 @@ def test_the_logged_total_has_all_losses_as_means_over_steps(reduction, factor):
 
 def first_steps(output, steps):
     return dataclasses.replace(output, values=output.values[:, :steps])
-
-
-def test_flags_of_epochs_and_minibatches_are_those_of_both_algorithms():
-    config = AlgorithmConfig(num_epochs=3, num_minibatches=5)
-    for algorithm, kind in (("ppo", Ppo), ("impala", Impala)):
-        made = make_objective(dataclasses.replace(config, algorithm=algorithm), Schedule.constant(0.0))
-        assert isinstance(made, kind) and (made.num_epochs, made.num_minibatches) == (3, 5)
-    assert (Impala().num_epochs, Impala().num_minibatches) == (1, 1)

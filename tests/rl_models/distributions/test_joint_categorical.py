@@ -37,14 +37,6 @@ def test_joint_actions_lie_in_row_major_order_on_half_open_intervals():
     assert policy.sample(uniforms)[0].tolist() == [[0, 0], [0, 0], [0, 1], [1, 0], [1, 1]]
 
 
-@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-24, 1 - 2**-53])
-def test_no_uniform_number_ever_picks_what_has_no_probability(uniform):
-    logits = torch.full((1, 3, 3), -torch.inf)
-    logits[0, 0, 1], logits[0, 2, 1] = 0.3, 1.7
-    actions, _ = JointCategorical.from_logits(logits, 2).sample(torch.full((1, 1), uniform, dtype=torch.float64))
-    assert actions.tolist() == [[0, 1] if uniform == 0.0 else [2, 1]]
-
-
 def test_the_per_agent_form_is_the_joint_log_probability_for_everyone():
     """Its gradient with each agent's own advantage is log Pi's with the sum of them."""
     _, logits = table(3)

@@ -70,13 +70,6 @@ def test_no_uniform_number_ever_picks_what_has_no_probability(uniform, dtype):
     assert set(actions.flatten().tolist()) == set(component.tolist()) == {wanted}
 
 
-def test_a_boundary_belongs_to_the_interval_above_it():
-    """Half-open intervals: 0.25 is the first number that picks the second of four equal actions."""
-    policy = MixtureOfMarginals.from_logits(torch.zeros(4, 1).double(), torch.zeros(4, 1, 1, 4).double())
-    uniforms = torch.tensor([[0.0, 0.25 - 1e-9], [0.0, 0.25], [0.0, 0.5], [0.0, 0.75]], dtype=torch.float64)
-    assert policy.sample(uniforms)[0].flatten().tolist() == [0, 1, 2, 3]
-
-
 def test_the_entropy_of_marginals_has_a_finite_gradient_where_an_action_is_illegal():
     logits = torch.zeros(1, 1, 2, 3, 4).masked_fill(torch.tensor([False, False, True, True]), -1e9).requires_grad_()
     entropy = MixtureOfMarginals.from_logits(torch.zeros(1, 1, 3), logits).marginal_entropy()

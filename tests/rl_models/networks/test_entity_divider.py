@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rl_models.layers.tracks import tracks
-from rl_models.losses.division import AgentModellingLoss, DivisionLoss, division_probe
+from rl_models.losses.division import AgentModellingLoss, DivisionLoss
 from rl_models.losses.grounding import GroundingLoss
 from rl_models.networks.entity_divider import ENTITIES, MASK, OFFSETS, OTHERS, PROBABILITY, DividedReadingConfig
 from rl_models.networks.reading import ReadingSizes
@@ -301,20 +301,6 @@ def test_the_observation_after_the_last_step_counts_in_no_loss():
     for loss in (AgentModellingLoss(), DivisionLoss("dis")):
         ours, theirs = (loss(run(policy, one), batch, Progress())[0] for one in (obs, other))
         torch.testing.assert_close(ours, theirs)
-
-
-def test_measures_of_a_division_by_hand(monkeypatch):
-    """Agent 0 takes everything and agent 1 nothing, and the other way round: no overlap, all is taken."""
-    policy, obs = team("emma"), observations("emma", batch=1, time=2)
-    obs["symbols"][..., -1, :] = 5
-    masks = torch.tensor([[1.0], [0], [0], [1]]).expand(-1, 4)
-    with_masks(monkeypatch, lambda _: masks)
-    output = run(policy, obs)
-    _, logged = DivisionLoss("none")(output, batch_of(obs), Progress())
-    wanted = {"overlap": 0, "coverage": 0.5, "taken": 1, "conflicts": 0, "own_entities_0": 2, "own_entities_1": 2}
-    assert {name: float(value) for name, value in logged.items()} == {f"division/{n}": v for n, v in wanted.items()}
-    step = division_probe(output, obs)
-    assert (step["own_entities_0"].tolist(), step["own_entities_1"].tolist()) == ([[4, 0]], [[0, 4]])
 
 
 # ------------------------------------------------------------------------------------------- refusals

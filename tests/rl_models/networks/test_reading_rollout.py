@@ -134,10 +134,3 @@ def test_a_cache_finds_every_row_and_encodes_each_once_while_it_is_shown():
         np.testing.assert_array_equal(encoded["twice"][slots], np.repeat(shown[..., None], 2, -1))
         assert encoded["twice"].shape == (4, 2)
     assert len(asked) == len(set(asked))
-
-
-def test_frames_that_show_one_text_share_its_encoding():
-    kept, asked = cache(slots=6)
-    slots, _ = kept.look_up(np.array([7, 7, 3, 7, 3, 7]))
-    assert sorted(asked) == [3, 7]
-    assert len(set(slots.tolist())) == 2

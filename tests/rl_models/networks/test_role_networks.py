@@ -89,14 +89,6 @@ def test_play_with_best_actions_and_most_probable_choices_is_determined(method):
     np.testing.assert_array_equal(*returns)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_targets_have_a_copy_of_every_weight_of_the_network(method):
-    _, policy = fragment_and_policy(method)
-    names = {name for name, _ in policy.network.named_parameters()}
-    assert names == {name for name, _ in policy.target_network.named_parameters()}
-    assert not any(weight.requires_grad for weight in policy.target_network.parameters())
-
-
 def test_maser_represents_observations_that_its_q_network_encoded_once():
     fragment, policy = fragment_and_policy("maser")
     batch, encoded = to_batch(fragment), []

@@ -29,13 +29,6 @@ def runner_of(one, **arguments):
     return FragmentEnvRunner(config=config_of(one), **arguments)
 
 
-def test_a_fragment_is_one_leaf_for_rllib():
-    fragment = collector(num_worlds=2, length=3).collect()
-    leaves = tree.flatten([[fragment, fragment], [fragment]])
-    assert len(leaves) == 3
-    assert all(leaf is fragment for leaf in leaves)
-
-
 def test_fragments_are_sharded_over_learners_without_losing_a_world():
     fragments = [collector(num_worlds=4, first_world=first, length=5).collect() for first in (0, 4, 8)]
     shards = list(ShardEpisodesIterator(fragments, num_shards=2))

@@ -17,7 +17,6 @@ from tests.rl_models.training.small import (
     assert_equal_fragments,
     begun,
     collector,
-    cordial,
     ratio_error,
     rooms,
     team,
@@ -195,18 +194,6 @@ def test_episodes_are_reported_once():
     assert episodes["return"].shape[1] == 2
     np.testing.assert_allclose(episodes["success"].sum(), fragment.steps["terminated"].sum())
     assert one.pop_episodes() == {}
-
-
-def test_cordial_reads_the_matrix_that_holds_at_each_step():
-    one = collector()
-    fragment = one.collect()
-    objective = Impala(extra_losses=(cordial(one.world),))
-    batch = to_batch(fragment)
-    _, statistics = objective.loss(forward(one.policy, batch), batch, Progress())
-    assert abs(statistics["loss/cordial"] - np.log(169)) < 0.5
-    wanted = 1 - 16 / 169
-    assert abs(statistics["policy/invalid_probability"] - wanted) < 0.05
-    assert len(np.unique(fragment.obs["coordination"])) > 3
 
 
 @pytest.mark.parametrize("components", [1, 3])
