@@ -85,14 +85,3 @@ def test_a_worlds_folder_without_a_file_of_its_schema_or_with_another_is_a_failu
     assert result.ret != 0
     found = "no recording" if file == "README.md" else file
     result.stdout.fnmatch_lines([f"*GOLDEN_DIR: {golden / 'salad'} holds {found}; its files are called [*].npz"])
-
-
-@pytest.mark.parametrize(
-    ("world", "reason"),
-    [("Overcooked", "no folder overcooked"), ("chess", "a folder chess, *")],
-)
-def test_a_world_that_is_asked_for_and_cannot_be_replayed_is_a_failure(golden, replay, world, reason):
-    result = replay("-k", f"{world} or another_kitchen")
-    assert result.parseoutcomes()["errors"] == 1
-    result.stdout.fnmatch_lines([f"*GOLDEN_DIR={golden} holds {reason}"])
-    assert replay("-k", f"not {world}").ret == replay("-k", f"not {world}-map").ret == 0

@@ -158,10 +158,6 @@ def test_masks_that_disagree_with_the_drawing_are_refused():
 SOFA = {"kind": "sofa", "row": 2, "column": 2, "rows": 2, "columns": 2, "height": 0.9}
 
 
-def test_a_file_of_version_1_still_loads_and_has_no_furniture(write):
-    assert load_room(write(document())).furniture == ()
-
-
 def test_listed_furniture_is_kept_with_its_kind_place_and_height(write, tmp_path):
     room = load_room(write(document(version=2, furniture=[SOFA])))
     (piece,) = room.furniture

@@ -35,12 +35,6 @@ def test_the_team_wins_ties_and_loses_by_the_rules_of_rock_paper_scissors(own, b
     assert payoff[own, own, own] == 0
 
 
-def test_actions_have_the_names_of_the_game_and_none_in_coordination():
-    world = make("matrix_game-v0")
-    assert [world.action_names[action] for action in (ROCK, PAPER, SCISSORS)] == ["rock", "paper", "scissors"]
-    assert make("matrix_game-v0", game="coordination", num_actions=5).action_names == ()
-
-
 def test_best_independent_policies_reach_five_minus_four_roots_of_two():
     joint = np.outer(OPTIMAL_MARGINAL, OPTIMAL_MARGINAL)
     assert value_against_adversary(joint) == pytest.approx(5 - 4 * np.sqrt(2), abs=1e-12)

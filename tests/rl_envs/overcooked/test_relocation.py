@@ -180,9 +180,3 @@ def test_a_number_beyond_the_games_six_actions_is_to_stay():
             world.step(np.array([[action, world.state["agent_cells"][0, 1]]]))
         for name in ("agent_cells", "headings", "held"):
             np.testing.assert_array_equal(mixed.state[name], plain.state[name])
-
-
-def test_the_first_actions_of_two_kinds_have_both_names():
-    world = Overcooked(layout="cramped_room", actions=("adjacent", "primitive"))
-    assert world.action_names[0] == "north / row 0, column 0"
-    assert world.action_names[6] == "row 1, column 1"

@@ -18,19 +18,6 @@ def table(agents, actions=ACTIONS, batch=(BATCH,), seed=0):
     return JointCategorical.from_logits(logits, agents), logits
 
 
-@AGENTS
-def test_probabilities_are_a_softmax_over_all_joint_actions(agents):
-    policy, logits = table(agents)
-    torch.testing.assert_close(policy.joint(), logits.flatten(1).softmax(1).view_as(logits))
-
-
-@AGENTS
-def test_each_agents_entropy_is_its_share_of_that_of_the_team(agents):
-    policy, _ = table(agents)
-    entropy = torch.special.entr(policy.joint()).flatten(1).sum(1)
-    torch.testing.assert_close(policy.component_entropy(), (entropy / agents)[:, None].expand(-1, agents))
-
-
 def test_joint_actions_lie_in_row_major_order_on_half_open_intervals():
     policy = JointCategorical.from_logits(torch.zeros(5, 2, 2).double(), 2)
     uniforms = torch.tensor([[0.0], [0.25 - 1e-9], [0.25], [0.5], [0.75]], dtype=torch.float64)

@@ -226,20 +226,6 @@ def test_every_regulariser_trains_the_divider_and_none_trains_nothing(backbone, 
     assert logged.keys() == statistics.keys() - {f"loss/{regulariser}"}
 
 
-@both
-@pytest.mark.parametrize("agents", [2, 3])
-def test_no_gradient_crosses_between_private_agents(backbone, agents):
-    policy, obs = team(backbone, agents, shares_network=False), observations(backbone, agents)
-    for agent in range(agents):
-        output = run(policy, obs)
-        own = [output.extras[name][:, :, agent].sum() for name in (MASK, PROBABILITY)]
-        own += [output.extras[OTHERS][:, :, agent].log_softmax(-1)[..., 0].sum(), output.values[:, :, agent].sum()]
-        own += [output.policy.log_marginals[:, :, agent].clamp(min=-50)[..., 0].sum()]
-        reached = gradients(policy, sum(own))
-        assert len(reached) > 15
-        assert all(f"members.{agent}." in name for name in reached)
-
-
 @pytest.mark.parametrize("has_own_goal_table", [True, False])
 def test_the_grounding_loss_grounds_the_divider_if_it_has_no_symbols_of_its_own(has_own_goal_table):
     policy, obs = team("emma", has_own_goal_table=has_own_goal_table), observations("emma")

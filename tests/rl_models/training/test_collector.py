@@ -175,16 +175,6 @@ def test_texts_are_what_the_world_showed_and_old_ones_are_forgotten():
     assert sizes[-1] < len(world.texts["sentences"].table)
 
 
-def test_a_collector_of_texts_continues_from_its_snapshot():
-    unbroken = begun(Walks(3, num_agents=2), constant_team(1, 2, 3), 8, seed=0)
-    unbroken.collect()
-    fresh = Collector(Walks(3, num_agents=2), constant_team(1, 2, 3), 8)
-    fresh.restore(unbroken.snapshot())
-    one, other = unbroken.collect(), fresh.collect()
-    np.testing.assert_array_equal(one.steps["actions"], other.steps["actions"])
-    np.testing.assert_array_equal(sentences(one), sentences(other))
-
-
 def test_episodes_are_reported_once():
     one = collector(length=4 * HORIZON)
     fragment = one.collect()

@@ -10,7 +10,6 @@ from torch import nn
 from rl_envs import make
 from rl_envs.furnmove import prepared_starts
 from rl_envs.overcooked.world import Overcooked
-from rl_models.algorithms.impala import Impala
 from rl_models.algorithms.optimiser import OptimiserSettings
 from rl_models.algorithms.ppo import Ppo
 from rl_models.heads.mixture_heads import LegalPolicyHead, ValueHead
@@ -27,7 +26,7 @@ from rl_models.training.grouped_collector import make_collector
 from rl_models.training.loop import Learner
 from tests.emulated_device import DEVICE, EmulatedCapture, emulated_device
 from tests.rl_envs.furnmove.scenes import ROOMS
-from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, cordial, rooms, team
+from tests.rl_models.training.small import ROUNDING, assert_equal_fragments, rooms, team
 
 WORLDS, LENGTH, LIMIT, ACTIONS, VIEW = 5, 8, 4, 6, (26, 4, 5)
 BOTH = ("numpy", "torch")
@@ -147,18 +146,6 @@ def test_a_collector_continues_from_a_snapshot_of_the_other(make_world, build, o
 @pytest.mark.parametrize("is_greedy", [False, True])
 def test_validation_with_tensors_is_that_with_arrays(make_world, build, is_greedy):
     assert_equal_episodes(*(Evaluation(make_world(one), build(), is_greedy=is_greedy).run(7, 2) for one in BOTH))
-
-
-def test_a_team_learns_with_cordial_from_tensors_as_from_arrays():
-    weights = []
-    for arrays in BOTH:
-        one = collector(furnished, arrays, team())
-        objective = Impala(extra_losses=(cordial(one.world),))
-        learner = Learner(one.policy, objective, OptimiserSettings(optimiser_epsilon=0.1))
-        for _ in range(2):
-            learner.update([one.collect()])
-        weights.append(one.policy.state_dict())
-    torch.testing.assert_close(*weights, atol=1e-5, rtol=1e-7)
 
 
 def test_a_world_that_was_validated_can_be_played_on():
