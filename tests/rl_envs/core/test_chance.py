@@ -67,16 +67,12 @@ def test_keys_are_pinned(worlds, keys):
     assert world_keys(*worlds).tolist() == keys
 
 
-def pinned_moments():
-    """Uniforms of world 0 and 1 at the start, and after one world has begun another episode."""
+def test_uniforms_are_pinned():
+    """Of worlds 0 and 1 at the start, and after one world has begun another episode."""
     chance = Chance(0, 0, 3)
-    start = [float(x).hex() for x in chance.uniforms(2)[:2].ravel()]
+    assert [float(x).hex() for x in chance.uniforms(2)[:2].ravel()] == PINNED_START
     chance.next_step()
     chance.next_episode(np.array([1]))
     chance.next_step()
-    later = [float(x).hex() for x in chance.uniforms(2)[:2].ravel()]
-    return start, later, [float(x).hex() for x in chance.policy_uniforms(1).ravel()]
-
-
-def test_uniforms_are_pinned():
-    assert pinned_moments() == (PINNED_START, PINNED_LATER, PINNED_POLICY)
+    assert [float(x).hex() for x in chance.uniforms(2)[:2].ravel()] == PINNED_LATER
+    assert [float(x).hex() for x in chance.policy_uniforms(1).ravel()] == PINNED_POLICY

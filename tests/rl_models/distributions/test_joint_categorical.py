@@ -9,7 +9,6 @@ from rl_models.distributions.joint_policy import as_whole_joint
 from rl_models.distributions.mixture import MixtureOfMarginals
 
 BATCH, ACTIONS = 3, 4
-AGENTS = pytest.mark.parametrize("agents", [1, 2, 3])
 
 
 def table(agents, actions=ACTIONS, batch=(BATCH,), seed=0):

@@ -95,10 +95,6 @@ def collector(make_world, arrays, policy, device="cpu", length=LENGTH, **argumen
     return one
 
 
-def learner(policy):
-    return Learner(policy, Ppo(num_epochs=2, num_minibatches=2), OptimiserSettings(optimiser_epsilon=0.1))
-
-
 def on_host(fragment):
     """The same fragment in the host's memory."""
     for part in (fragment.obs, fragment.steps, fragment.ends):
@@ -168,7 +164,9 @@ def test_the_host_is_asked_for_nothing_before_a_fragment_ends_on_an_emulated_dev
             fragment = one.collect()
             assert (counts.copies, counts.syncs) == (1, 1), "the metrics of ended episodes, once"
         counts.copies = counts.syncs = 0
-        learner(policy).update([fragment])
+        Learner(policy, Ppo(num_epochs=2, num_minibatches=2), OptimiserSettings(optimiser_epsilon=0.1)).update(
+            [fragment]
+        )
         assert (counts.copies, counts.syncs) == (2, 1), "each epoch's order of worlds, and the count of env steps"
         found = on_host(fragment)
     assert_equal_fragments(expected.collect(), found, close=ROUNDING)
