@@ -246,14 +246,6 @@ def test_a_team_without_agent_modelling_has_no_heads_for_others(backbone):
         AgentModellingLoss()(run(policy, obs), batch_of(obs), Progress())
 
 
-@both
-def test_actions_of_others_are_not_predicted_while_acting(backbone):
-    with torch.no_grad():
-        extras = run(team(backbone), observations(backbone)).extras
-    assert OTHERS not in extras
-    assert MASK in extras
-
-
 # ------------------------------------------------------------------------------------------- losses
 
 

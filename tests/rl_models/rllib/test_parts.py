@@ -18,7 +18,6 @@ from rl_models.rllib import env_runner
 from rl_models.rllib.config import fragments_to_batch
 from rl_models.rllib.distribution import team_distribution
 from rl_models.rllib.env_runner import FragmentEnvRunner, episode_means
-from rl_models.training.loop import Learner
 from tests.rl_models.rllib.small import build_team, config_of, plan
 from tests.rl_models.training.small import CENTRAL, ROUNDING, assert_equal_fragments, collector
 
@@ -186,20 +185,6 @@ def built(one):
 def fragments_of(number=1):
     one = collector(num_worlds=6, length=10)
     return [one.collect() for _ in range(number)]
-
-
-@pytest.mark.parametrize("joint_ratio", [True, False])
-def test_rllibs_learner_does_exactly_what_ours_does(joint_ratio):
-    """The same minibatches, losses and steps as in the loop without Ray."""
-    one = plan(Ppo, joint_ratio=joint_ratio, num_epochs=2, num_minibatches=2)
-    learner = built(one)
-    ours = Learner(build_team(), one.objective, one.optimiser, seed=one.seed)
-    for fragment in fragments_of(2):
-        learner.update(episodes=[fragment])
-        ours.update([fragment])
-    state, progress = learner.training_state()
-    assert progress == ours.progress
-    torch.testing.assert_close(state["weights"], ours.policy.state_dict(), rtol=0, atol=0)
 
 
 # -------------------------------------------------------------------------------------- distribution
